@@ -1,6 +1,7 @@
 /** The repeating job that deletes expired rows, updates the row counts of large tables, and measures the space that all take. */
 
 import type { FlowContext } from "../src/flows/context.ts";
+import { noting } from "../src/flows/note-work.ts";
 import { dropClosed } from "../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../src/flows/retention/drop-expired.ts";
 import { keepCounts } from "../src/flows/retention/keep-counts.ts";
@@ -12,10 +13,12 @@ const EVERY_MS = 600_000;
 export function openRetentionJob(context: FlowContext & { readonly diskBytes?: number | null }): TickJob {
   const run: TickJob["run"] = async (signal, log) => {
     const own = { ...context, log };
-    await dropExpired(own, signal);
-    await dropClosed(own, signal);
-    await keepCounts(own);
-    await measureStorage(own, context.diskBytes ?? null);
+    await noting(own, { work: "retention", subject: "" }, signal, async () => {
+      await dropExpired(own, signal);
+      await dropClosed(own, signal);
+      await keepCounts(own);
+      await measureStorage(own, context.diskBytes ?? null);
+    });
   };
   return { queue: "retention", everyMs: EVERY_MS, concurrency: 1, run };
 }

@@ -8,12 +8,14 @@ import { sendHeartbeat } from "../src/alerts/heartbeat.ts";
 import { describeError } from "../src/errors.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { readWorkReport } from "../src/flows/read/read-work.ts";
+import { noteDone, noteFailed } from "../src/work/work-store.ts";
 import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 import type { TickJob } from "./schedules.ts";
 
 const EVERY_MS = 60_000;
 /** The limit of counting: whether work goes on does not depend on the number of waiting items. */
 const MOST_COUNTED = 1;
+const HEARTBEAT = { work: "heartbeat", subject: "" } as const;
 
 export interface Heartbeat {
   readonly url: string;
@@ -53,7 +55,10 @@ export function startWatchdog(
     }
     if (heartbeat === null) return;
     const problem = stop ?? (await sendHeartbeat(heartbeat.url, signal));
-    if (problem !== null) report(new Error(problem));
+    const now = context.clock.now();
+    if (problem === null) return await noteDone(context.sql, HEARTBEAT, now);
+    report(new Error(problem));
+    await noteFailed(context.sql, HEARTBEAT, now, { code: null, message: problem });
   };
 
   return setInterval(() => {

@@ -44,6 +44,7 @@ export const ERROR_CODES = [
   "database-limit",
   "too-many-reports",
   "report-left",
+  "bets-deleted",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];
 

@@ -46,6 +46,21 @@ export function formatMoney(amount: Amount, currency: string): string {
   return `${amount.toFixed(decimals)} ${currency}`;
 }
 
+/**
+ * The one format of an amount on pages: "1 234.50 THB", with all digits, at least two decimals, and separated thousands.
+ * @param amount decimal text @param currency null: without a currency
+ */
+export function sayAmount(amount: string, currency: string | null): string {
+  const [whole = "", fraction = ""] = amount.split(".");
+  const digits = `${groupThousands(whole)}.${fraction.padEnd(2, "0")}`;
+  return currency === null ? digits : `${digits} ${currency}`;
+}
+
+/** With narrow spaces that do not break. @param whole digits */
+export function groupThousands(whole: string): string {
+  return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+}
+
 export function sumAmounts(amounts: Iterable<Amount>): Amount {
   let sum = ZERO;
   for (const amount of amounts) sum = sum.plus(amount);

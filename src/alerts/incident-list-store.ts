@@ -58,6 +58,13 @@ export async function readListedIncident(sql: Query, id: number): Promise<Listed
   return row ?? null;
 }
 
+/** The incident of a mismatch; null: no incident counts it. */
+export async function findIncidentOf(sql: Query, mismatchId: number): Promise<number | null> {
+  const [row] = await sql<{ id: number }[]>`
+    select incident_id as id from incident_members where mismatch_id = ${mismatchId}`;
+  return row?.id ?? null;
+}
+
 /** The mismatches of an incident that have one status and one currency. */
 export interface IncidentSum {
   readonly incidentId: number;

@@ -29,7 +29,7 @@ export function describeAlerts(opsUrl: string | null): DescribeAlert {
   return (alert) => ({
     title: `${alert.body["test"] === true ? "TEST, nothing happened: " : ""}${NEWS[alert.kind] ?? ""}${alert.body.what}`,
     lines: linesOf(alert),
-    link: opsUrl === null ? null : `${opsUrl}${pathOf(alert)}`,
+    link: opsUrl === null ? null : `${opsUrl}${pageOf(alert)}`,
   });
 }
 
@@ -96,8 +96,8 @@ const REJECTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "ledger-changed": { side: "entry", kind: "changed" },
 };
 
-/** The path of the alert's incident or rejected ones, or of the overview. */
-function pathOf({ kind, body, productId }: Alert): string {
+/** The path of the page that shows what an alert speaks of: its incident, the rejected ones, or the health of all work. */
+export function pageOf({ kind, body, productId }: Pick<Alert, "kind" | "body" | "productId">): string {
   if (kind === "digest") return "/mismatches";
   const rejected = REJECTED[kind];
   if (rejected !== undefined) {
@@ -105,7 +105,7 @@ function pathOf({ kind, body, productId }: Alert): string {
     return `/rejected?${new URLSearchParams({ ...rejected, ...whose })}`;
   }
   const { incidentId, test: isTest } = body as AlertBody;
-  if (incidentId === undefined) return "/";
+  if (incidentId === undefined) return "/health";
   // The incident of a test does not exist.
   return isTest === true ? "/incidents" : `/incidents/${incidentId}`;
 }

@@ -16,6 +16,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   status: async () => (await import("./commands/status.ts")).addStatusCommand,
   doctor: async () => (await import("./commands/doctor.ts")).addDoctorCommand,
   mismatches: async () => (await import("./commands/mismatches/mismatches.ts")).addMismatchCommands,
+  incidents: async () => (await import("./commands/incidents.ts")).addIncidentCommands,
+  evidence: async () => (await import("./commands/evidence.ts")).addEvidenceCommand,
   close: async () => (await import("./commands/close.ts")).addCloseCommand,
   report: async () => (await import("./commands/report.ts")).addReportCommand,
   transfers: async () => (await import("./commands/transfers.ts")).addTransferCommands,

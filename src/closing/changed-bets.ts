@@ -1,7 +1,7 @@
 /** Finds what changed in the bets of closed days, and says it as corrections. Pure. */
 
 import type { BetFigures, Correction } from "../closed.ts";
-import { type Amount, formatAmount, formatMoney, parseAmount, ZERO } from "../money.ts";
+import { type Amount, formatAmount, parseAmount, ZERO } from "../money.ts";
 import {
   addContribution,
   type Contribution,
@@ -13,6 +13,7 @@ import {
   toRow,
   toSide,
 } from "../report.ts";
+import { type Change, reasonsOf } from "./correction-reason.ts";
 import { toSums } from "./sum-rows.ts";
 
 /** What a bet counts for on a closed day. */
@@ -62,7 +63,7 @@ export function findChangedBets(
   const stored = Map.groupBy(before, (bet) => keyOf(isLoaded(bet) ? bet : { ...bet, betRef: "" }));
   const present = new Map(mergeBets(now).map((bet) => [keyOf(bet), bet]));
   const moves = movesOf(stored, present);
-  const changed: ChangedBet[] = [];
+  const changes: FoundChange[] = [];
   for (const key of new Set([...stored.keys(), ...present.keys()])) {
     const replaced = stored.get(key) ?? [];
     const [was] = mergeBets(replaced.map((bet) => (isLoaded(bet) ? bet : { ...bet, betRef: "" })));
@@ -73,8 +74,10 @@ export function findChangedBets(
     const { day, currency, username, betRef } = some;
     const old = was ?? { ...NOTHING, currency };
     const next = is ?? { ...NOTHING, currency };
-    changed.push({
-      now: is ?? null,
+    changes.push({
+      was: was ?? null,
+      is: is ?? null,
+      otherDay: moves.get(key)?.day ?? null,
       replaced,
       correction: {
         day,
@@ -86,11 +89,21 @@ export function findChangedBets(
         before: toFigures(old),
         after: toFigures(next),
         difference: formatAmount(differenceOf(next).minus(differenceOf(old))),
-        reason: reasonOf(was ?? null, is ?? null, moves.get(key)?.day ?? null),
       },
     });
   }
-  return changed;
+  const reasons = reasonsOf(changes);
+  return changes.map(({ is, replaced, correction }, index) => ({
+    now: is,
+    replaced,
+    correction: { ...correction, reason: reasons[index] ?? "" },
+  }));
+}
+
+/** A change without its reason, which depends on the other changes. */
+interface FoundChange extends Change, Pick<ChangedBet, "replaced"> {
+  readonly is: ClosedBet | null;
+  readonly correction: Omit<ChangedBet["correction"], "reason">;
 }
 
 const NOTHING: Omit<Contribution, "currency"> = {
@@ -127,50 +140,6 @@ function movesOf(stored: ReadonlyMap<string, readonly ClosedBet[]>, present: Rea
 
 function nameOf({ bets }: SideSums, betRef: string): string | null {
   return bets === 0 || betRef === "" ? null : betRef;
-}
-
-/** @param other the day that the bet moved to, or came from; null: none is known */
-function reasonOf(was: ClosedBet | null, is: ClosedBet | null, other: string | null): string {
-  if (was === null) {
-    if (other !== null) return `The bet counts on this day now; before, it counted on ${other}.`;
-    return "The bet arrived after the day was closed.";
-  }
-  if (is === null) {
-    return other === null
-      ? "The bet no longer counts on this day."
-      : `The bet no longer counts on this day, but on ${other}.`;
-  }
-  const { currency } = is;
-  const said = [
-    ...amountsOf("The provider", was.provider, is.provider, currency),
-    ...amountsOf("The ledger", was.ledger, is.ledger, currency),
-  ];
-  const explained = EXPLAINED.filter((part) => !was[part].eq(is[part])).map(
-    (part) =>
-      `${WORDS[part]} changed from ${formatMoney(was[part], currency)} to ${formatMoney(is[part], currency)}`,
-  );
-  if (said.length > 0) return `${said.join("; ")}.`;
-  return `${explained.join("; ")}.`;
-}
-
-const WORDS: Readonly<Record<(typeof EXPLAINED)[number], string>> = {
-  mismatches: "What mismatches explain",
-  adjustments: "What people corrected by hand",
-  pending: "What is not judged yet",
-  rounding: "The rounding",
-};
-
-function amountsOf(side: string, was: SideSums, is: SideSums, currency: string): string[] {
-  const parts = [
-    ...(was.bets === is.bets ? [] : [`bets from ${was.bets} to ${is.bets}`]),
-    ...(["stake", "payout", "net"] as const)
-      .filter((field) => !was[field].eq(is[field]))
-      .map(
-        (field) =>
-          `${field} from ${formatMoney(was[field], currency)} to ${formatMoney(is[field], currency)}`,
-      ),
-  ];
-  return parts.length === 0 ? [] : [`${side} changed ${parts.join(", ")}`];
 }
 
 function toFigures({

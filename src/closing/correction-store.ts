@@ -39,6 +39,13 @@ export async function readCorrectionsOf(tx: Query, month: string): Promise<Corre
   return rows.map(({ correction }) => correction);
 }
 
+/** The corrections of one closed day, in the order of their arrival. */
+export async function readCorrectionsOfDay(tx: Query, day: string, most: number): Promise<Correction[]> {
+  const rows = await tx<{ correction: Correction }[]>`
+    select correction from corrections where day = ${day}::text::date order by id limit ${most}`;
+  return rows.map(({ correction }) => correction);
+}
+
 /** A round, a bet or a session that was compared, or whose mismatch changed. */
 export interface ClosingMark {
   readonly productId: string;

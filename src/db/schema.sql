@@ -255,6 +255,17 @@ create table closing_states (
 );
 alter table closing_states add constraint closing_states_pkey PRIMARY KEY (id);
 
+create table comments (
+  id bigint generated always as identity not null,
+  about text not null,
+  about_id bigint not null,
+  at timestamp(6) with time zone not null,
+  by text not null,
+  note text not null
+);
+alter table comments add constraint comments_pkey PRIMARY KEY (id);
+CREATE INDEX comments_of ON public.comments USING btree (about, about_id, id);
+
 create table comparisons_set_aside (
   product_id text not null,
   username text not null,
@@ -339,6 +350,26 @@ create table ledger_follows (
 );
 alter table ledger_follows add constraint ledger_follows_pkey PRIMARY KEY (relation);
 
+create table ledger_imports (
+  id bigint generated always as identity not null,
+  at timestamp(6) with time zone not null,
+  ended_at timestamp(6) with time zone,
+  who text not null,
+  via text not null,
+  format text not null,
+  name text,
+  bytes bigint,
+  added bigint,
+  known bigint,
+  changed bigint,
+  skipped bigint,
+  rejected bigint,
+  rejected_lines jsonb,
+  error text
+);
+alter table ledger_imports add constraint ledger_imports_pkey PRIMARY KEY (id);
+CREATE INDEX ledger_imports_at ON public.ledger_imports USING btree (at);
+
 create table ledger_rereads (
   day timestamp(6) with time zone not null,
   asked_at timestamp(6) with time zone not null,
@@ -413,6 +444,7 @@ CREATE INDEX mismatches_first_seen ON public.mismatches USING btree (status, fir
 CREATE INDEX mismatches_last_seen ON public.mismatches USING btree (last_seen_at);
 CREATE INDEX mismatches_misnamed ON public.mismatches USING btree (product_id, ((provider ->> 'username'::text))) WHERE (kind = 'username-differs'::text);
 CREATE INDEX mismatches_occurred ON public.mismatches USING btree (status, occurred_at, id);
+CREATE INDEX mismatches_over ON public.mismatches USING btree (resolved_at) WHERE (resolved_at IS NOT NULL);
 CREATE INDEX mismatches_player ON public.mismatches USING btree (username, id);
 CREATE INDEX mismatches_status ON public.mismatches USING btree (status, id);
 CREATE INDEX mismatches_unsettled ON public.mismatches USING btree (product_id) WHERE ((status = ANY (ARRAY['open'::text, 'acknowledged'::text])) OR ((ceased_at IS NULL) AND (resolved_by <> 'recon'::text)));
@@ -674,6 +706,16 @@ CREATE INDEX transfers_due_of ON public.transfers USING btree (product_id, next_
 CREATE UNIQUE INDEX transfers_id ON public.transfers USING btree (id);
 CREATE INDEX transfers_player ON public.transfers USING btree (username, id);
 CREATE INDEX transfers_status ON public.transfers USING btree (status, id);
+
+create table trend_samples (
+  product_id text not null,
+  at timestamp(6) with time zone not null,
+  lag_ms bigint,
+  records integer,
+  callbacks integer
+);
+alter table trend_samples add constraint trend_samples_product_id_at_pk PRIMARY KEY (product_id, at);
+CREATE INDEX trend_samples_at ON public.trend_samples USING btree (at);
 
 create table wallet_bets (
   id bigint generated always as identity not null,

@@ -4,8 +4,8 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
 /**
- * Deletes mismatches that ended before a time, the oldest first, with their histories and their places in incidents.
- * Keeps those that are open or acknowledged, and those with an adjustment, whose reference must not count twice. A
+ * Deletes mismatches that ended before a time, the oldest first, with their histories, comments and places in
+ * incidents. Keeps those that are open or acknowledged, and those with an adjustment, whose reference must not count twice. A
  * mismatch whose difference may still hold goes only where its rows may go too, because a comparison would open it again.
  * @param lastingTo mismatches of earlier time may go although their difference holds; null: none may
  * @returns their number
@@ -27,6 +27,7 @@ export async function dropOldMismatches(
   if (ids.length === 0) return 0;
   // The events name their mismatch by a foreign key, so they go first.
   await tx`delete from mismatch_events where mismatch_id = any(${ids})`;
+  await tx`delete from comments where about = 'mismatch' and about_id = any(${ids})`;
   await tx`delete from incident_members where mismatch_id = any(${ids})`;
   await tx`delete from mismatches where id = any(${ids})`;
   await tx`insert into rows_added (table_name, product_id, added) values ('mismatches', '', ${-ids.length})`;

@@ -15,12 +15,15 @@ import { openTokens } from "./access/tokens.ts";
 import { addApi } from "./api/api.ts";
 import { addBoard, type OpenBoard } from "./board.ts";
 import { addAssets } from "./dashboard/assets.ts";
+import type { GuideStep } from "./dashboard/overview/guide.ts";
 import { addDashboard } from "./dashboard/routes.ts";
 import { addHealth } from "./health.ts";
 import { sendProblem } from "./http/problem.ts";
 import { addRefusals, refuseBroken } from "./http/refusals.ts";
 import { openReportQueue } from "./http/report-queue.ts";
+import { openImportSeats } from "./http/sent-lines.ts";
 import { addMetrics, type Metrics } from "./metrics/metrics.ts";
+import type { OwnWorker } from "./own-worker.ts";
 import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
 
 /** A transactionRef in a path may be long. */
@@ -37,8 +40,12 @@ export interface OpsServer {
 export interface OpsParts {
   /** the queues in a browser, at /queues; without it the route does not exist */
   readonly openBoard?: OpenBoard;
+  /** of the worker in this process; without it what only its settings say is unknown */
+  readonly worker?: OwnWorker;
   /** at /metrics; without it the route does not exist */
   readonly metrics?: Metrics;
+  /** of a start without settings, on the overview */
+  readonly guide?: readonly GuideStep[];
   /** the longest that a request may take to arrive; default: five minutes, for 16 MB over a slow line */
   readonly requestMs?: number;
 }
@@ -109,15 +116,21 @@ async function addGuarded(
   guarded: FastifyInstance,
   context: FlowContext,
   gate: Gate,
-  { openBoard }: OpsParts,
+  { openBoard, worker, guide = [] }: OpsParts,
 ): Promise<void> {
   addAudit(guarded, context);
   addAccess(guarded, gate);
-  const reports = openReportQueue(context);
-  guarded.register((api) => addApi(api, context, reports), { prefix: "/api" });
+  const [reports, imports] = [openReportQueue(context), openImportSeats()];
+  guarded.register((api) => addApi(api, context, { reports, imports }), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);
-    addDashboard(pages, context, reports);
+    addDashboard(pages, context, {
+      reports,
+      imports,
+      worker: worker ?? null,
+      hasBoard: openBoard !== undefined,
+      guide,
+    });
   });
   if (openBoard !== undefined) guarded.register(async (board) => addBoard(board, openBoard));
 }

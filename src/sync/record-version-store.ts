@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
+import type { DroppedRows } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 
 /** One version of a bet record. Amounts are decimal text. */
@@ -36,16 +36,56 @@ export interface VersionChoice {
 export async function readRecordVersions(
   sql: Query,
   productId: string,
-  { usernames, ids, rounds, between }: VersionChoice,
+  choice: VersionChoice,
   most: number,
 ): Promise<RecordVersion[]> {
+  return await sql<RecordVersion[]>`${versionsOf(sql, productId, choice, false)} limit ${most}`;
+}
+
+/** One version with every field that the provider sent. Texts of any length are cut. */
+export interface WholeVersion extends RecordVersion {
+  readonly gameCode: string;
+  readonly gameName: string;
+  readonly payoutStatus: string;
+  readonly accountingDate: Instant;
+  /** the fields that the interface does not name, as JSON text; null: there are none, or they are too long */
+  readonly extra: string | null;
+  readonly hasLongExtra: boolean;
+  /** when the request that returned this version was sent */
+  readonly requestedAt: Instant;
+}
+
+const LONGEST_NAME = 500;
+const LONGEST_EXTRA_BYTES = 64 * 1024;
+
+/** As `readRecordVersions`, with every field. */
+export async function readWholeVersions(
+  sql: Query,
+  productId: string,
+  choice: VersionChoice,
+  most: number,
+): Promise<WholeVersion[]> {
+  return await sql<WholeVersion[]>`${versionsOf(sql, productId, choice, true)} limit ${most}`;
+}
+
+/** @param isWhole with every field */
+function versionsOf(
+  sql: Query,
+  productId: string,
+  { usernames, ids, rounds, between }: VersionChoice,
+  isWhole: boolean,
+) {
   const own = sql`product_id = ${productId} and username = any(${usernames as string[]})`;
+  const more = sql`, left(game_code, ${LONGEST_NAME}) as "gameCode", left(game_name, ${LONGEST_NAME}) as "gameName",
+    payout_status as "payoutStatus", ${readable(sql, "accounting_date")} as "accountingDate",
+    case when octet_length(extra::text) <= ${LONGEST_EXTRA_BYTES} then extra::text end as extra,
+    coalesce(octet_length(extra::text) > ${LONGEST_EXTRA_BYTES}, false) as "hasLongExtra", requested_at as "requestedAt"`;
   const versions = (replacedAt: ReturnType<Query>, from: ReturnType<Query>) => sql`
     select username, bet_id as "betId", id, round_id as "roundId", currency, stake, payout, bet_status as "betStatus",
-      greatest(least(updated_date, '9999-12-31T23:59:59.999Z'), '0001-01-01T00:00:00Z') as "updatedDate",
-      version_seen_at as "versionSeenAt", ${replacedAt} as "replacedAt"
+      ${readable(sql, "updated_date")} as "updatedDate",
+      version_seen_at as "versionSeenAt", ${replacedAt} as "replacedAt"${isWhole ? more : sql``}
     from ${from} join found using (username, bet_id, id) where product_id = ${productId}`;
-  return await sql<RecordVersion[]>`
+  return sql`
     with found as (
       select username, bet_id, id from bet_records where ${own} and bet_id = any(${ids as string[]})
       union
@@ -59,12 +99,48 @@ export async function readRecordVersions(
     ${versions(sql`null::timestamptz`, sql`bet_records`)}
     union all
     ${versions(sql`replaced_at`, sql`bet_record_versions`)}
-    order by "versionSeenAt", "betId", id
-    limit ${most}`;
+    order by "versionSeenAt", "betId", id`;
 }
 
-/** Deletes versions that were replaced in a range of time, as `dropOldest` does. */
-export function dropOldVersions(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
+/** A time that ISO 8601 can write. */
+function readable(sql: Query, column: string) {
+  return sql`greatest(least(${sql(column)}, '9999-12-31T23:59:59.999Z'), '0001-01-01T00:00:00Z')`;
+}
+
+/**
+ * Deletes versions that were replaced in a range of time, except for those of bets, rounds and players' sessions that are
+ * the subject of a mismatch: they are its evidence (§3.10).
+ * @param most the most rows to visit, and all that were replaced at the same time as the last of them
+ * @returns `last`: where the next call goes on, which is a millisecond after the last visited row
+ */
+export async function dropOldVersions(
+  sql: Query,
+  { from, to }: TimeRange,
+  most: number,
+): Promise<DroppedRows> {
+  // Each condition is one search of an index, however many mismatches a player has.
+  const isSubject = sql`m.subject = any(array['bet:' || v.bet_id, 'bet:' || v.id, 'round:' || v.round_id])`;
   // The table has no key. Its rows never change, so their ctid is stable.
-  return dropOldest(sql, { table: "bet_record_versions", key: "ctid", at: "replaced_at" }, range, most);
+  const [row] = await sql<DroppedRows[]>`
+    with slice as (
+      select ctid as place, replaced_at from bet_record_versions where replaced_at >= ${from} and replaced_at < ${to}
+      order by replaced_at fetch first ${most} rows with ties
+    ),
+    dropped as (
+      delete from bet_record_versions where ctid = any(array(
+        select v.ctid from bet_record_versions v where v.ctid = any(array(select place from slice))
+          and not exists (select from mismatches m
+            where m.product_id = v.product_id and m.username = v.username and ${isSubject} offset 0)
+          and not exists (select from mismatches m
+            where m.product_id = v.product_id and m.username = v.username
+              and m.subject >= 'session:0' and m.subject < 'session:9' offset 0)
+          and not exists (select from mismatches m
+            where m.product_id = v.product_id and m.kind = 'username-differs'
+              and m.provider ->> 'username' = v.username and ${isSubject} offset 0)
+        for update skip locked))
+      returning 1
+    )
+    select (select count(*) from dropped) as count,
+      (select max(replaced_at) + interval '1 millisecond' from slice) as last`;
+  return row ?? { count: 0, last: null };
 }

@@ -3,8 +3,17 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
-/** Work that must go on (docs/alerts.md#what-stands-still), and the queues whose jobs do it. */
-export type WorkKind = "pulling" | "comparing" | "following" | "verifying" | "closing" | "alerting" | "queue";
+/** Work that must go on (docs/alerts.md#what-stands-still), the queues whose jobs do it, and what only a page shows. */
+export type WorkKind =
+  | "pulling"
+  | "comparing"
+  | "following"
+  | "verifying"
+  | "closing"
+  | "alerting"
+  | "queue"
+  | "heartbeat"
+  | "retention";
 
 export interface WorkName {
   readonly work: WorkKind;

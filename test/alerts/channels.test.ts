@@ -45,7 +45,7 @@ describe("a webhook", () => {
       idempotencyKey: "ledger-stale/P1/2026-11-20",
       productId: "P1",
       text: "P1: is the ledger still being written?\nsince 2026-11-20 12:00:00Z",
-      link: "http://127.0.0.1:3000/",
+      link: "http://127.0.0.1:3000/health",
       data: alert().body,
     });
     expect(headers["webhook-id"]).toBe("ledger-stale/P1/2026-11-20");
@@ -86,7 +86,7 @@ describe("a Slack message", () => {
         { type: "section", text: { type: "plain_text", text: `P1: ${escaped}`, emoji: false } },
         {
           type: "context",
-          elements: [{ type: "mrkdwn", text: "<http://127.0.0.1:3000/|Open the page>" }],
+          elements: [{ type: "mrkdwn", text: "<http://127.0.0.1:3000/health|Open the page>" }],
         },
       ],
       mrkdwn: false,

@@ -85,7 +85,7 @@ test("a day is closed with a number and a hash, and its statement stays when the
   });
   expect(month.open.find(({ day }: { day: string }) => day === "2025-10-01")).toEqual({
     day: "2025-10-01",
-    reason: "The first closed day is later; days are closed in order.",
+    reason: "It lies before the first closed day, 2025-10-25, and days are closed in order.",
   });
   const ask = await serveApi(context);
   expect((await ask("GET", "/api/report?month=2025-10")).json).toEqual(month);

@@ -51,6 +51,14 @@ test("a file is tried, imported, and known the second time; a bad line is named 
     rejected: [{ line: 2, reason: "the line is not JSON" }],
     rejectedLines: 1,
   });
+  const listed = await sql`
+    select who like 'cli:%' as "isPerson", via, format, name, added, known, rejected, error
+    from ledger_imports where ended_at is not null order by id`;
+  const of = { isPerson: true, via: "command", format: "entries", name: "entries.ndjson", error: null };
+  expect(listed).toEqual([
+    { ...of, added: 2, known: 0, rejected: 1 },
+    { ...of, added: 0, known: 2, rejected: 1 },
+  ]);
 });
 
 test("a format or a file that is none is wrong usage", async () => {

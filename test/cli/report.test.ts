@@ -70,5 +70,8 @@ test("--json and /api/report give the same document", async () => {
 
 test("a day without play is a statement without rows", async () => {
   const { code, stdout } = await recon("--day", "2020-01-01");
-  expect([code, stdout]).toEqual([0, "The day 2020-01-01 in UTC\nNeither side has a bet on that day.\n"]);
+  expect([code, stdout]).toEqual([
+    0,
+    "The day 2020-01-01 in UTC\nNo bet of that day is known (recon coverage shows what was fetched of it).\n",
+  ]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { readChangeMarks } from "../../src/ops/dashboard/changes/change-store.ts";
-import { findChanged, type KnownMarks } from "../../src/ops/dashboard/changes/what-changed.ts";
+import { findChanged, type KnownMarks, LIVE_TOPICS } from "../../src/ops/dashboard/changes/what-changed.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
@@ -9,7 +9,7 @@ import { exampleFinding } from "../support/findings.ts";
 const { sql } = useDatabase();
 
 describe("an open page", () => {
-  const marks = { pull: "0", mismatches: "0", transfers: "0", backfills: "0", alerts: "0" };
+  const marks = Object.fromEntries(LIVE_TOPICS.map((topic) => [topic, "0"])) as KnownMarks["marks"];
 
   test("is notified of pulling at most every five seconds, and of the last change too", () => {
     let known: KnownMarks = findChanged(null, marks, NOON).known;

@@ -213,6 +213,6 @@ test("the worst line comes first, and each line links to the page that shows it"
     "warn: P2 is 3 h behind (/#products)",
     "warn: 1 mismatch is acknowledged, 2.00 THB at risk (/mismatches?status=acknowledged)",
     "unknown: P1: nothing has been fetched yet (/#products)",
-    "unknown: the ledger has no entries yet: nothing is compared (null)",
+    "unknown: the ledger has no entries yet: nothing is compared (/health)",
   ]);
 });

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openChannels } from "../../src/alerts/open-channels.ts";
 import { withOffset } from "../../src/clock.ts";
+import type { OwnWorker } from "../../src/ops/own-worker.ts";
 import { expectAccessible, useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
@@ -22,7 +24,16 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 test("every page keeps everything in its place, at six widths in both themes, and is accessible", async () => {
-  const page = await browser.newPage({ baseUrl: await serveDashboard(world.context) });
+  const worker: OwnWorker = {
+    channels: openChannels(
+      { webhook: null, slack: { url: "http://127.0.0.1:1/" } },
+      { host: "127.0.0.1", port: 3000 },
+    ),
+    hasHeartbeat: true,
+    queuesIn: "PostgreSQL",
+    countJobs: async () => [],
+  };
+  const page = await browser.newPage({ baseUrl: await serveDashboard(world.context, [], { worker }) });
   const found: Record<string, unknown> = {};
   for (const [name, path] of Object.entries(world.paths)) {
     await page.goto(path);
@@ -112,6 +123,7 @@ test("each wrong value is named next to its field, and nothing typed is lost", a
     ["/rejected?kind=lost&since=soon", ["kind", "since"]],
     ["/report?day=2026-11-31&zone=UTC", ["day"]],
     ["/report?day=2026-11-19&zone=Mars", ["zone"]],
+    ["/alerts?state=lost&product=TABLE", ["state"]],
     ["/time-zone?zone=Mars", ["zone"]],
   ] as const) {
     const asked = new URLSearchParams(path.split("?")[1]);

@@ -33,7 +33,7 @@ async function reject(): Promise<void> {
   await writeRejected(sql, "P1", [{ raw: '{"stake":"\u001b"}', reason: `${ROGUE}: id must be text` }], NOON);
 }
 
-test("a rejected record is found from the overview, read whole, and retried once its product is there", async () => {
+test("a rejected record is found from the page about health, read whole, and retried once its product is there", async () => {
   await reject();
   const before = await serveDashboard(contextOf("P1"), TOKENS);
   const eye = await browser.newPage({
@@ -42,7 +42,7 @@ test("a rejected record is found from the overview, read whole, and retried once
     viewport: SMALL,
     colorScheme: "dark",
   });
-  await eye.goto("/");
+  await eye.goto("/health");
   await eye.click("text=2 records");
   await eye.waitForURL("**/rejected?side=record");
   expect(await eye.locator("tbody tr").count()).toBe(2);

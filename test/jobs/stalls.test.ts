@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { startWorker, type WorkerContext } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
+import { readHealth } from "../../src/flows/read/read-health.ts";
 import { openOverview } from "../../src/flows/read/read-overview.ts";
 import { readStatus } from "../../src/flows/read/read-status.ts";
 import { type Log, silentLog } from "../../src/log.ts";
@@ -128,6 +129,13 @@ describe("the heartbeat", () => {
     await eventually("a redirect is not followed", () =>
       lines.some((line) => line.includes("HEARTBEAT_URL answered with HTTP 302")),
     );
+    const heartbeat = async () => (await readHealth(base)).heartbeat;
+    await eventually("the page about health names the error", async () =>
+      ((await heartbeat()).problem?.what ?? "").includes("HEARTBEAT_URL answered with HTTP 302"),
+    );
+    beats.answer((_, response) => response.writeHead(200).end());
+    await eventually("it is accepted", async () => (await heartbeat()).doneAt !== null);
+    expect((await heartbeat()).problem).toBeNull();
   });
 });
 

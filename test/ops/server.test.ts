@@ -301,6 +301,8 @@ describe("mismatches", () => {
       timeline: expect.any(Array),
       fetches: expect.any(Array),
       adjustments: [],
+      comments: [],
+      incidentId: null,
       history: [
         { ...change, at: "2026-11-20T12:00:00.000Z", fromStatus: null, toStatus: "open" },
         { ...change, at, fromStatus: "open", toStatus: "resolved" },

@@ -2,7 +2,7 @@
 
 import { onTestFinished } from "vitest";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { startOpsServer } from "../../src/ops/server.ts";
+import { type OpsParts, startOpsServer } from "../../src/ops/server.ts";
 
 /** With these tokens the dashboard requires a sign-in. */
 export const READ_TOKEN = "a-token-that-may-only-read";
@@ -20,9 +20,10 @@ export const TOKENS = [
 export async function serveDashboard(
   context: FlowContext,
   tokens: readonly (typeof TOKENS)[number][] = [],
+  parts: OpsParts = {},
 ): Promise<string> {
   const settings = { host: "127.0.0.1", port: 0, tokens: [...tokens] };
-  const server = await startOpsServer(context, settings, async () => {});
+  const server = await startOpsServer(context, settings, async () => {}, parts);
   onTestFinished(() => server.close());
   return server.url;
 }

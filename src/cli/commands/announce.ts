@@ -4,11 +4,14 @@ import { type Clock, showDuration } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { Sql } from "../../db/client.ts";
 import { listMismatches } from "../../mismatches/store.ts";
+import type { GuideStep } from "../../ops/dashboard/overview/guide.ts";
 import { printLine, showText } from "../terminal/print.ts";
 import { showAtRisk } from "./mismatches/mismatches.ts";
 
 /** The most new mismatches that are listed at once; further ones are only counted. */
 const LISTED_AT_ONCE = 12;
+/** The overview shows the whole guide. */
+const GUIDED = 3;
 const CHECK_EVERY_MS = 1_000;
 
 export function announceStart(facts: {
@@ -17,6 +20,7 @@ export function announceStart(facts: {
   readonly queues: string;
   readonly provider: string;
   readonly opsUrl: string;
+  readonly guide: readonly GuideStep[];
 }): void {
   const { diff } = facts.config;
   printLine("wallet-recon runs. There are no settings, so this start has a world of its own for trying out:");
@@ -28,7 +32,12 @@ export function announceStart(facts: {
   );
   printLine(`  dashboard  ${facts.opsUrl}/ in a browser, or ${facts.opsUrl}/api/mismatches`);
   printLine();
-  printLine("The first mismatches appear in a few seconds. Ctrl-C ends everything; the next start goes on.");
+  printLine("Look around in a browser:");
+  for (const { what, path } of facts.guide.slice(0, GUIDED)) printLine(`  ${facts.opsUrl}${path}  ${what}`);
+  printLine();
+  printLine(
+    "The two days are fetched and compared within a minute or so. Ctrl-C ends everything; the next start goes on.",
+  );
   printLine();
 }
 

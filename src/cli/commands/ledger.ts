@@ -2,12 +2,16 @@
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
+import { basename } from "node:path";
 import { stderr, stdin } from "node:process";
 import type { Command } from "commander";
 import { describeError, ReconError } from "../../errors.ts";
 import { importLedger } from "../../flows/ledger/import-ledger.ts";
 import { IMPORT_FORMATS, type ImportFormat } from "../../flows/ledger/read-import.ts";
-import { NOTHING_TAKEN, type Taken } from "../../ledger/take-lines.ts";
+import { countTaken, recordImport } from "../../flows/ledger/record-import.ts";
+import type { ImportTotals } from "../../ledger/past-import-store.ts";
+import type { Taken } from "../../ledger/take-lines.ts";
+import { actorName } from "../run/actor-name.ts";
 import { withRecon } from "../run/run-command.ts";
 import { showImportProgress } from "../terminal/import-progress.ts";
 import { printJson, printLine, showText } from "../terminal/print.ts";
@@ -46,18 +50,20 @@ export function addLedgerCommands(program: Command): void {
       const input = await openInput(file);
       await withRecon(["database"], async ({ context }) => {
         const progress = showImportProgress(stderr, context.clock, input.bytes);
-        const totals = countTaken();
+        const totals = countTaken(MOST_LISTED);
         const dryRun = options.dryRun === true;
+        const chunks = progress.counting(input.chunks);
+        const onTaken = (taken: Taken, line: number) => {
+          totals.add(taken);
+          progress.show(line);
+        };
         try {
-          await importLedger(context, progress.counting(input.chunks), {
-            format,
-            shape: null,
-            dryRun,
-            onTaken: (taken, line) => {
-              totals.add(taken);
-              progress.show(line);
-            },
-          });
+          if (dryRun) await importLedger(context, chunks, { format, shape: null, dryRun, onTaken });
+          else {
+            const name = file === "-" ? null : basename(file);
+            const source = { who: actorName(), via: "command", format, name, bytes: input.bytes } as const;
+            await recordImport(context, chunks, { shape: null, onTaken }, source);
+          }
         } catch (error) {
           throw failedBehind(error, totals.all());
         } finally {
@@ -95,29 +101,6 @@ async function openInput(file: string): Promise<Input> {
   } catch (error) {
     throw new ReconError("usage", `${showText(file)} cannot be read: ${describeError(error)}`);
   }
-}
-
-/** The answer of the command: as the API's, with a bounded list. */
-interface ImportTotals extends Taken {
-  readonly rejectedLines: number;
-}
-
-function countTaken() {
-  let totals: ImportTotals = { ...NOTHING_TAKEN, rejectedLines: 0 };
-  return {
-    add: (taken: Taken) => {
-      const room = MOST_LISTED - totals.rejected.length;
-      totals = {
-        added: totals.added + taken.added,
-        known: totals.known + taken.known,
-        changed: totals.changed + taken.changed,
-        skipped: totals.skipped + taken.skipped,
-        rejected: [...totals.rejected, ...taken.rejected.slice(0, room)],
-        rejectedLines: totals.rejectedLines + taken.rejected.length,
-      };
-    },
-    all: () => totals,
-  };
 }
 
 function printTaken(totals: ImportTotals, dryRun: boolean): void {

@@ -1,6 +1,8 @@
 /** Prints the statement of a day or a month. */
 
 import type { Correction, DayStatement, MonthReport } from "../../closed.ts";
+import { rowOf } from "../../closing/changed-bets.ts";
+import { sumRows } from "../../closing/sum-rows.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
 import { printLine, printTable } from "../terminal/print.ts";
@@ -9,7 +11,13 @@ export function printStatement({ day, zone, rows, closed, corrections }: DayStat
   printLine(`The day ${day} in ${zone}`);
   if (closed !== null)
     printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
-  if (rows.length === 0) printLine("Neither side has a bet on that day.");
+  if (rows.length === 0) {
+    printLine(
+      closed === null
+        ? "No bet of that day is known (recon coverage shows what was fetched of it)."
+        : "Neither side has a bet on that day.",
+    );
+  }
   printRows(rows);
   if (corrections.length > 0) {
     printLine();
@@ -23,8 +31,11 @@ export function printMonth({ month, zone, days, rows, corrections, open }: Month
   printRows(rows);
   if (corrections.length > 0) {
     printLine();
-    printLine("Corrections of these days since they were closed; the sums above and these are today's data:");
+    printLine("Corrections of these days since they were closed:");
     printCorrections(corrections);
+    printLine();
+    printLine("Today's data, which is the sums and the corrections together:");
+    printRows(sumRows([...rows, ...corrections.map(rowOf)]));
   }
   if (open.length > 0) {
     printLine();

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { checkRedis } from "../../../jobs/backend.ts";
 import { LONGEST_STOP_MS } from "../../../jobs/close-queues.ts";
 import { startWorker } from "../../../jobs/worker.ts";
+import type { TransferApi } from "../../agent-api.ts";
 import { openChannels } from "../../alerts/open-channels.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { describeError } from "../../errors.ts";
@@ -16,6 +17,8 @@ import { openProvider } from "../../provider/client.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { LONGEST_WAIT_MS, type Part, runUntilStopped } from "../run/run-until-stopped.ts";
 import type { TryOut } from "../run/try-out.ts";
+import { tryOutConfig } from "../run/try-out-config.ts";
+import { sendTryOutTransfers } from "../run/try-out-transfers.ts";
 import { waitUntilReady } from "../run/wait-until-ready.ts";
 import { announceMismatches, announceStart } from "./announce.ts";
 
@@ -26,16 +29,22 @@ export function addWorkerCommand(program: Command): void {
     .action(runUntilStopped("the worker", ["database", "queue", "provider"], openWorker));
 }
 
-async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
-  const { settings, context, people, databaseUrl } = recon;
+async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
+  const { settings, databaseUrl } = given;
   const { redisUrl } = settings;
-  const metrics = openMetrics({ ...people, databaseClock: context.clock }, () => worker.countJobs());
-  const tracing = await startTracing(settings.tracing, context.log);
+  const metrics = openMetrics({ ...given.people, databaseClock: given.context.clock }, () =>
+    worker.countJobs(),
+  );
+  const tracing = await startTracing(settings.tracing, given.context.log);
   if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
-  await migrateDatabase(databaseUrl, context.log);
-  if (redisUrl !== null) await waitUntilReady("Redis", () => checkRedis(redisUrl), context, LONGEST_WAIT_MS);
-  const tryOut = recon.embedded.provider ? await startSandbox(recon) : null;
+  await migrateDatabase(databaseUrl, given.context.log);
+  if (redisUrl !== null)
+    await waitUntilReady("Redis", () => checkRedis(redisUrl), given.context, LONGEST_WAIT_MS);
+  const tryOut = given.embedded.provider ? await startSandbox(given) : null;
   if (tryOut !== null) opened.push({ name: "the sandbox", longestMs: 500, close: () => tryOut.stop() });
+
+  const recon = tryOut === null ? given : withBegin(given, tryOut);
+  const { context, people } = recon;
 
   const provider = openProvider(
     tryOut?.provider ?? settings.provider ?? { baseUrl: "", username: "", password: "" },
@@ -49,13 +58,14 @@ async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
   );
   opened.push({ name: "the provider client", longestMs: 100, close: () => provider.close() });
   const budget = budgetOf(recon);
+  const channels = openChannels(settings.alerts, settings.ops);
   const worker = await startWorker(
     {
       ...context,
       fetchPage: withinBudget(provider.fetchBetPage, budget),
       onPage: metrics.onPage,
       ask: openAskOutcome(provider, budget, context),
-      channels: openChannels(settings.alerts, settings.ops),
+      channels,
       diskBytes: settings.databaseDisk,
       heartbeat: settings.heartbeatUrl === null ? null : { url: settings.heartbeatUrl },
       isTraced: tracing !== null,
@@ -67,12 +77,26 @@ async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
   const ops = await startOpsServer(people, settings.ops, () => worker.check(), {
     openBoard: () => worker.openBoard(),
     metrics,
+    worker: {
+      channels,
+      hasHeartbeat: settings.heartbeatUrl !== null,
+      queuesIn: redisUrl === null ? "PostgreSQL" : "Redis",
+      countJobs: () => worker.countJobs(),
+    },
+    ...(tryOut === null ? {} : { guide: tryOut.guide }),
   });
   opened.push({ name: "the ops server", longestMs: 500, close: () => ops.close() });
 
   context.log.info({ ops: ops.url, products: context.config.products.length }, "the worker runs");
+  if (tryOut !== null && settings.config === null)
+    opened.push({ name: "the deposits", longestMs: 300, ...deposit(recon, provider) });
   if (tryOut !== null) {
-    announceStart({ config: context.config, opsUrl: ops.url, ...describeWorld(recon, tryOut) });
+    announceStart({
+      config: context.config,
+      opsUrl: ops.url,
+      guide: tryOut.guide,
+      ...describeWorld(recon, tryOut),
+    });
     opened.push({ name: "the list of mismatches", longestMs: 300, ...announce(recon) });
   }
 }
@@ -81,6 +105,27 @@ async function openWorker(recon: OpenRecon, opened: Part[]): Promise<void> {
 async function startSandbox({ context }: OpenRecon): Promise<TryOut> {
   const { startTryOut } = await import("../run/try-out.ts");
   return await startTryOut(context.clock, context, { host: "127.0.0.1", port: 0, seed: null });
+}
+
+/** Where nobody has chosen the products, the world's whole past is pulled. */
+function withBegin(recon: OpenRecon, { begin }: TryOut): OpenRecon {
+  if (recon.settings.config !== null) return recon;
+  const config = tryOutConfig(begin);
+  return { ...recon, context: { ...recon.context, config }, people: { ...recon.people, config } };
+}
+
+/** In the background: a deposit without an answer takes as long as a request may. */
+function deposit({ context }: OpenRecon, provider: TransferApi): { close(): Promise<void> } {
+  const ending = new AbortController();
+  const sending = sendTryOutTransfers(context, provider, ending.signal).catch((error: unknown) =>
+    context.log.warn({ error: describeError(error) }, "the try-out could not send its deposits"),
+  );
+  return {
+    close: async () => {
+      ending.abort();
+      await sending;
+    },
+  };
 }
 
 function budgetOf({ context: { sql, config, clock } }: OpenRecon): RequestBudget {
@@ -93,7 +138,7 @@ function describeWorld({ settings, embedded }: OpenRecon, tryOut: TryOut) {
     database: embedded.postgres ? "an embedded PostgreSQL, its data in .recon/" : "the one of DATABASE_URL",
     queues:
       settings.redisUrl === null ? "in that database (set REDIS_URL for Redis)" : "the Redis of REDIS_URL",
-    provider: `the sandbox at ${tryOut.provider.baseUrl}, seed ${tryOut.seed}, with players at play and planted faults`,
+    provider: `the sandbox at ${tryOut.provider.baseUrl}, seed ${tryOut.seed}, with players at play, two days of history and planted faults`,
   };
 }
 

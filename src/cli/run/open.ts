@@ -11,6 +11,7 @@ import { startEmbeddedPostgres } from "../../embedded/postgres/postgres.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { createLog } from "../../log.ts";
 import { secretsOf } from "../../secrets.ts";
+import { readableLog } from "../terminal/readable-log.ts";
 import { tryOutConfig } from "./try-out-config.ts";
 import { waitUntilReady } from "./wait-until-ready.ts";
 
@@ -40,7 +41,10 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
   const settings = readSettings(needs);
   const withoutProvider = settings.provider === null && !settings.production;
   const config = settings.config ?? tryOutConfig();
-  const log = createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings));
+  const isTryOut = withoutProvider && settings.config === null && settings.logLevel === null;
+  const log = isTryOut
+    ? createLog("warn", secretsOf(settings), readableLog)
+    : createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings));
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
   const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
   const pools = openPools(databaseUrl, settings.databasePool);

@@ -5,11 +5,12 @@
 
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { Clock, Instant } from "../../clock.ts";
+import { type Clock, formatInstant, type Instant } from "../../clock.ts";
 import type { ProviderSettings } from "../../config.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { deliverCallbacks } from "../../flows/ledger/deliver-callbacks.ts";
+import type { GuideStep } from "../../ops/dashboard/overview/guide.ts";
 import type { AnyFault } from "../../sandbox/faults/fault-list.ts";
 import { startSandbox } from "../../sandbox/server/server.ts";
 import { openPlayLog } from "../../sandbox/world/play-log.ts";
@@ -17,8 +18,19 @@ import { createWorld, type World } from "../../sandbox/world/world.ts";
 import type { TimeRange } from "../../window.ts";
 import { EMBEDDED_HOME } from "./open.ts";
 import { TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS } from "./try-out-config.ts";
+import { tryOutGuide } from "./try-out-guide.ts";
+import { LATE_BOOKING } from "./try-out-transfers.ts";
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** Twelve faults in the world's past, the thirteenth six minutes after the first start. */
+const FAULT_EVERY_MINUTES = 222;
+/** A time within the fourth hour before the first start cannot be fetched, until some time after that start. */
+const STALLED_PRODUCT = "SPORT";
+const STALLED_FROM_MS = TRY_OUT_HISTORY_MS - 230 * MINUTE_MS;
+const STALLED_LENGTH_MS = 15 * MINUTE_MS;
+const STALLED_UNTIL_MS = TRY_OUT_HISTORY_MS + 20 * MINUTE_MS;
+const PAGE_SIZE = 100;
 /**
  * Both lags are much shorter than the graces of the try-out config, so that they cause no mismatch. A late settlement
  * causes none either: its bet is open on both sides.
@@ -29,6 +41,9 @@ const STEP_MS = 1_000;
 export interface TryOut {
   readonly provider: ProviderSettings;
   readonly seed: number;
+  readonly begin: Instant;
+  /** what a newcomer may look at first */
+  readonly guide: readonly GuideStep[];
   stop(): Promise<void>;
 }
 
@@ -42,7 +57,7 @@ export interface ServeOptions {
   readonly username?: string;
   /** default: random */
   readonly password?: string;
-  /** default: a slow hour */
+  /** default: what a newcomer is to see */
   readonly faultsOf?: FaultsOf;
 }
 
@@ -91,27 +106,64 @@ async function serve(
   { seed, periods }: { readonly seed: number; readonly periods: readonly TimeRange[] },
   options: ServeOptions,
 ): Promise<{ world: World; begin: Instant; tryOut: TryOut }> {
-  const { host, port, faultsOf = slowHour } = options;
-  const products = TRY_OUT_PRODUCTS;
-  const world = createWorld({ ...LAGS, seed, periods, products, players: 40, faultEveryMinutes: 5 });
+  const { host, port, faultsOf = firstRun } = options;
+  const world = createWorld({
+    ...LAGS,
+    seed,
+    periods,
+    products: TRY_OUT_PRODUCTS,
+    players: 40,
+    faultEveryMinutes: FAULT_EVERY_MINUTES,
+    forPeople: true,
+  });
   const begin = periods[0]?.from ?? clock.now();
   const credentials = {
     username: options.username ?? "sandbox",
     password: options.password ?? randomBytes(12).toString("hex"),
   };
   const faults = faultsOf({ seed, begin });
-  const server = await startSandbox({ ...credentials, world, clock, host, port, pageSize: 100, faults });
+  const server = await startSandbox({
+    ...credentials,
+    world,
+    clock,
+    host,
+    port,
+    pageSize: PAGE_SIZE,
+    faults,
+  });
   const provider = { baseUrl: server.url, ...credentials };
-  return { world, begin, tryOut: { provider, seed, stop: () => server.close() } };
+  const guide = tryOutGuide(STALLED_PRODUCT, stalledTime(begin));
+  return { world, begin, tryOut: { provider, seed, begin, guide, stop: () => server.close() } };
 }
 
-/** Long ranges hang where they touch the world's second clock hour (UTC), so that a newcomer sees windows shrink and grow again. */
+/** Long ranges hang where they touch the world's second clock hour (UTC), so that a newcomer sees windows shrink and grow. */
 export const slowHour: FaultsOf = ({ begin }) => [
   {
     when: { hoursUtc: [new Date(begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },
     do: { kind: "hang" },
   },
 ];
+
+/** What a newcomer is to see: the slow hour, an hour that cannot be fetched for a while, and a deposit that is booked late. */
+const firstRun: FaultsOf = (world) => {
+  const { from, to } = stalledTime(world.begin);
+  return [
+    {
+      when: {
+        product: STALLED_PRODUCT,
+        touches: [formatInstant(from), formatInstant(to)],
+        between: [formatInstant(world.begin), formatInstant(world.begin + STALLED_UNTIL_MS)],
+      },
+      do: { kind: "code", code: 9, message: "the report of this hour is not ready" },
+    },
+    ...slowHour(world),
+    LATE_BOOKING,
+  ];
+};
+
+function stalledTime(begin: Instant): TimeRange {
+  return { from: begin + STALLED_FROM_MS, to: begin + STALLED_FROM_MS + STALLED_LENGTH_MS };
+}
 
 interface Playing {
   stop(): Promise<void>;

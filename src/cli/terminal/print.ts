@@ -45,3 +45,15 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
     );
   }
 }
+
+/** What people wrote, the oldest first; nothing where nobody wrote. */
+export function printComments(
+  comments: readonly { readonly at: string; readonly by: string; readonly note: string }[],
+): void {
+  if (comments.length === 0) return;
+  printLine();
+  printTable(
+    ["COMMENTED", "BY", "COMMENT"],
+    comments.map(({ at, by, note }) => [at, by, note]),
+  );
+}

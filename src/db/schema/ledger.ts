@@ -1,7 +1,7 @@
 /** The ledger: callback entries, and the progress of reading the operator's own relation. */
 
 import { sql } from "drizzle-orm";
-import { boolean, index, integer, jsonb, numeric, pgTable, text } from "drizzle-orm/pg-core";
+import { bigint, boolean, index, integer, jsonb, numeric, pgTable, text } from "drizzle-orm/pg-core";
 import { identity, instant, transactionId } from "./columns.ts";
 
 /**
@@ -136,4 +136,38 @@ export const rejectedEntries = pgTable(
     index("rejected_entries_username").using("hash", t.username),
     index("rejected_entries_unreported").on(t.id).where(sql`reported_at is null`),
   ],
+);
+
+/** Imports of entries and recorded callbacks: who brought what, and what became of it. */
+export const ledgerImports = pgTable(
+  "ledger_imports",
+  {
+    id: identity().primaryKey(),
+    /** when it began */
+    at: instant("at").notNull(),
+    /** null: it is under way, or its process was ended */
+    endedAt: instant("ended_at"),
+    /** the name of the token, or of the account at the terminal */
+    who: text("who").notNull(),
+    /** page, api, command */
+    via: text("via").notNull(),
+    /** entries, callbacks */
+    format: text("format").notNull(),
+    /** of the file; null: it had none */
+    name: text("name"),
+    /** null: unknown */
+    bytes: bigint("bytes", { mode: "number" }),
+    /** the first three count entries; null until it has ended */
+    added: bigint("added", { mode: "number" }),
+    known: bigint("known", { mode: "number" }),
+    changed: bigint("changed", { mode: "number" }),
+    /** callbacks that are no entries */
+    skipped: bigint("skipped", { mode: "number" }),
+    rejected: bigint("rejected", { mode: "number" }),
+    /** the first rejected lines, each with its number and the reason */
+    rejectedLines: jsonb("rejected_lines"),
+    /** what ended it early; null: nothing did */
+    error: text("error"),
+  },
+  (t) => [index("ledger_imports_at").on(t.at)],
 );

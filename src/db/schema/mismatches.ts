@@ -121,6 +121,8 @@ export const mismatches = pgTable(
       .where(sql`kind = 'username-differs'`),
     index("mismatches_player").on(t.username, t.id),
     index("mismatches_last_seen").on(t.lastSeenAt),
+    // For trends, which look for those that were over in a range of time.
+    index("mismatches_over").on(t.resolvedAt).where(sql`resolved_at is not null`),
     index("mismatches_counted").on(t.status, t.productId, t.kind),
   ],
 );
@@ -169,4 +171,20 @@ export const adjustments = pgTable(
     note: text("note").notNull(),
   },
   (t) => [index("adjustments_of").on(t.mismatchId), index("adjustments_at").on(t.at)],
+);
+
+/** What people wrote about a mismatch or an incident. Rows are only added, and deleted together with their subject. */
+export const comments = pgTable(
+  "comments",
+  {
+    id: identity().primaryKey(),
+    /** mismatch, incident */
+    about: text("about").notNull(),
+    /** the id of that mismatch or incident */
+    aboutId: bigint("about_id", { mode: "number" }).notNull(),
+    at: instant("at").notNull(),
+    by: text("by").notNull(),
+    note: text("note").notNull(),
+  },
+  (t) => [index("comments_of").on(t.about, t.aboutId, t.id)],
 );

@@ -7,7 +7,7 @@ import { instant } from "./columns.ts";
 export const workStates = pgTable(
   "work_states",
   {
-    /** pulling, comparing, following, verifying, alerting, queue */
+    /** a WorkKind of work/work-store.ts */
     work: text("work").notNull(),
     /** a product, a relation, a queue; empty: all of it */
     subject: text("subject").notNull(),

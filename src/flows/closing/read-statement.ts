@@ -15,6 +15,7 @@ import { canonicalJson, findFlaw } from "../../closing/statement.ts";
 import { sumRows } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
 import { inOneMoment } from "../../db/transactions.ts";
+import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
 import type { FlowContext } from "../context.ts";
 import { whyOpen } from "./why-open.ts";
@@ -23,6 +24,7 @@ import { whyOpen } from "./why-open.ts";
  * A day's statement: the stored one, where the day is closed in this zone; otherwise today's data.
  * @param isZoneAsked false: a closed day is shown in the zone in which it was closed
  * @param readOpen makes the report of an open day
+ * @throws ReconError as `readOpen` does
  */
 export async function readStatement(
   { sql }: FlowContext,
@@ -31,8 +33,17 @@ export async function readStatement(
 ): Promise<DayStatement> {
   const closed = await readClosedDay(sql, day.day);
   if (closed !== null && (!isZoneAsked || closed.zone === day.zone)) return toStatement(closed);
-  const report = await readOpen(day);
+  const report = await readOpen(day).catch((error: unknown) => {
+    throw closed === null ? error : nameZone(error, closed);
+  });
   return { ...report, closed: null, corrections: await readArrived(sql, day) };
+}
+
+/** Where the sums of another zone are gone, the stored statement is left. */
+function nameZone(error: unknown, { zone }: ClosedDay): unknown {
+  if (!(error instanceof ReconError) || error.code !== "bets-deleted") return error;
+  const hint = `its stored statement is that of the zone ${zone}: ask for this zone`;
+  return new ReconError(error.code, `${error.message}; ${hint}`, { cause: error });
 }
 
 /** The sums of a month's closed days, the corrections of these days, and the days that are open. */
@@ -61,6 +72,15 @@ export async function readMonth(
   });
 }
 
+/** Why a date of `closing.zone` is open; null: it is closed. */
+export async function readOpenReason(context: FlowContext, date: string): Promise<OpenDay | null> {
+  return await inOneMoment(context.sql, async (tx) => {
+    if ((await readClosedDay(tx, date)) !== null) return null;
+    const [open = null] = await whyOpenAll(context, tx, [date], context.config.closing.zone);
+    return open;
+  });
+}
+
 /** The reasons of several open days. Where a day is closed, the later ones wait for the next. */
 async function whyOpenAll(
   context: FlowContext,
@@ -68,6 +88,7 @@ async function whyOpenAll(
   dates: readonly string[],
   zone: string,
 ): Promise<OpenDay[]> {
+  const [first] = await readClosedDays(tx, 0, 1);
   const last = await readLastClosed(tx);
   const next = last === null ? null : dayAfter(last, zone);
   const now = context.clock.now();
@@ -81,8 +102,10 @@ async function whyOpenAll(
   return open;
 
   async function reasonOf(day: ZonedDay): Promise<string> {
+    if (first !== undefined && day.day < first.day)
+      return `It lies before the first closed day, ${first.day}, and days are closed in order.`;
     if (next !== null && day.day < next.day)
-      return "The first closed day is later; days are closed in order.";
+      return "The day after it took its time, when closing.zone changed.";
     if (day.to > now) return `The day has not ended; it ends at ${formatInstant(day.to)}.`;
     if (next !== null && day.day > next.day) return `An earlier day is open: ${next.day}.`;
     return (await whyOpen(context, tx, day)) ?? waitsBecause(context, day.to, now);

@@ -16,6 +16,7 @@ import {
 import { readLargest } from "../../alerts/incident-store.ts";
 import type { Instant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
+import { type Comment, readComments } from "../../mismatches/comment-store.ts";
 import { formatAmount, parseAmount, sumAmounts } from "../../money.ts";
 import type { FlowContext } from "../context.ts";
 
@@ -46,6 +47,8 @@ export interface IncidentStory {
   /** new mismatches in equal steps, from its beginning or earlier, to its end or the present */
   readonly trend: { readonly from: Instant; readonly to: Instant; readonly counts: readonly number[] };
   readonly notifications: readonly Notification[];
+  /** the oldest first */
+  readonly comments: readonly Comment[];
 }
 
 export async function listIncidentsWithMoney(
@@ -81,11 +84,12 @@ export async function readIncidentStory({ sql, clock }: FlowContext, id: string)
   const { beganAt, endedAt } = incident;
   const to = Math.max(endedAt ?? clock.now(), beganAt);
   const range = { from: Math.min(beganAt, to - SHORTEST_TREND_MS), to };
-  const [sums, largest, counts, notifications] = await Promise.all([
+  const [sums, largest, counts, notifications, comments] = await Promise.all([
     sumIncidents(sql, [incident.id]),
     readLargest(sql, incident.id, endedAt === null, LARGEST_LISTED),
     countArrivals(sql, incident.id, range, TREND_STEPS),
     readNotifications(sql, incident.id, MOST_NOTIFICATIONS),
+    readComments(sql, "incident", incident.id),
   ]);
   return {
     incident: withMoney(incident, sums),
@@ -93,6 +97,7 @@ export async function readIncidentStory({ sql, clock }: FlowContext, id: string)
     largest,
     trend: { ...range, counts },
     notifications,
+    comments,
   };
 }
 

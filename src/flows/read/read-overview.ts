@@ -4,9 +4,7 @@ import { readConditions } from "../../alerts/condition-store.ts";
 import { countUndelivered } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
-import { countRows } from "../../db/row-counts.ts";
 import { readLastReceived } from "../../ledger/newest-store.ts";
-import { countFirstRejected } from "../../ledger/rejected-store.ts";
 import { type Risk, readRisk } from "../../mismatches/risk-store.ts";
 import type { Storage } from "../../storage.ts";
 import { type PresentBackfill, readPresentBackfills } from "../../sync/backfill-overview-store.ts";
@@ -78,8 +76,6 @@ export interface Overview {
   readonly failingChannels: readonly string[];
   /** processes whose clocks are wrong: "worker 12 on host" */
   readonly wrongClocks: readonly string[];
-  /** records and entries that cannot be used */
-  readonly rejected: RejectedCounts;
   /** the time of the newest entry; null: there is none */
   readonly lastReceivedAt: Instant | null;
   /** running backfills and recently failed ones; the newest first */
@@ -88,13 +84,6 @@ export interface Overview {
   readonly work: WorkReport;
   /** the space that the database takes; null: no worker has measured yet */
   readonly storage: Storage | null;
-}
-
-interface RejectedCounts {
-  readonly records: number;
-  readonly entries: number;
-  /** there are more entries than were counted */
-  readonly hasMore: boolean;
 }
 
 /** The limit of counting for an overview. */
@@ -137,7 +126,6 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     waiting,
     undelivered,
     conditions,
-    rejected,
     lastReceivedAt,
     backfills,
     work,
@@ -150,7 +138,6 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     countWaiting(sql),
     countUndelivered(sql),
     readConditions(sql),
-    countRejected(sql),
     readLastReceived(sql),
     readPresentBackfills(sql, now - RECENTLY_MS, MOST_BACKFILLS),
     seeWork(context, now, MOST_COUNTED),
@@ -188,20 +175,11 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
       .filter(({ kind }) => kind === "alerts-undelivered")
       .map(({ subject }) => subject),
     wrongClocks: conditions.filter(({ kind }) => kind === "clock-wrong").map(({ subject }) => subject),
-    rejected,
     lastReceivedAt,
     backfills,
     work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
     storage,
   };
-}
-
-async function countRejected(sql: FlowContext["sql"]): Promise<RejectedCounts> {
-  const [records, entries] = await Promise.all([
-    countRows(sql, "rejected_records"),
-    countFirstRejected(sql, MOST_COUNTED + 1),
-  ]);
-  return { records, entries: Math.min(entries, MOST_COUNTED), hasMore: entries > MOST_COUNTED };
 }
 
 interface PulledRows {
@@ -251,9 +229,13 @@ function rangeOfHistory(now: Instant): TimeRange {
   return { from: to - HISTORY_MS, to };
 }
 
-/** The lag that a product may have before it counts as behind. */
 const PATIENCE_TICKS = 5;
 const LEAST_PATIENCE_MS = 300_000;
+
+/** The lag that a product may have before it counts as behind. */
+export function longestLag({ settleDelay, every }: FlowContext["config"]["pull"]): number {
+  return settleDelay + Math.max(PATIENCE_TICKS * every, LEAST_PATIENCE_MS);
+}
 
 function stateOf(
   { config }: FlowContext,
@@ -264,7 +246,5 @@ function stateOf(
   if (pulled.stoppedUntil !== null) return "stopped";
   if (pulled.gaps.length > 0) return "stalled";
   if (stand?.head === stand?.begin) return "not-begun";
-  const { settleDelay, every } = config.pull;
-  const mayLag = settleDelay + Math.max(PATIENCE_TICKS * every, LEAST_PATIENCE_MS);
-  return pulled.lagMs > mayLag ? "behind" : "current";
+  return pulled.lagMs > longestLag(config.pull) ? "behind" : "current";
 }

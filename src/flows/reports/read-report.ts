@@ -1,9 +1,12 @@
 /** The day's statement of every product (the JSON of `recon report` and `/api/report`). */
 
+import { formatInstant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import { cancelledBy } from "../../db/cancel-store.ts";
 import type { Query } from "../../db/client.ts";
+import { readDeletedUpTo } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
+import { ReconError } from "../../errors.ts";
 import { addUp, type Counted, type DayReport, type ReportRow, type Totals, toRows } from "../../report.ts";
 import { findGaps } from "../../sync/coverage.ts";
 import { readCoverage } from "../../sync/coverage-store.ts";
@@ -30,10 +33,11 @@ export interface RequestedDay extends TimeRange {
  * records, entries and mismatches belong together. Products with transfer wallets have no bets and no row.
  * @param signal cancels the report, in the database too; the report rejects with the signal's reason
  * @param rest awaited between pieces of work, so that other work gets time
+ * @throws ReconError `bets-deleted` where bets of the day may be deleted: their sums would be too small
  */
 export async function readReport(
   context: FlowContext,
-  { day, zone, ...range }: RequestedDay,
+  day: RequestedDay,
   signal: AbortSignal = new AbortController().signal,
   limits: CompareLimits = REPORT_LIMITS,
   rest: () => Promise<void> = async () => {},
@@ -43,11 +47,11 @@ export async function readReport(
     if (product.walletMode === "transfer") continue;
     const report = (tx: Query) =>
       cancelledBy(context.sql, tx, signal, () =>
-        reportProduct(context, tx, product, range, { signal, limits, rest }),
+        reportProduct(context, tx, product, day, { signal, limits, rest }),
       );
     rows.push(...(await inOneMoment(context.sql, report)));
   }
-  return { day, zone, rows };
+  return { day: day.day, zone: day.zone, rows };
 }
 
 /** How a report is made. */
@@ -61,9 +65,11 @@ async function reportProduct(
   context: FlowContext,
   tx: Query,
   product: ProductConfig,
-  range: TimeRange,
+  day: RequestedDay,
   { signal, limits, rest }: Making,
 ): Promise<ReportRow[]> {
+  await checkKept(tx, product.productId, day);
+  const range = { from: day.from, to: day.to };
   const now = context.clock.now();
   const settledUntil = now - context.config.pull.settleDelay;
   const covered = await readCoverage(tx, product.productId, range, 0);
@@ -78,6 +84,19 @@ async function reportProduct(
     addUp(totals, counted);
   }
   return toRows(product.productId, totals, complete);
+}
+
+/** In the snapshot of the report: before a row is deleted, its time is announced. */
+async function checkKept(tx: Query, productId: string, { day, zone, from }: RequestedDay): Promise<void> {
+  const { records, entries } = await readDeletedUpTo(tx, productId);
+  const upTo = Math.max(records, entries);
+  if (from >= upTo) return;
+  const [what, setting] =
+    records === upTo ? [`bet records of ${productId}`, "records"] : ["callback entries", "entries"];
+  throw new ReconError(
+    "bets-deleted",
+    `the sums of ${day} in ${zone} cannot be computed any more: ${what} before ${formatInstant(upTo)} are deleted (retain.${setting})`,
+  );
 }
 
 /** Opens a comparison that only reads. @returns null: the ledger is empty */

@@ -8,9 +8,11 @@ import type { Instant } from "../../clock.ts";
 import { readClosedUpTo } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedRows } from "../../db/drop-oldest.ts";
+import { dropOldImports } from "../../ledger/past-import-store.ts";
 import { forgetDeadWaiters } from "../../provider/budget-store.ts";
 import { dropOldVersions } from "../../sync/record-version-store.ts";
 import type { TimeRange } from "../../window.ts";
+import { dropOldSamples } from "../../work/trend-store.ts";
 import type { FlowContext } from "../context.ts";
 
 /** The limits of deleting, at once and in one run. */
@@ -33,12 +35,15 @@ const BEGINNING: Instant = 0;
 
 /**
  * The audit of a year is complete until a month after its end (decision 74). It also contains programs that hand over
- * transfers, so it cannot be kept for ever. The decisions of people stay in the history of each mismatch.
+ * transfers, so it cannot be kept for ever. The list of imports is a part of it. The decisions of people stay in the history of each mismatch.
  */
 const KEEP_AUDIT_MS = 400 * 24 * 3_600_000;
 
 /** Longer than the five minutes for which a signature is accepted, because the clocks of servers may differ. */
 const KEEP_SIGNATURES_MS = 3_600_000;
+
+/** Three times as long as the longest trend. */
+const KEEP_SAMPLES_MS = 90 * 24 * 3_600_000;
 
 type Drop = (sql: Query, range: TimeRange, most: number) => Promise<DroppedRows>;
 
@@ -59,11 +64,24 @@ export async function dropExpired(
   await dropAll(context, dropOldSessions, 0, limits, signal);
   await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
+  await dropAll(context, dropOldImports, KEEP_AUDIT_MS, limits, signal);
+  await dropSamples(context, limits, signal);
   await forgetDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {
     context.log.info({ recordVersions, rawBodies }, "expired rows were deleted");
   }
   return { recordVersions, rawBodies };
+}
+
+async function dropSamples(
+  { sql, clock }: FlowContext,
+  { rows, batches }: DropLimits,
+  signal: AbortSignal,
+): Promise<void> {
+  const to = clock.now() - KEEP_SAMPLES_MS;
+  for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
+    if ((await dropOldSamples(sql, to, rows)) === 0) break;
+  }
 }
 
 /** Where days are closed, only rows of closed days may go; where nobody closes days, age alone decides (decision 165). */

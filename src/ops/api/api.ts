@@ -8,11 +8,14 @@ import { readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readStatus } from "../../flows/read/read-status.ts";
 import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
+import type { ImportSeats } from "../http/sent-lines.ts";
 import { type Typed, usage } from "../input/fields.ts";
 import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
 import { REPORT_QUERY, readReportAsk } from "../input/report-query.ts";
 import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
+import { addEvidenceRoutes } from "./evidence-routes.ts";
+import { addIncidentRoutes } from "./incident-routes.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
@@ -52,13 +55,15 @@ const READ_OPENAPI = describeOperation({
 export async function addApi(
   api: FastifyInstance,
   context: FlowContext,
-  reports: ReportQueue,
+  { reports, imports }: { readonly reports: ReportQueue; readonly imports: ImportSeats },
 ): Promise<void> {
   const { config } = context;
   takeJsonOnly(api);
   await addDocument(api);
   api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
   addMismatchRoutes(api, context);
+  addIncidentRoutes(api, context);
+  addEvidenceRoutes(api, context);
   api.get<{ Querystring: Typed }>("/coverage", { schema: READ_COVERAGE }, ({ query }) =>
     readCoverageOf(context, readProductRange(query, config)),
   );
@@ -72,7 +77,7 @@ export async function addApi(
   });
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
-  addLedgerRoutes(api, context);
+  addLedgerRoutes(api, context, imports);
   addRejectedRoutes(api, context);
   addAuditRoutes(api, context);
 }

@@ -2,38 +2,16 @@
 
 import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
-import { importLedger } from "../../flows/ledger/import-ledger.ts";
 import type { ImportFormat, ImportShape } from "../../flows/ledger/read-import.ts";
+import { recordImport } from "../../flows/ledger/record-import.ts";
 import { addTaken, NOTHING_TAKEN, type Taken } from "../../ledger/take-lines.ts";
 import { sendProblem } from "../http/problem.ts";
+import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../http/sent-lines.ts";
 import { CALLBACK_LINES, ENTRY_LINES, TAKEN } from "./ledger-schema.ts";
 import { describeOperation } from "./operation.ts";
 
-const MOST_BYTES = 16 * 1024 * 1024;
-const MOST_LINES = 10_000;
-/** Each holds its whole body in memory. */
-const MOST_AT_ONCE = 4;
-const CHUNK_BYTES = 64 * 1024;
-const NEWLINE = 0x0a;
 const JSON_LINES = "application/x-ndjson";
 const CSV = "text/csv";
-
-/** The lines of a request. The audit log shows how many there were, and not what they say. */
-class SentLines {
-  readonly bytes: Buffer;
-  readonly shape: ImportShape;
-  readonly count: number;
-
-  constructor(bytes: Buffer, shape: ImportShape) {
-    this.bytes = bytes;
-    this.shape = shape;
-    this.count = countLines(bytes);
-  }
-
-  toJSON() {
-    return { lines: this.count, bytes: this.bytes.length };
-  }
-}
 
 const ROUTES = {
   entries: {
@@ -63,8 +41,7 @@ const ROUTES = {
   },
 } as const;
 
-export function addLedgerRoutes(api: FastifyInstance, context: FlowContext): void {
-  let underWay = 0;
+export function addLedgerRoutes(api: FastifyInstance, context: FlowContext, seats: ImportSeats): void {
   for (const format of ["entries", "callbacks"] as const) {
     api.register(async (scope) => {
       const { schema } = ROUTES[format];
@@ -77,37 +54,35 @@ export function addLedgerRoutes(api: FastifyInstance, context: FlowContext): voi
         );
       });
       scope.addHook("onRequest", async (_request, reply) => {
-        if (underWay >= MOST_AT_ONCE) {
-          reply.header("retry-after", 1);
-          const detail = `${MOST_AT_ONCE} imports are under way, which is the limit: send it again when one of them is answered`;
-          return await sendProblem(reply, 503, "Service Unavailable", detail);
-        }
-        underWay += 1;
-        reply.raw.once("close", () => {
-          underWay -= 1;
-        });
+        if (seats.take(reply)) return;
+        reply.header("retry-after", 1);
+        const detail = `${MOST_AT_ONCE} imports are under way, which is the limit: send it again when one of them is answered`;
+        return await sendProblem(reply, 503, "Service Unavailable", detail);
       });
-      scope.post(`/ledger/${format}`, { schema, bodyLimit: MOST_BYTES }, ({ body }) =>
-        takeSent(context, format, body),
+      scope.post(`/ledger/${format}`, { schema, bodyLimit: MOST_BYTES }, ({ body, asker }) =>
+        takeSent(context, format, body, asker.name),
       );
     });
   }
 }
 
-async function takeSent(context: FlowContext, format: ImportFormat, body: unknown): Promise<Taken> {
+async function takeSent(
+  context: FlowContext,
+  format: ImportFormat,
+  body: unknown,
+  who: string,
+): Promise<Taken> {
   if (!(body instanceof SentLines)) throw refusal(415, wrongType(format, undefined));
   if (body.count > MOST_LINES) {
     const detail = `the body has ${body.count} lines, but may have ${MOST_LINES}: send them in several requests, or use "recon ledger import". Nothing was taken`;
     throw refusal(413, detail);
   }
   let taken = NOTHING_TAKEN;
-  await importLedger(context, chunksOf(body.bytes), {
-    format,
-    shape: body.shape,
-    onTaken: (part) => {
-      taken = addTaken(taken, part);
-    },
-  });
+  const onTaken = (part: Taken) => {
+    taken = addTaken(taken, part);
+  };
+  const source = { who, via: "api", format, name: null, bytes: body.bytes.length } as const;
+  await recordImport(context, body.chunks(), { shape: body.shape, onTaken }, source);
   return taken;
 }
 
@@ -140,20 +115,4 @@ function wrongType(format: ImportFormat, given: string | undefined): string {
 
 function refusal(statusCode: number, detail: string): Error {
   return Object.assign(new Error(detail), { statusCode });
-}
-
-/** @returns how many lines are not empty */
-function countLines(bytes: Buffer): number {
-  let count = 0;
-  for (let from = 0; from < bytes.length; ) {
-    const next = bytes.indexOf(NEWLINE, from);
-    const end = next < 0 ? bytes.length : next;
-    if (end > from) count += 1;
-    from = end + 1;
-  }
-  return count;
-}
-
-async function* chunksOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
-  for (let from = 0; from < bytes.length; from += CHUNK_BYTES) yield bytes.subarray(from, from + CHUNK_BYTES);
 }

@@ -4,13 +4,16 @@ import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
 import { actOnMismatches, previewAction } from "../../flows/mismatches/act-on-mismatches.ts";
+import { addComment } from "../../flows/mismatches/add-comment.ts";
 import { readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
 import { listMismatches } from "../../mismatches/store.ts";
 import { listAsCsv } from "../csv/mismatch-csv.ts";
+import { COMMENT_FORM, readComment } from "../input/comment.ts";
 import type { Typed } from "../input/fields.ts";
 import { actionForm, bulkForm, readAction, readBulk } from "../input/mismatch-action.ts";
 import { LIST_QUERY, readMismatchQuery } from "../input/mismatch-query.ts";
+import { ONE_COMMENT } from "./comment-schema.ts";
 import { BULK_RESULT, MISMATCH_LIST, STORY } from "./mismatch-schema.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 import { TEXT } from "./schema.ts";
@@ -31,6 +34,14 @@ const SHOW = describeOperation({
   summary: "everything known about one mismatch",
   params: ONE_ID,
   answers: { 200: STORY },
+});
+
+const COMMENT = describeOperation({
+  id: "commentMismatch",
+  summary: "adds a comment to a mismatch (201); its status stays, and the comment is never changed",
+  params: ONE_ID,
+  body: COMMENT_FORM,
+  answers: { 201: ONE_COMMENT },
 });
 
 function describeAct(action: MismatchAction) {
@@ -61,6 +72,15 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
   });
   api.get<{ Params: { id: string } }>("/mismatches/:id", { schema: SHOW }, ({ params }) =>
     readMismatchStory(context, params.id),
+  );
+  api.post<{ Params: { id: string } }>(
+    "/mismatches/:id/comments",
+    { schema: COMMENT },
+    async ({ params: { id }, body, asker }, reply) => {
+      const note = readComment(body);
+      const comment = await addComment(context, { about: "mismatch", id, by: asker.name, note });
+      return await reply.code(201).send({ comment });
+    },
   );
   for (const action of MISMATCH_ACTIONS) {
     const one = { schema: describeAct(action) };

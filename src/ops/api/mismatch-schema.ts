@@ -14,6 +14,7 @@ import { MISMATCH_ACTIONS } from "../../mismatches/act.ts";
 import type { StoredAdjustment } from "../../mismatches/action-store.ts";
 import type { MismatchEvent } from "../../mismatches/store.ts";
 import { WINDOW_KINDS } from "../../sync/window-store.ts";
+import { COMMENT } from "./comment-schema.ts";
 import {
   AMOUNT,
   COUNT,
@@ -28,7 +29,7 @@ import {
   TEXT,
 } from "./schema.ts";
 
-const STATUS = oneOf(MISMATCH_STATUSES);
+export const STATUS = oneOf(MISMATCH_STATUSES);
 
 const PROVIDER_SIDE = documentOf<ProviderSide>({
   id: orNull(TEXT),
@@ -63,12 +64,12 @@ const TRANSFER_SIDE = documentOf<TransferSide>({
   at: INSTANT,
 });
 
-const ONE_SIDE: Readonly<Record<"provider" | "ledger", Schema>> = {
+export const ONE_SIDE: Readonly<Record<"provider" | "ledger", Schema>> = {
   provider: { anyOf: [PROVIDER_SIDE, TRANSFER_SIDE, { type: "null" }] },
   ledger: { anyOf: [LEDGER_SIDE, TRANSFER_SIDE, { type: "null" }] },
 };
 
-const MISMATCH = documentOf<Mismatch>({
+export const MISMATCH = documentOf<Mismatch>({
   id: TEXT,
   kind: oneOf(MISMATCH_KINDS),
   status: STATUS,
@@ -109,7 +110,7 @@ const TIMELINE_ITEM = documentOf<MismatchStory["timeline"][number]>({
   replacedAt: orNull(INSTANT),
 });
 
-const FETCH = documentOf<MismatchStory["fetches"][number]>({
+export const FETCH = documentOf<MismatchStory["fetches"][number]>({
   kind: oneOf(WINDOW_KINDS),
   from: INSTANT,
   to: INSTANT,
@@ -150,6 +151,8 @@ export const STORY = documentOf<MismatchStory>({
   fetches: listOf(FETCH),
   adjustments: listOf(ADJUSTMENT),
   history: listOf(EVENT),
+  comments: listOf(COMMENT),
+  incidentId: orNull(TEXT),
 });
 
 const SUM = documentOf<ActionResult["amounts"][number]>({

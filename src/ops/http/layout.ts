@@ -28,16 +28,27 @@ export interface DashboardPage {
 }
 
 /** The topics of `GET /changes`. */
-export type LiveTopic = "pull" | "mismatches" | "transfers" | "backfills" | "alerts";
+export type LiveTopic =
+  | "pull"
+  | "mismatches"
+  | "transfers"
+  | "backfills"
+  | "alerts"
+  | "closed"
+  | "corrections"
+  | "imports";
 
-const NAVIGATION = [
-  ["/", "Overview"],
+/** Each with the pages that it leads to: they count as parts of it. */
+const NAVIGATION: readonly (readonly [href: string, name: string, ...parts: string[]])[] = [
+  ["/", "Overview", "/coverage"],
   ["/incidents", "Incidents"],
   ["/mismatches", "Mismatches"],
   ["/transfers", "Transfers"],
   ["/backfills", "Backfill"],
   ["/report", "Report"],
-] as const;
+  ["/trends", "Trends"],
+  ["/health", "Health", "/alerts", "/rejected", "/imports"],
+];
 
 const SEARCH = html`<form role="search" method="get" action="/search"><input type="search" name="q" size="16" aria-label="Search" placeholder="Bet, player, id" autocomplete="off"></form>`;
 
@@ -75,9 +86,14 @@ ${main}
 }
 
 function renderNavigation(path: string): SafeHtml {
-  const links = NAVIGATION.map(([href, name]) => {
-    const isHere = href === "/" ? path === "/" : path === href || path.startsWith(`${href}/`);
-    return html`<li><a href="${href}"${isHere ? html` aria-current="page"` : null}>${name}</a></li>`;
+  const isAt = (one: string) => path === one || (one !== "/" && path.startsWith(`${one}/`));
+  const links = NAVIGATION.map(([href, name, ...parts]) => {
+    const here = isAt(href)
+      ? html` aria-current="page"`
+      : parts.some(isAt)
+        ? html` aria-current="true"`
+        : null;
+    return html`<li><a href="${href}"${here}>${name}</a></li>`;
   });
   return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`;
 }

@@ -14,6 +14,7 @@ const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
   usage: 400,
   "not-found": 404,
   conflict: 409,
+  "bets-deleted": 410,
   "round-too-wide": 422,
   "session-too-long": 422,
   "database-limit": 503,

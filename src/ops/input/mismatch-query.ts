@@ -60,8 +60,8 @@ export async function checkChoice(
   return { statuses, productId, incidentId: incident === null ? null : Number(incident), ...rest };
 }
 
-/** A product that has left the config may still have mismatches. */
-async function checkProduct({ sql, config }: FlowContext, product: string | null): Promise<void> {
+/** A product that has left the config may still have mismatches. @throws ReconError `usage` */
+export async function checkProduct({ sql, config }: FlowContext, product: string | null): Promise<void> {
   const known = config.products.map(({ productId }) => productId);
   if (product === null || known.includes(product) || (await hasMismatches(sql, product))) return;
   readOneOf("product", product, known);

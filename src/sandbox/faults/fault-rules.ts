@@ -49,7 +49,9 @@ export function couldStrike({ when, do: { kind } }: CheckedFault, request: Fault
   if (when.page !== undefined && when.page !== page) return false;
   if (when.longerThan !== undefined && lengthOf(range) <= when.longerThan) return false;
   if (when.between !== undefined && (now < when.between[0] || now >= when.between[1])) return false;
-  return when.hoursUtc === undefined || touches(range, when.hoursUtc);
+  if (when.touches !== undefined && (range.to <= when.touches[0] || range.from >= when.touches[1]))
+    return false;
+  return when.hoursUtc === undefined || touchesHour(range, when.hoursUtc);
 }
 
 /**
@@ -65,6 +67,6 @@ export function strikesNumber({ requests, share }: FaultCondition, number: numbe
   return share === undefined || hashText(`${luck}|${number}`) < share * 2 ** 32;
 }
 
-function touches(range: TimeRange, hoursUtc: readonly number[]): boolean {
+function touchesHour(range: TimeRange, hoursUtc: readonly number[]): boolean {
   return hoursOf(range, range.to).some(({ from }) => hoursUtc.includes(new Date(from).getUTCHours()));
 }

@@ -24,13 +24,14 @@ const instant = z.string().transform((text, context) => {
 
 export const atLeastOne = z.int().min(1);
 
+const period = z
+  .tuple([instant, instant])
+  .refine(([from, to]) => from < to, "must be two times, the earlier one first");
+
 /** The conditions that any fault may have. */
 export const timesAndCounts = {
   /** a half-open range of the sandbox's clock */
-  between: z
-    .tuple([instant, instant])
-    .refine(([from, to]) => from < to, "must be two times, the earlier one first")
-    .optional(),
+  between: period.optional(),
   /** the numbers of the requests, from 1, among those that meet the conditions above */
   requests: z
     .union(
@@ -56,6 +57,8 @@ const when = (productIds: readonly string[]) =>
     product: productOf(productIds),
     /** hours of the day in UTC; the range of the request must touch one */
     hoursUtc: z.array(z.int().min(0).max(23)).min(1).optional(),
+    /** a half-open range of time, which the range of the request must touch */
+    touches: period.optional(),
     /** the range of the request must be longer */
     longerThan: duration.optional(),
     /** the number of the page in its query, from 1 */

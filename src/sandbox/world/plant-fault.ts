@@ -7,7 +7,7 @@ import { completeAt, type PlayedBet, type PlayedRound, reportBet, storyOf } from
 import { createRandom, hashText, type Random } from "./random.ts";
 import { amountOf, CENT, type Ticks } from "./stakes.ts";
 import { type BetEvent, type Story, stateAfter } from "./story.ts";
-import type { WorldPlan } from "./world-plan.ts";
+import { MINUTE_MS, type WorldPlan } from "./world-plan.ts";
 
 /** A fault, as the mismatch that must be found. */
 export interface PlantedFault {
@@ -35,7 +35,7 @@ interface PlainFault {
   readonly kind: MismatchKind;
   readonly ending: "won" | "cancelled";
   /** makes the story of each side from the events of a bet; the last event ends the bet */
-  split(story: Story, random: Random): Stories;
+  split(story: Story, random: Random, plan: WorldPlan<string>): Stories;
 }
 
 /** All kinds of wrong sides, in the order of planting. */
@@ -87,14 +87,34 @@ export function faultDue<PlainFault>(
 ): PlainFault | null {
   if (plan.faultEveryMinutes <= 0) return null;
   // Each seed and product begins with another turn.
+  if (plan.forPeople === true) return faultOfTurn(plan, productId, minute, faults);
   const offset = minute + (hashText(`${plan.seed}|${productId}|faults`) % 10_000);
   if (offset % plan.faultEveryMinutes !== 0) return null;
   return faults[(offset / plan.faultEveryMinutes) % faults.length] ?? null;
 }
 
+/** Whether the minute of the product has a plain fault. */
+export function isFaultDue(plan: WorldPlan<string>, productId: string, minute: number): boolean {
+  return faultDue(plan, productId, minute, FAULTS) !== null;
+}
+
+/** The products that are played take turns, and so do the faults. No fault begins the world. */
+function faultOfTurn<PlainFault>(
+  { periods, products, faultEveryMinutes }: WorldPlan<string>,
+  productId: string,
+  minute: number,
+  faults: readonly PlainFault[],
+): PlainFault | null {
+  const played = products.filter(({ roundsPerMinute }) => roundsPerMinute > 0);
+  const turn = (minute - Math.floor((periods[0]?.from ?? 0) / MINUTE_MS)) / faultEveryMinutes;
+  if (!Number.isInteger(turn) || turn <= 0 || played[turn % played.length]?.productId !== productId)
+    return null;
+  return faults[turn % faults.length] ?? null;
+}
+
 function spoilBet(bet: PlayedBet, fault: PlainFault, plan: WorldPlan<string>, random: Random): PlayedBet {
   const story = plainStory(storyOf(bet.report), fault.ending, random);
-  return reportBet(bet.ids, fault.split(story, random), plan, bet.luck);
+  return reportBet(bet.ids, fault.split(story, random, plan), plan, bet.luck);
 }
 
 /**
@@ -134,9 +154,9 @@ function cancelAtProvider(story: Story): Stories {
 }
 
 /** The wallet paid another amount than the provider reports. */
-function payOtherwise(story: Story, random: Random): Stories {
+function payOtherwise(story: Story, random: Random, plan: WorldPlan<string>): Stories {
   const { stake } = stateAfter(story);
-  const change = random.oneIn(2) ? drawDifference(random, stake) : -drawDifference(random, stake);
+  const change = random.oneIn(2) ? drawDifference(random, stake, plan) : -drawDifference(random, stake, plan);
   const callbacks = story.map((event) =>
     event.type === "settled" ? { ...event, payout: event.payout + change } : event,
   );
@@ -144,16 +164,17 @@ function payOtherwise(story: Story, random: Random): Stories {
 }
 
 /** The provider counts another stake than the wallet took. */
-function stakeOtherwise(story: Story, random: Random): Stories {
-  const change = drawDifference(random, stateAfter(story).stake);
+function stakeOtherwise(story: Story, random: Random, plan: WorldPlan<string>): Stories {
+  const change = drawDifference(random, stateAfter(story).stake, plan);
   const report = story.map((event) =>
     event.type === "placed" ? { ...event, stake: event.stake + change } : event,
   );
   return { callbacks: story, report };
 }
 
-/** Above 0 and at most the stake: the last digit, a cent, or all. */
-function drawDifference(random: Random, stake: Ticks): Ticks {
+/** Above 0 and at most the stake: the last digit, a cent, or all. People are shown no money that is next to nothing. */
+function drawDifference(random: Random, stake: Ticks, { forPeople }: WorldPlan<string>): Ticks {
+  if (forPeople === true) return stake;
   return random.pick([1, Math.min(CENT, stake), stake]);
 }
 

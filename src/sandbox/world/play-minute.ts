@@ -1,15 +1,17 @@
 /** The rounds that begin in one minute of one product. The world is computed by such minutes. */
 
 import type { Instant } from "../../clock.ts";
-import { type PlantedFault, plantFault } from "./plant-fault.ts";
+import { isFaultDue, type PlantedFault, plantFault } from "./plant-fault.ts";
 import { type BetIds, type PlayedRound, reportBet, type SandboxPlayer } from "./played-round.ts";
 import { seatPlayers } from "./players.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
 import type { Script } from "./script.ts";
+import { drawPayout, drawStake, drawUsualPayout, drawUsualStake } from "./stakes.ts";
 import { STYLES, type Style } from "./styles.ts";
-import type { PlainStyle, ProductPlan, WorldPlan } from "./world-plan.ts";
+import { MINUTE_MS, type PlainStyle, type ProductPlan, type WorldPlan } from "./world-plan.ts";
 
-export const MINUTE_MS = 60_000;
+/** The busiest hour of a world for people: eight in the evening in Bangkok. */
+const BUSIEST_HOUR_UTC = 13;
 
 /** The rounds that begin in a minute of one product. */
 export interface PlayedMinute {
@@ -42,7 +44,7 @@ function playPlainMinute(
 ): PlayedMinute {
   const random = createRandom(hashText(`${plan.seed}|${product.productId}|${minute}`));
   const rounds: PlayedRound[] = [];
-  for (let number = drawCount(random, product.roundsPerMinute); number > 0; number--) {
+  for (let number = countRounds(plan, random, product, minute); number > 0; number--) {
     const startedAt = minute * MINUTE_MS + random.below(MINUTE_MS);
     rounds.push(
       ...playRound(plan, players, product, random, startedAt, roundIdOf(plan, product, minute, number)),
@@ -50,6 +52,20 @@ function playPlainMinute(
   }
   const { planted, ...played } = plantFault(plan, product.productId, minute, rounds);
   return { ...played, scripts: [], planted: planted === null ? [] : [planted] };
+}
+
+function countRounds(
+  plan: WorldPlan<string>,
+  random: Random,
+  { productId, roundsPerMinute }: ProductPlan,
+  minute: number,
+): number {
+  if (plan.forPeople !== true) return drawCount(random, roundsPerMinute);
+  const hour = (minute / 60) % 24;
+  const busyness = 1 + 0.7 * Math.cos(((hour - BUSIEST_HOUR_UTC) / 24) * 2 * Math.PI);
+  // People were promised the fault, so that a quiet minute must not swallow it.
+  const least = isFaultDue(plan, productId, minute) ? 1 : 0;
+  return Math.max(least, drawCount(random, roundsPerMinute * busyness));
 }
 
 /** One round of the product, once for each of its players. */
@@ -62,6 +78,8 @@ function playRound(
   roundId: string,
 ): PlayedRound[] {
   const style = STYLES[product.style];
+  const [drawOneStake, drawOnePayout] =
+    plan.forPeople === true ? [drawUsualStake, drawUsualPayout] : [drawStake, drawPayout];
   const time = { startedAt, endsAt: startedAt + style.roundLastsMs(random, plan.lateSettlementMs) };
   const game = random.pick(style.games);
   const firstPlayer = random.below(players.length);
@@ -69,7 +87,10 @@ function playRound(
   return Array.from({ length: seats }, (_, seat) => {
     const player = players[(firstPlayer + seat) % players.length] as SandboxPlayer;
     const bets = Array.from({ length: style.betsOfSeat(random) }, (_, bet) => {
-      const story = style.playBet(random, time, player.currency);
+      const story = style.playBet(random, time, {
+        stake: () => drawOneStake(random, player.currency),
+        payout: (stake) => drawOnePayout(random, stake),
+      });
       const ids = idsOf(style, `${roundId}-${seat + 1}${"abc"[bet]}`);
       return reportBet(ids, { callbacks: story, report: story }, plan, random.below(2 ** 32));
     });

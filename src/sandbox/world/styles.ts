@@ -2,7 +2,7 @@
 
 import type { Instant } from "../../clock.ts";
 import type { Random } from "./random.ts";
-import { type Currency, drawPayout, drawStake } from "./stakes.ts";
+import type { Ticks } from "./stakes.ts";
 import type { Story } from "./story.ts";
 import type { PlainStyle } from "./world-plan.ts";
 
@@ -17,6 +17,12 @@ interface RoundTime {
   readonly endsAt: Instant;
 }
 
+/** Each call gives another amount. */
+interface MoneyDraws {
+  stake(): Ticks;
+  payout(stake: Ticks): Ticks;
+}
+
 export interface Style {
   readonly games: readonly [SandboxGame, ...SandboxGame[]];
   /** the field of the record that contains the txn id of the callbacks */
@@ -25,7 +31,7 @@ export interface Style {
   betsOfSeat(random: Random): number;
   /** the length of a round, at most `lateMs` */
   roundLastsMs(random: Random, lateMs: number): number;
-  playBet(random: Random, time: RoundTime, currency: Currency): Story;
+  playBet(random: Random, time: RoundTime, draw: MoneyDraws): Story;
   /** the longest time from the start of a round to its last event */
   longestMs(lateMs: number): number;
 }
@@ -44,12 +50,12 @@ const table: Style = {
   seatsOfRound: (random) => random.between(1, 4),
   betsOfSeat: (random) => random.between(1, 3),
   roundLastsMs: (random, lateMs) => Math.min(random.between(20_000, LONGEST_TABLE_MS), lateMs),
-  playBet(random, { startedAt, endsAt }, currency) {
-    const stake = drawStake(random, currency);
+  playBet(random, { startedAt, endsAt }, draw) {
+    const stake = draw.stake();
     const bettingMs = Math.floor((endsAt - startedAt) / 4);
     return [
       { type: "placed", at: startedAt + random.below(bettingMs + 1), stake, waiting: false },
-      { type: "settled", at: endsAt, payout: drawPayout(random, stake) },
+      { type: "settled", at: endsAt, payout: draw.payout(stake) },
     ];
   },
   longestMs: () => LONGEST_TABLE_MS,
@@ -64,15 +70,15 @@ const slot: Style = {
   seatsOfRound: () => 1,
   betsOfSeat: () => 1,
   roundLastsMs: (random, lateMs) => Math.min(random.between(200, LONGEST_SPIN_MS), lateMs),
-  playBet(random, { startedAt, endsAt }, currency) {
-    const chips = drawStake(random, currency);
+  playBet(random, { startedAt, endsAt }, draw) {
+    const chips = draw.stake();
     const isFreeSpin = random.oneIn(12);
     const story: Story = [
       { type: "placed", at: startedAt, stake: isFreeSpin ? 0 : chips, waiting: false },
-      { type: "settled", at: endsAt, payout: isFreeSpin ? chips : drawPayout(random, chips) },
+      { type: "settled", at: endsAt, payout: isFreeSpin ? chips : draw.payout(chips) },
     ];
     if (!random.oneIn(25)) return story;
-    const jackpot = drawStake(random, currency);
+    const jackpot = draw.stake();
     return [
       ...story,
       { type: "rewarded", at: endsAt + random.between(1, LONGEST_JACKPOT_MS), payout: jackpot },
@@ -90,17 +96,17 @@ const sport: Style = {
   seatsOfRound: () => 1,
   betsOfSeat: () => 1,
   roundLastsMs: (random, lateMs) => random.between(Math.ceil(lateMs / 10), lateMs),
-  playBet(random, { startedAt, endsAt }, currency) {
+  playBet(random, { startedAt, endsAt }, draw) {
     const lastsMs = endsAt - startedAt;
-    const placed = drawStake(random, currency);
-    const adjusted = random.oneIn(8) ? drawStake(random, currency) : placed;
+    const placed = draw.stake();
+    const adjusted = random.oneIn(8) ? draw.stake() : placed;
     const story: Story = [
       { type: "placed", at: startedAt, stake: placed, waiting: true },
       { type: "confirmed", at: startedAt + Math.min(random.between(500, 5_000), Math.floor(lastsMs / 4)) },
       { type: "adjusted", at: startedAt + Math.floor(lastsMs / 2), stake: adjusted },
       random.oneIn(10)
         ? { type: "cancelled", at: endsAt }
-        : { type: "settled", at: endsAt, payout: drawPayout(random, adjusted) },
+        : { type: "settled", at: endsAt, payout: draw.payout(adjusted) },
     ];
     return adjusted === placed ? story.filter((event) => event.type !== "adjusted") : story;
   },

@@ -2,6 +2,8 @@
 
 import type { TimeRange } from "../../window.ts";
 
+export const MINUTE_MS = 60_000;
+
 /** How a product of the sandbox is played: live tables, slot machines, or sport bets. */
 export type PlainStyle = "table" | "slot" | "sport";
 
@@ -34,4 +36,9 @@ export interface WorldPlan<Style extends string = PlainStyle> {
   readonly lateReportMs?: number;
   /** each product has one planted fault in this number of minutes; 0: no faults */
   readonly faultEveryMinutes: number;
+  /**
+   * A world for people to look at: amounts are usual, evenings are busy, and the products take turns with the faults,
+   * so that the whole world has one fault in `faultEveryMinutes`, from its beginning on. Default: false.
+   */
+  readonly forPeople?: boolean;
 }

@@ -7,11 +7,11 @@ import type { TimeRange } from "../../window.ts";
 import { createCache } from "./bounded-cache.ts";
 import { entryOf } from "./ledger-side.ts";
 import type { PlantedFault } from "./plant-fault.ts";
-import { MINUTE_MS, type Play, type PlayedMinute, playPlain } from "./play-minute.ts";
+import { type Play, type PlayedMinute, playPlain } from "./play-minute.ts";
 import type { PlayedRound } from "./played-round.ts";
 import { recordOf, stateShown } from "./provider-side.ts";
 import type { Script } from "./script.ts";
-import type { ProductPlan, WorldPlan } from "./world-plan.ts";
+import { MINUTE_MS, type ProductPlan, type WorldPlan } from "./world-plan.ts";
 
 export type { PlantedFault, ProductPlan, WorldPlan };
 

@@ -164,7 +164,9 @@ describe("a later change of a closed day", () => {
       {
         betId: "bet-2",
         difference: "0",
-        reason: expect.stringContaining("What people corrected by hand changed from 0.00 THB to 4.00 THB"),
+        reason: expect.stringContaining(
+          "Both sides are as they were. What explains their difference changed: mismatches from 5.00 THB to 0.00 THB, adjustments by hand from 0.00 THB to 4.00 THB, rest from 0.00 THB to 1.00 THB.",
+        ),
       },
     ]);
     await expectInvariant();
@@ -191,6 +193,49 @@ describe("a later change of a closed day", () => {
     clock.set(minute(3 * 24 * 60));
     await close("2026-11-21");
     await expectInvariant();
+  });
+
+  test("of a round that agrees only as a whole names the whole round, and says of no bet that it is new", async () => {
+    const roundId = "round-3";
+    const payouts = async (first: string, updatedDate?: string) =>
+      await listed(
+        recordOf(first, {
+          id: "rec-3",
+          betId: "bet-3",
+          roundId,
+          ...(updatedDate === undefined ? {} : { updatedDate }),
+        }),
+        recordOf("20", { id: "rec-4", betId: "bet-4", roundId }),
+      );
+    await playDay();
+    for (const [txnId, payout] of [
+      ["bet-3", "30"],
+      ["bet-4", "10"],
+    ] as const)
+      await receive(...callbacksOf(payout, { txnId, roundId }));
+    await payouts("20");
+    await close("2026-11-20");
+    const reasons = async () =>
+      (await correctionsOfAll(sql)).map(({ betId, reason }) => `${betId}: ${reason}`).sort();
+
+    await payouts("27", "2026-11-21T01:30:00Z");
+    await diffAt(14 * 60);
+    await correct();
+    const apart =
+      "The bets of the round count one by one now; before, they counted together. In sum, the provider changed payout from 40.00 THB to 47.00 THB, net from 20.00 THB to 27.00 THB.";
+    expect(await reasons()).toEqual([`bet-3: ${apart}`, `bet-4: ${apart}`]);
+    await expectInvariant();
+
+    await sql`delete from corrections`;
+    await payouts("20", "2026-11-21T02:30:00Z");
+    await diffAt(16 * 60);
+    await correct();
+    expect(await reasons()).toEqual([
+      expect.stringContaining(
+        "The bets of the round count together now; before, they counted one by one. In sum, the provider changed payout from 47.00 THB to 40.00 THB",
+      ),
+      expect.stringContaining("bet-4: The bets of the round count together now"),
+    ]);
   });
 
   test("of open days only leaves closed days alone", async () => {

@@ -10,9 +10,11 @@ import { ask, askPage, CREDENTIALS, rangeOf, readPages } from "../agent.ts";
 import { HOUR, START } from "../plans.ts";
 
 const RECON = join(import.meta.dirname, "../../../src/cli/main.ts");
-const PLAYED = ["--from", "2026-11-20T03:00:00Z", "--to", "2026-11-20T04:00:00Z"];
+/** The busiest hour of the day. */
+const BUSY = START + 10 * HOUR;
+const PLAYED = ["--from", "2026-11-20T13:00:00Z", "--to", "2026-11-20T14:00:00Z"];
 const AGENT = ["--username", CREDENTIALS.username, "--password", CREDENTIALS.password];
-const QUERY = rangeOf("TABLE", { from: START, to: START + HOUR });
+const QUERY = rangeOf("TABLE", { from: BUSY, to: BUSY + HOUR });
 const LINES = 3;
 
 interface Running {
@@ -67,7 +69,7 @@ describe("recon sandbox", () => {
     const rest = await readPages(second.url, { ...QUERY, nextId: data.nextId ?? "" });
     const txnsOf = (pages: typeof whole) => pages.flatMap(({ txns }) => txns);
     expect([...data.txns, ...txnsOf(rest)]).toEqual(txnsOf(whole));
-    expect(txnsOf(whole).length).toBeGreaterThan(200);
+    expect(whole.length).toBeGreaterThan(1);
   });
 
   it("says where it listens and what it plays, reads its faults from a file, and ends when asked", async () => {
@@ -75,9 +77,9 @@ describe("recon sandbox", () => {
     const sandbox = await startProcess(...PLAYED, "--seed", "7", "--port", "0", "--faults", file);
     const { process: child, printed, url } = sandbox;
     expect(printed).toEqual([
-      "The sandbox listens; its world has the seed 7, played from 2026-11-20 03:00:00Z to 2026-11-20 04:00:00Z. For a worker:",
+      "The sandbox listens; its world has the seed 7, played from 2026-11-20 13:00:00Z to 2026-11-20 14:00:00Z. For a worker:",
       `  PROVIDER_BASE_URL=${url} PROVIDER_USERNAME=agent PROVIDER_PASSWORD=s3cret:with colon`,
-      "  products TABLE, SLOT, SPORT",
+      "  products TABLE, SLOT, SPORT, WALLET",
     ]);
     const came = new Set<number | string>();
     for (let asked = 0; asked < 200; asked++) {

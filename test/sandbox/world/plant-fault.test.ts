@@ -113,4 +113,46 @@ describe("planted faults", () => {
     expect(half.length).toBeLessThan(whole.length);
     expect(whole).toEqual(expect.arrayContaining(half));
   });
+
+  describe("in a world for people", () => {
+    const every = 20;
+    const period = { from: START + 7 * MINUTE, to: START + 9 * 20 * MINUTE };
+    const quiet = (changes: Partial<WorldPlan> = {}) =>
+      planOf({
+        products: [
+          { productId: "LIVE", style: "table", roundsPerMinute: 0.1 },
+          { productId: "WALLET", style: "slot", roundsPerMinute: 0 },
+          { productId: "SPORT", style: "sport", roundsPerMinute: 0.1 },
+        ],
+        periods: [period],
+        faultEveryMinutes: every,
+        forPeople: true,
+        ...changes,
+      });
+
+    it.each([1, 2, 3])("come at equal times, of one product after the other (seed %i)", (seed) => {
+      const planted = plantedIn(quiet({ seed }));
+      expect(planted.map(({ productId }) => productId)).toEqual(
+        Array.from({ length: 8 }, (_, turn) => (turn % 2 === 0 ? "SPORT" : "LIVE")),
+      );
+      expect([...new Set(planted.map(({ kind }) => kind))].sort()).toEqual(KINDS);
+    });
+
+    it.each([1, 2, 3])("are exactly what the auditor finds (seed %i)", (seed) => {
+      const planted = plantedIn(quiet({ seed })).map(({ completeAt: _, ...fault }) => fault);
+      expect(inOrder(findAll(quiet({ seed })))).toEqual(inOrder(planted));
+    });
+
+    it("put usual amounts of money at risk", () => {
+      const plan = quiet({ faultEveryMinutes: 1 });
+      const currencyOf = new Map(
+        createWorld(plan)
+          .entriesReceived(ALL)
+          .map(({ username, currency }) => [username, currency]),
+      );
+      for (const { username, amountAtRisk } of plantedIn(plan)) {
+        expect(Number(amountAtRisk)).toBeLessThanOrEqual(currencyOf.get(username) === "VND" ? 5e6 : 5_000);
+      }
+    });
+  });
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { formatAmount } from "../../../src/money.ts";
 import { createRandom } from "../../../src/sandbox/world/random.ts";
-import { amountOf, drawPayout, drawStake } from "../../../src/sandbox/world/stakes.ts";
+import { amountOf, drawPayout, drawStake, drawUsualPayout } from "../../../src/sandbox/world/stakes.ts";
 
 it("ten-thousandths are written as exact decimals", () => {
   expect(
@@ -21,4 +21,13 @@ it("only whole, safe numbers are drawn: positive stakes, payouts of at least 0",
       expect(payout).toBeGreaterThanOrEqual(0);
     }),
   );
+});
+
+it("players get back nine tenths of usual stakes or more, and never all of them in the long run", () => {
+  const random = createRandom(1);
+  const [stake, count] = [10_000, 20_000];
+  const payouts = Array.from({ length: count }, () => drawUsualPayout(random, stake));
+  const share = payouts.reduce((sum, payout) => sum + payout, 0) / (stake * count);
+  expect(share).toBeGreaterThan(0.9);
+  expect(share).toBeLessThan(1);
 });

@@ -2,17 +2,12 @@
 
 import type { Instant } from "../../../src/clock.ts";
 import { faultDue } from "../../../src/sandbox/world/plant-fault.ts";
-import {
-  drawCount,
-  MINUTE_MS,
-  type PlayedMinute,
-  roundIdOf,
-} from "../../../src/sandbox/world/play-minute.ts";
+import { drawCount, type PlayedMinute, roundIdOf } from "../../../src/sandbox/world/play-minute.ts";
 import type { SandboxPlayer } from "../../../src/sandbox/world/played-round.ts";
 import { createRandom, hashText, type Random } from "../../../src/sandbox/world/random.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
 import type { SandboxGame } from "../../../src/sandbox/world/styles.ts";
-import type { ProductPlan } from "../../../src/sandbox/world/world-plan.ts";
+import { MINUTE_MS, type ProductPlan } from "../../../src/sandbox/world/world-plan.ts";
 import type { OddProductPlan, OddStyle, OddWorldPlan } from "./odd-plan.ts";
 import { HAPPENINGS, type RoundStyle } from "./odd-styles.ts";
 import { RoundScript } from "./round-script.ts";

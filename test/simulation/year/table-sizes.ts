@@ -55,7 +55,7 @@ interface OldRow {
   readonly username: string;
 }
 
-/** Old rows that stayed without a reason: no mismatch names their bet or round, and none of its bets runs. */
+/** Old rows that stayed without a reason: no mismatch names their bet or round, none of its bets runs, and all its rows are old. */
 export async function findLeftovers(
   sql: Sql,
   now: Instant,
@@ -75,7 +75,14 @@ export async function findLeftovers(
     and not exists (select from callback_entries e where e.product_id = t.product_id and e.username = t.username
       and e.round_id = t.round_id and (e.callback = 'rollback' or not exists (select from callback_entries x
         where x.product_id = e.product_id and x.username = e.username and x.txn_id = e.txn_id
-          and x.callback not in ('placeBets', 'adjustBets'))))`;
+          and x.callback not in ('placeBets', 'adjustBets'))))
+    -- A bet that ran for long has young rows too, and stays whole.
+    and not exists (select from bet_records r where r.product_id = t.product_id and r.username = t.username
+      and (r.round_id = t.round_id or r.bet_id in (${names}))
+      and greatest(r.accounting_date, r.version_seen_at) >= ${before(both)})
+    and not exists (select from callback_entries e where e.product_id = t.product_id and e.username = t.username
+      and (e.round_id = t.round_id or e.txn_id in (${names}))
+      and greatest(e.occurred_at, e.received_at) >= ${before(both)})`;
   const rows = await sql<OldRow[]>`
     select 'bet_records' as name, array[t.bet_id, t.id, t.round_id] as names, accounting_date as at,
       product_id as "productId", username

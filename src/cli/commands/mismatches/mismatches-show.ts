@@ -2,7 +2,7 @@
 
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { formatAmount, parseAmount } from "../../../money.ts";
-import { printLine, printTable, showText } from "../../terminal/print.ts";
+import { printComments, printLine, printTable, showText } from "../../terminal/print.ts";
 
 const BET_FIELDS = ["status", "stake", "payout", "moved", "currency", "username"];
 const TRANSFER_FIELDS = ["status", "amount", "currency", "username", "productId"];
@@ -49,6 +49,7 @@ export function printStory(story: MismatchStory, atRisk: string): void {
       event.note ?? event.reason,
     ]),
   );
+  printComments(story.comments);
 }
 
 function printSides(story: MismatchStory): void {

@@ -3,7 +3,16 @@
 import type { Instant } from "../../../clock.ts";
 import type { LiveTopic } from "../../http/layout.ts";
 
-export const LIVE_TOPICS: readonly LiveTopic[] = ["pull", "mismatches", "transfers", "backfills", "alerts"];
+export const LIVE_TOPICS: readonly LiveTopic[] = [
+  "pull",
+  "mismatches",
+  "transfers",
+  "backfills",
+  "alerts",
+  "closed",
+  "corrections",
+  "imports",
+];
 
 /**
  * The shortest interval of the pull topic: with many products some head moves every second, and the overview is

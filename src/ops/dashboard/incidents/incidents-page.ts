@@ -1,13 +1,13 @@
 /** `/incidents`: mismatches that belong together, each incident with its trend, its notifications, and one decision for all of it. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { z } from "zod";
 import type { FlowContext } from "../../../flows/context.ts";
 import { listIncidentsWithMoney, readIncidentStory } from "../../../flows/read/read-incident.ts";
+import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { FILTER, orNull, read } from "../../input/fields.ts";
-import { PAGE } from "../../input/page-query.ts";
-import { problemOf } from "../parts/fields.ts";
+import { readIncidentQuery } from "../../input/incident-query.ts";
+import { addTypedComment } from "../comments/add-typed-comment.ts";
+import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
@@ -17,31 +17,51 @@ import { type IncidentFilters, renderIncidents } from "./render-incidents.ts";
 type ListRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
 type OneRequest = FastifyRequest<{ Params: { id: string } }>;
 
-const PAGE_SIZE = 50;
-const STATES = ["open", "over", "all"] as const;
-const QUERY = z.strictObject({
-  state: z.enum(STATES).default("open"),
-  product: orNull(FILTER),
-  after: PAGE.after,
-});
+const PAGE_SIZE = "50";
 
 export function addIncidentsPage(pages: FastifyInstance, context: FlowContext): void {
   pages.get("/incidents", (request: ListRequest, reply) => sendList(context, request, reply));
-  pages.get("/incidents/:id", async (request: OneRequest, reply) => {
-    const story = await readIncidentStory(context, request.params.id);
-    const { kind, productId } = story.incident;
-    const reader = {
-      mayAct: request.asker.role === "write",
-      zone: zoneOf(request),
-      now: context.clock.now(),
-    };
-    return await sendPage(request, reply, {
-      title: `Incident ${story.incident.id}: ${kind} in ${productId}`,
-      path: "/incidents",
-      main: renderIncident(story, reader),
+  pages.get("/incidents/:id", (request: OneRequest, reply) =>
+    sendIncident(context, request, reply, {
       notice: takeNotice(request, reply),
-      live: ["mismatches", "alerts"],
-    });
+      comment: null,
+      problem: null,
+    }),
+  );
+  pages.post("/incidents/:id/comments", async (request: OneRequest, reply) => {
+    const { id } = request.params;
+    const subject = { about: "incident", id, by: request.asker.name } as const;
+    const refused = await addTypedComment(context, subject, request.body);
+    if (refused === null)
+      return await reply.redirect(`/incidents/${encodeURIComponent(id)}#comments-head`, 303);
+    const { status, notice, problem, typed: comment } = refused;
+    return await sendIncident(context, request, reply.code(status), { notice, comment, problem });
+  });
+}
+
+/** A comment that was refused. */
+interface ShownRefusal {
+  readonly notice: Notice | null;
+  readonly comment: string | null;
+  readonly problem: Problem | null;
+}
+
+async function sendIncident(
+  context: FlowContext,
+  request: OneRequest,
+  reply: FastifyReply,
+  { notice, ...refused }: ShownRefusal,
+): Promise<FastifyReply> {
+  const story = await readIncidentStory(context, request.params.id);
+  const { kind, productId } = story.incident;
+  const mayAct = request.asker.role === "write";
+  const reader = { mayAct, zone: zoneOf(request), now: context.clock.now(), ...refused };
+  return await sendPage(request, reply, {
+    title: `Incident ${story.incident.id}: ${kind} in ${productId}`,
+    path: "/incidents",
+    main: renderIncident(story, reader),
+    notice,
+    live: ["mismatches", "alerts"],
   });
 }
 
@@ -57,9 +77,7 @@ async function sendList(
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   const shared = { title: "Incidents", path: "/incidents", notice: takeNotice(request, reply) };
   try {
-    const { state, product: productId, after } = read(QUERY, request.query);
-    const choice = { isOpen: state === "all" ? null : state === "open", productId };
-    const page = { limit: PAGE_SIZE, after: after === null ? null : Number(after) };
+    const { choice, page } = await readIncidentQuery(context, { limit: PAGE_SIZE, ...request.query });
     const list = await listIncidentsWithMoney(context, choice, page);
     const main = renderIncidents(filters, { products, list, problem: null }, when);
     return await sendPage(request, reply, { ...shared, main, live: ["mismatches"] });

@@ -3,10 +3,14 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
+import { MOST_IN_FILE } from "../../../flows/read/read-evidence.ts";
 import type { IncidentStory } from "../../../flows/read/read-incident.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
+import { renderComments } from "../comments/render-comments.ts";
 import { actionsFor, renderActionButtons, sayCount } from "../mismatches/mismatch-words.ts";
 import { WHAT_TO_DO } from "../mismatches/what-to-do.ts";
+import { renderEvidenceLinks } from "../parts/evidence-links.ts";
+import type { Problem } from "../parts/fields.ts";
 import {
   sayAmounts,
   sayWords,
@@ -25,11 +29,14 @@ interface Reader {
   readonly mayAct: boolean;
   readonly zone: string;
   readonly now: Instant;
+  /** the typed text of a refused comment, and what was wrong; null: none was refused */
+  readonly comment: string | null;
+  readonly problem: Problem | null;
 }
 
 export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
   const { id, kind, productId, backfillId, open, total, amounts, beganAt, endedAt } = story.incident;
-  const { zone, now } = reader;
+  const { zone, now, mayAct, comment: typed, problem } = reader;
   const by =
     backfillId === 0 ? null : html` Found by <a href="/backfills/${backfillId}">backfill ${backfillId}</a>.`;
   const state =
@@ -40,13 +47,15 @@ export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
 <h1>${kind} in ${productId} <span class="faint">incident #${id}</span></h1>
 <section class="sheet" aria-label="What it is"><p class="reason">Since ${showTime(beganAt, zone)} (${showAge(beganAt, now, zone)}), ${MEANING_OF_KIND[kind]}.${by}</p>
 <p>${state}</p>
-<p class="faint">${WHAT_TO_DO[kind]}</p></section>
+<p class="faint">${WHAT_TO_DO[kind]}</p>
+${total > MOST_IN_FILE ? html`<p class="faint">Evidence for the provider: choose at most ${showCount(MOST_IN_FILE)} of its mismatches by their ids, with <code>recon evidence</code>.</p>` : renderEvidenceLinks({ incident: String(id) })}</section>
 <div${reader.mayAct ? html` class="beside"` : null}>
 <section class="sheet" aria-labelledby="sums"><h2 id="sums">Mismatches and money</h2>
 ${renderSums(story)}
 <p><a href="/mismatches?incident=${id}&amp;status=${MISMATCH_STATUSES.join(",")}">See all of them</a></p></section>
 ${reader.mayAct ? renderDecision(story) : null}
 </div>
+${renderComments({ action: `/incidents/${id}/comments`, comments: story.comments, mayAct, typed, problem, zone })}
 ${renderTrend(story.trend, zone)}
 ${renderLargest(story, zone)}
 ${renderNotifications(story, zone)}`;
@@ -90,11 +99,16 @@ const LARGEST_COLUMNS: readonly Column[] = [
   { name: "Reason", as: "text", of: "long" },
 ];
 
-function renderLargest({ largest }: IncidentStory, zone: string): SafeHtml | null {
+function renderLargest({ incident, largest }: IncidentStory, zone: string): SafeHtml | null {
   if (largest.length === 0) return null;
+  // From one of them, keys lead through all of them in this order.
+  const statuses = incident.endedAt === null ? {} : { status: MISMATCH_STATUSES.join(",") };
+  const walk = String(
+    new URLSearchParams({ incident: String(incident.id), ...statuses, sort: "-amountAtRisk" }),
+  );
   const rows = largest.map(({ id, username, amountAtRisk, currency, reason }) => ({
     cells: [
-      html`<a href="/mismatches/${id}">#${id}</a>`,
+      html`<a href="/mismatches/${id}?${walk}">#${id}</a>`,
       username,
       showAmount(amountAtRisk, currency),
       sayWords(reason, zone),
@@ -119,13 +133,13 @@ const NOTIFICATION_COLUMNS: readonly Column[] = [
 ];
 
 function renderNotifications({ notifications }: IncidentStory, zone: string): SafeHtml {
-  const rows = notifications.map(({ kind, what, at, channel, attempts, deliveredAt, lastError }) => {
+  const rows = notifications.map(({ alertId, kind, what, at, channel, attempts, deliveredAt, lastError }) => {
     const tries = `${showCount(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
     const waits = lastError === null ? `waits, ${tries}` : `waits, ${tries}: ${lastError}`;
     return {
       cells: [
         showTime(at, zone),
-        NEWS[kind] ?? kind,
+        html`<a href="/alerts/${alertId}">${NEWS[kind] ?? kind}</a>`,
         sayWords(what, zone),
         channel ?? html`<span class="faint">none yet</span>`,
         deliveredAt === null

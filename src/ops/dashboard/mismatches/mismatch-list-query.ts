@@ -55,6 +55,12 @@ export function pathOfList({ filters, order, from }: ListQuery): string {
   return query.size === 0 ? "/mismatches" : `/mismatches?${query}`;
 }
 
+/** The address of one mismatch, which keeps the list from which the person came. */
+export function pathOfMismatch(id: string, { filters, order }: Pick<ListQuery, "filters" | "order">): string {
+  const list = pathOfList({ filters, order, from: null });
+  return `/mismatches/${encodeURIComponent(id)}${list.slice("/mismatches".length)}`;
+}
+
 /** The order as in the address: "-amountAtRisk". */
 export function nameOfOrder({ by, descending }: MismatchOrder): string {
   return `${descending ? "-" : ""}${by}`;

@@ -1,72 +1,116 @@
-/** `/mismatches/:id`: one mismatch with everything known about it, and the form for a person's decision. */
+/** `/mismatches/:id`: one mismatch with everything known about it, and the forms for a decision and for a comment. */
 
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { realRound } from "../../../bet.ts";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { actOnMismatches } from "../../../flows/mismatches/act-on-mismatches.ts";
-import { readMismatchStory } from "../../../flows/read/read-mismatch.ts";
+import { type MismatchStory, readMismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { ACTS } from "../../../mismatches/act.ts";
+import { listInOrder } from "../../../mismatches/order-store.ts";
+import { readSimilar } from "../../../mismatches/similar-store.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { usage } from "../../input/fields.ts";
 import { readAction } from "../../input/mismatch-action.ts";
+import { readChoice } from "../../input/mismatch-query.ts";
+import { addTypedComment } from "../comments/add-typed-comment.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { sayAmount, sayAmounts } from "../parts/show.ts";
 import { zoneOf } from "../parts/zone.ts";
 import { readSingleForm, type SingleForm } from "./mismatch-form.ts";
-import { renderMismatch, type TypedDecision } from "./render-mismatch.ts";
+import { type ListQuery, pathOfMismatch, readListQuery } from "./mismatch-list-query.ts";
+import { type Neighbours, renderMismatch, type TypedDecision } from "./render-mismatch.ts";
 
-type MismatchRequest = FastifyRequest<{ Params: { id: string } }>;
+type MismatchRequest = FastifyRequest<{ Params: { id: string }; Querystring: Record<string, unknown> }>;
 
+/** The query is that of the list from which the person came. */
 export function addMismatchPage(pages: FastifyInstance, context: FlowContext): void {
-  pages.get("/mismatches/:id", (request: MismatchRequest, reply) =>
-    sendMismatch(context, request, reply, { notice: takeNotice(request, reply), typed: null, problem: null }),
+  pages.get("/mismatches/:id", async (request: MismatchRequest, reply) =>
+    sendMismatch(context, request, reply, { ...NOTHING_REFUSED, notice: takeNotice(request, reply) }),
   );
   pages.post("/mismatches/:id", async (request: MismatchRequest, reply) => {
     const { id } = request.params;
+    const list = readListQuery(request.query);
     const form = readSingleForm(request.body);
     try {
       setNotice(reply, await decide(context, id, form, request.asker.name));
-      return await reply.redirect(`/mismatches/${encodeURIComponent(id)}`, 303);
+      return await reply.redirect(pathOfMismatch(id, list), 303);
     } catch (error) {
       const status = statusOfRefusal(error);
       if (status === null || status === 404) throw error;
       const notice = { tone: "bad", text: `Not done: ${describeError(error)}.` } as const;
-      return await sendMismatch(context, request, reply.code(status), {
-        notice,
-        typed: form,
-        problem: problemOf(error),
-      });
+      const refused = { ...NOTHING_REFUSED, notice, typed: form, problem: problemOf(error) };
+      return await sendMismatch(context, request, reply.code(status), refused);
     }
+  });
+  pages.post("/mismatches/:id/comments", async (request: MismatchRequest, reply) => {
+    const { id } = request.params;
+    const list = readListQuery(request.query);
+    const subject = { about: "mismatch", id, by: request.asker.name } as const;
+    const refused = await addTypedComment(context, subject, request.body);
+    if (refused === null) return await reply.redirect(`${pathOfMismatch(id, list)}#comments-head`, 303);
+    const { status, notice, problem, typed: comment } = refused;
+    const shown = { ...NOTHING_REFUSED, notice, problem, comment };
+    return await sendMismatch(context, request, reply.code(status), shown);
   });
 }
 
-/** A decision that failed. */
-interface ShownDecision {
+/** A decision or a comment that was refused. */
+interface ShownRefusal {
   readonly notice: Notice | null;
   readonly typed: TypedDecision | null;
+  readonly comment: string | null;
   readonly problem: Problem | null;
 }
+
+const NOTHING_REFUSED: ShownRefusal = { notice: null, typed: null, comment: null, problem: null };
 
 async function sendMismatch(
   context: FlowContext,
   request: MismatchRequest,
   reply: FastifyReply,
-  { notice, typed, problem }: ShownDecision,
+  { notice, ...refused }: ShownRefusal,
 ): Promise<FastifyReply> {
   const { params, asker } = request;
+  const list = readListQuery(request.query);
   const story = await readMismatchStory(context, params.id);
+  const [similar, neighbours] = await Promise.all([
+    readSimilar(context.sql, story, realRound(story.roundId)),
+    findNeighbours(context, list, story),
+  ]);
   const { kind, productId, amountAtRisk, currency, status } = story;
+  const mayAct = asker.role === "write";
+  const page = { story, similar, list, neighbours, mayAct, ...refused, zone: zoneOf(request) };
   return await sendPage(request, reply, {
     title: `${kind} in ${productId}, ${sayAmount(amountAtRisk, currency)}, ${status}`,
     path: "/mismatches",
-    main: renderMismatch({ story, mayAct: asker.role === "write", typed, problem, zone: zoneOf(request) }),
+    main: renderMismatch(page),
     notice,
     live: ["mismatches"],
   });
+}
+
+/** The mismatches before and after one in the list, which it may have left meanwhile. */
+async function findNeighbours(
+  context: FlowContext,
+  { filters, order }: ListQuery,
+  story: MismatchStory,
+): Promise<Neighbours> {
+  const choice = await readChoice(context, filters);
+  const place = { value: story[order.by], id: story.id };
+  const find = async (direction: "before" | "after") => {
+    const { mismatches } = await listInOrder(context.sql, choice, order, {
+      limit: 1,
+      from: { place, direction },
+    });
+    return mismatches[0]?.id ?? null;
+  };
+  const [previous, next] = await Promise.all([find("before"), find("after")]);
+  return { previous, next };
 }
 
 /** @throws ReconError `usage`, `conflict` where the status has changed since the visitor saw it, or `not-found` */

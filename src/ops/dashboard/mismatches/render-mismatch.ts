@@ -3,12 +3,18 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
+import type { Similar } from "../../../mismatches/similar-store.ts";
+import { renderComments } from "../comments/render-comments.ts";
+import { renderEvidenceLinks } from "../parts/evidence-links.ts";
 import { type Problem, renderArea, renderInput } from "../parts/fields.ts";
 import { sayWords, showAmount, showState, showTime } from "../parts/show.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
+import { type ListQuery, pathOfList, pathOfMismatch } from "./mismatch-list-query.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
 import { renderSideTable } from "./render-sides.ts";
+import { renderSimilar } from "./render-similar.ts";
 import { renderFetches, renderHistory, renderTimeline } from "./render-story.ts";
+import { tellStory } from "./tell-story.ts";
 import { WHAT_TO_DO } from "./what-to-do.ts";
 
 /** The typed values of a failed action, which the page shows again. */
@@ -18,34 +24,72 @@ export interface TypedDecision {
   readonly ref: string;
 }
 
+/** The ids of the mismatches before and after it in the list; null: it is the first, or the last. */
+export interface Neighbours {
+  readonly previous: string | null;
+  readonly next: string | null;
+}
+
 export interface MismatchPage {
   readonly story: MismatchStory;
+  readonly similar: Similar;
+  /** the list from which the person came */
+  readonly list: ListQuery;
+  readonly neighbours: Neighbours;
   /** whether the visitor may change anything */
   readonly mayAct: boolean;
   /** null: no action failed */
   readonly typed: TypedDecision | null;
-  /** what was wrong with it */
+  /** the typed text of a refused comment; null: none was refused */
+  readonly comment: string | null;
+  /** what was wrong with either */
   readonly problem: Problem | null;
   /** of its times */
   readonly zone: string;
 }
 
-export function renderMismatch({ story, mayAct, typed, problem, zone }: MismatchPage): SafeHtml {
-  const { kind, reason, productId } = story;
+export function renderMismatch(page: MismatchPage): SafeHtml {
+  const { story, similar, list, mayAct, comment, problem, zone } = page;
+  const { id, kind, productId, comments } = story;
   const more = `/mismatches?${new URLSearchParams({ product: productId, kind })}`;
+  const action = pathOfMismatch(id, list).replace(/(?=\?|$)/, "/comments");
   return html`<p class="trail wrap"><a href="/mismatches">Mismatches</a> <span aria-hidden="true">›</span> <a href="${more}">${kind} in ${productId}</a></p>
-<h1>${kind} <span class="faint">#${story.id}</span></h1>
+${renderNeighbours(page)}
+<h1>${kind} <span class="faint">#${id}</span></h1>
 ${renderFacts(story, zone)}
-<section class="sheet" aria-label="What it is"><p class="reason">${sentence(sayWords(reason, zone))}</p>
-<p class="faint"><code>${kind}</code> means: ${MEANING_OF_KIND[kind]}. ${WHAT_TO_DO[kind]}</p></section>
+${renderTold(story, zone)}
 <div${mayAct ? html` class="beside"` : null}>
 <section class="sheet sides" aria-labelledby="sides-head"><h2 id="sides-head">Both sides</h2>
 ${renderSideTable(story, zone)}</section>
-${mayAct ? renderActions(story, typed, problem) : null}
+${mayAct ? renderActions(page) : null}
 </div>
+<div class="sheets halves">${renderComments({ action, comments, mayAct, typed: comment, problem, zone })}
+${renderSimilar(story, similar)}</div>
 ${story.transactionRef === null ? renderTimeline(story, zone) : null}
 ${story.transactionRef === null ? renderFetches(story, zone) : null}
 ${renderHistory(story, zone)}`;
+}
+
+/** In the list from which the person came: the one before, the one after, and the list. */
+function renderNeighbours({ list, neighbours: { previous, next } }: MismatchPage): SafeHtml {
+  const link = (id: string | null, rel: "prev" | "next", key: string, name: string) =>
+    id === null
+      ? html`<span class="faint">${name}: none</span>`
+      : html`<a class="button quiet" rel="${rel}" data-key="${key}" aria-keyshortcuts="${key}" href="${pathOfMismatch(id, list)}">${name} <kbd>${key.toUpperCase()}</kbd></a>`;
+  return html`<nav class="row neighbours" aria-label="Neighbours in the list">${link(previous, "prev", "p", "Previous")}
+${link(next, "next", "n", "Next")} <a href="${pathOfList({ ...list, from: null })}">Back to the list</a></nav>`;
+}
+
+function renderTold(story: MismatchStory, zone: string): SafeHtml {
+  const { id, kind, reason } = story;
+  const { says, likely } = tellStory(story);
+  return html`<div class="sheets halves"><section class="sheet" aria-labelledby="told-head"><h2 id="told-head">What happened</h2>
+<p class="reason">${sentence(sayWords(reason, zone))}</p>
+<p id="story">${sayWords(says, zone)} ${sayWords(likely, zone)}</p>
+<p class="faint"><code>${kind}</code> means: ${MEANING_OF_KIND[kind]}.</p></section>
+<section class="sheet" aria-labelledby="to-do-head"><h2 id="to-do-head">What to do now</h2>
+<p>${WHAT_TO_DO[kind]}</p>
+${renderEvidenceLinks({ id })}</section></div>`;
 }
 
 function renderFacts(story: MismatchStory, zone: string): SafeHtml {
@@ -70,6 +114,12 @@ function renderFacts(story: MismatchStory, zone: string): SafeHtml {
     [
       "Transfer",
       transactionRef === null ? null : html`<a href="${pathToTransfer(story)}">${transactionRef}</a>`,
+    ],
+    [
+      "Incident",
+      story.incidentId === null
+        ? null
+        : html`<a href="/incidents/${story.incidentId}">#${story.incidentId}</a>`,
     ],
     ["Happened", showTime(story.occurredAt, zone)],
     ["First seen", showTime(story.firstSeenAt, zone)],
@@ -97,11 +147,8 @@ function sentence(reason: string): string {
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
 }
 
-function renderActions(
-  { id, status, currency }: MismatchStory,
-  typed: TypedDecision | null,
-  problem: Problem | null,
-): SafeHtml {
+function renderActions({ story, list, typed, problem }: MismatchPage): SafeHtml {
+  const { id, status, currency } = story;
   const actions = actionsFor([status]);
   const correction = typed !== null && (typed.adjustment !== "" || typed.ref !== "");
   const adjust = actions.includes("resolve")
@@ -111,7 +158,7 @@ function renderActions(
 ${renderInput({ label: "Your reference", name: "ref", value: typed?.ref, problem }, html`maxlength="200" size="18" autocomplete="off"`)}</div></details>`
     : null;
   return html`<section class="sheet" aria-labelledby="act-head"><h2 id="act-head">Decide</h2>
-<form method="post" action="/mismatches/${id}" id="act">
+<form method="post" action="${pathOfMismatch(id, list)}" id="act">
 <input type="hidden" name="from" value="${status}" id="act-from">
 ${renderArea({ label: "Note", name: "note", value: typed?.note, problem }, html`rows="3" maxlength="2000" required`)}
 ${adjust}

@@ -16,7 +16,14 @@ import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
 import { nameItself, type Problem, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
 import { sayAmounts, sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
-import { isUsual, type ListQuery, nameOfOrder, orderAfterClick, pathOfList } from "./mismatch-list-query.ts";
+import {
+  isUsual,
+  type ListQuery,
+  nameOfOrder,
+  orderAfterClick,
+  pathOfList,
+  pathOfMismatch,
+} from "./mismatch-list-query.ts";
 import { actionsFor, renderActionButtons, sayCount } from "./mismatch-words.ts";
 
 /** The typed and selected values of a failed action, which the page shows again. */
@@ -159,7 +166,8 @@ const HEADS: Readonly<Record<MismatchSort, string>> = {
   amountAtRisk: "At risk",
 };
 
-function renderRows({ query, mismatches, mayAct, typed, zone }: MismatchList): SafeHtml {
+function renderRows(list: MismatchList): SafeHtml {
+  const { query, mismatches, mayAct, typed } = list;
   const [firstSeen, occurred, amount] = MISMATCH_SORTS.map((by) => renderHead(query, by));
   const columns: Column[] = [
     ...(mayAct ? [{ name: "", as: "box" } as const] : []),
@@ -175,7 +183,7 @@ function renderRows({ query, mismatches, mayAct, typed, zone }: MismatchList): S
     name: `Mismatches, ${order} first by ${HEADS[query.order.by].toLowerCase()}`,
     of: "mismatches",
     columns,
-    rows: mismatches.map((one) => renderRow(one, mayAct, typed?.selected.has(one.id) ?? false, zone)),
+    rows: mismatches.map((one) => renderRow(one, list, typed?.selected.has(one.id) ?? false)),
   });
 }
 
@@ -192,7 +200,11 @@ function renderHead(query: ListQuery, by: MismatchSort): Column {
   };
 }
 
-function renderRow(mismatch: ListedMismatch, mayAct: boolean, isSelected: boolean, zone: string) {
+function renderRow(
+  mismatch: ListedMismatch,
+  { query, mayAct, zone }: Pick<MismatchList, "query" | "mayAct" | "zone">,
+  isSelected: boolean,
+) {
   const { id, kind, status, productId, username, currency, amountAtRisk, occurredAt, firstSeenAt } = mismatch;
   const reason = sayWords(mismatch.reason, zone);
   const box = html`<input type="checkbox" name="id" value="${id}:${status}" id="box${id}" aria-label="Select mismatch ${id}" data-amount="${amountAtRisk}" data-currency="${currency ?? ""}"${isSelected ? html` checked` : null}>`;
@@ -200,7 +212,7 @@ function renderRow(mismatch: ListedMismatch, mayAct: boolean, isSelected: boolea
     id: `m${id}`,
     cells: [
       ...(mayAct ? [box] : []),
-      html`<a href="/mismatches/${id}">${kind}</a> <span class="faint">#${id}</span>`,
+      html`<a href="${pathOfMismatch(id, query)}">${kind}</a> <span class="faint">#${id}</span>`,
       showState(status),
       productId,
       username,

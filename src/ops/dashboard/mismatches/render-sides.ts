@@ -1,10 +1,10 @@
 /** The provider's values and the ledger's, next to each other. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { compareSides, type FieldComparison } from "../../../flows/read/compare-sides.ts";
 import type { Mismatch } from "../../../mismatch.ts";
-import { showTime } from "../parts/show.ts";
+import { sayAmount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
-import { compareSides, type FieldComparison } from "./compare-sides.ts";
 
 const COLUMNS: readonly Column[] = [
   { name: "Field", as: "head" },
@@ -26,9 +26,11 @@ export function renderSideTable(
   });
 }
 
-function renderField({ name, provider, ledger, differs, isTime }: FieldComparison, zone: string) {
-  const value = (text: string | null) =>
-    isTime || text === null ? showTime(text, zone) : html`<span>${text}</span>`;
+function renderField({ name, provider, ledger, differs, as }: FieldComparison, zone: string) {
+  const value = (text: string | null) => {
+    if (as === "time" || text === null) return showTime(text, zone);
+    return html`<span>${as === "amount" ? sayAmount(text, null) : text}</span>`;
+  };
   const asked =
     name === "Moved in the wallet" && provider !== null ? html` <span class="faint">asked for</span>` : null;
   const word =

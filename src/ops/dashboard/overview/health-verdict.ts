@@ -72,7 +72,7 @@ export function judgeHealth(seen: JudgedOverview): HealthVerdict {
 /** All is not well while some work stands still, or its state is unknown. */
 function judgeWork({ now, work, products }: JudgedOverview): HealthFinding[] {
   const { comparing, following, verifying, alerting, stalls } = work;
-  const say = (tone: Tone, text: string, href: string | null = null): HealthFinding => ({ tone, text, href });
+  const say = (tone: Tone, text: string, href = "/health"): HealthFinding => ({ tone, text, href });
   const isCompared = products.some(({ state }) => state !== "transfers-only");
   const found = stalls.map(({ what }) => say("bad", what));
   if (alerting.problem !== null)
@@ -144,14 +144,14 @@ function judgeTransfers({ waiting }: JudgedOverview): HealthFinding[] {
 function judgeAlerts({ failingChannels, undelivered }: JudgedOverview): HealthFinding[] {
   if (failingChannels.length === 0) return [];
   const text = `${failingChannels.join(" and ")} ${failingChannels.length === 1 ? "does" : "do"} not accept alerts: ${undelivered} wait`;
-  return [{ tone: "bad", text, href: null }];
+  return [{ tone: "bad", text, href: "/alerts" }];
 }
 
 /** Other workers may do the work; a single worker with a wrong clock does nothing. */
 function judgeClocks({ wrongClocks }: JudgedOverview): HealthFinding[] {
   return wrongClocks.map((who) => {
     const text = `the clock of the ${who} is wrong: correct the clock, and work there goes on`;
-    return { tone: "bad", text, href: null };
+    return { tone: "bad", text, href: "/health" };
   });
 }
 
@@ -171,12 +171,12 @@ function judgeBackfills({ backfills }: JudgedOverview): HealthFinding[] {
 function judgeLedger({ lastReceivedAt, products }: JudgedOverview): HealthFinding[] {
   const isNeeded = products.some(({ state }) => state !== "transfers-only");
   if (lastReceivedAt !== null || !isNeeded) return [];
-  return [{ tone: "unknown", text: "the ledger has no entries yet: nothing is compared", href: null }];
+  return [{ tone: "unknown", text: "the ledger has no entries yet: nothing is compared", href: "/health" }];
 }
 
 function judgeDisk({ storage }: JudgedOverview): HealthFinding[] {
   if (storage === null || !isFullSoon(storage)) return [];
-  return [{ tone: "warn", text: `the database's disk: ${sayDisk(storage)}`, href: null }];
+  return [{ tone: "warn", text: `the database's disk: ${sayDisk(storage)}`, href: "/health#database" }];
 }
 
 function countOf(count: number, one: string, many: string): string {

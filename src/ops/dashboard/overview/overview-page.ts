@@ -7,12 +7,19 @@ import { openOverview } from "../../../flows/read/read-overview.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { zoneOf } from "../parts/zone.ts";
+import { addCloseGuide, type GuideStep, renderGuide } from "./guide.ts";
 import { renderOverview } from "./render-overview.ts";
 
 /** The overview shows the largest; a link leads to the others. */
 const MOST_INCIDENTS = 5;
 
-export function addOverviewPage(pages: FastifyInstance, context: FlowContext): void {
+/** @param guide of a start without settings; otherwise empty */
+export function addOverviewPage(
+  pages: FastifyInstance,
+  context: FlowContext,
+  guide: readonly GuideStep[],
+): void {
+  addCloseGuide(pages);
   const readOverview = openOverview(context);
   pages.get("/", async (request, reply) => {
     const [overview, incidents] = await Promise.all([
@@ -22,7 +29,7 @@ export function addOverviewPage(pages: FastifyInstance, context: FlowContext): v
     return await sendPage(request, reply, {
       title: "Overview",
       path: "/",
-      main: renderOverview(overview, incidents, zoneOf(request)),
+      main: renderOverview(overview, incidents, renderGuide(request, guide), zoneOf(request)),
       notice: takeNotice(request, reply),
       live: ["pull", "mismatches", "transfers", "backfills", "alerts"],
     });

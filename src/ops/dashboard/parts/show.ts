@@ -9,6 +9,9 @@ import {
   showDuration,
   showInstant,
 } from "../../../clock.ts";
+import { groupThousands, sayAmount } from "../../../money.ts";
+
+export { groupThousands, sayAmount };
 
 const WITHOUT_CURRENCY = "without a currency";
 const NONE = html`<span class="none">–</span>`;
@@ -50,13 +53,6 @@ export interface ShownMoney {
   readonly amount: string;
 }
 
-/** The one format of an amount: "1 234.50 THB", with all digits, at least two decimals, and separated thousands. */
-export function sayAmount(amount: string, currency: string | null): string {
-  const [whole = "", fraction = ""] = amount.split(".");
-  const digits = `${groupThousands(whole)}.${fraction.padEnd(2, "0")}`;
-  return currency === null ? digits : `${digits} ${currency}`;
-}
-
 /** "12.50 THB, 1.00 EUR and 3.00 USD", without amounts of zero; "no money" where none is left. */
 export function sayAmounts(sums: readonly ShownMoney[]): string {
   const said = sums
@@ -92,11 +88,6 @@ export function sayWords(words: string, zone: string): string {
 /** 12345 → "12 345". */
 export function showCount(count: number): string {
   return groupThousands(String(count));
-}
-
-/** With narrow spaces that do not break. */
-export function groupThousands(whole: string): string {
-  return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
 /** A state as a word and a colour: colour alone would not be accessible. */

@@ -43,7 +43,8 @@ export function renderRejectedList(
   { products, list, problem }: ShownList,
   when: When,
 ): SafeHtml {
-  return html`<h1>Rejected</h1>
+  return html`<p class="trail"><a href="/health">Health</a> <span aria-hidden="true">›</span> Rejected</p>
+<h1>Rejected</h1>
 <p>Records and entries that cannot be used. They are kept with their text, and what they speak of is never called missing.</p>
 ${list === null ? null : renderCounts(filters, list.counts)}
 ${renderFilters(filters, products, problem)}

@@ -2,18 +2,23 @@
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { DateTime } from "luxon";
-import type { DayStatement, MonthReport } from "../../../closed.ts";
-import { readMonth } from "../../../flows/closing/read-statement.ts";
+import type { DayStatement } from "../../../closed.ts";
+import { readCorrectionsOfDay } from "../../../closing/correction-store.ts";
+import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";
+import type { LiveTopic } from "../../http/layout.ts";
 import { refusalOf } from "../../http/refusals.ts";
 import type { ReportQueue } from "../../http/report-queue.ts";
-import { readReportAsk } from "../../input/report-query.ts";
+import { type AskedDay, readReportAsk } from "../../input/report-query.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { zoneOf } from "../parts/zone.ts";
-import { renderReport } from "./render-report.ts";
+import { renderReport, type ShownDay, type ShownReport } from "./render-report.ts";
+
+/** The page shows fewer, and says how many more there are up to this number. */
+const MOST_CORRECTIONS = 10_000;
 
 type QueryFields = Readonly<Record<string, unknown>>;
 type ReportRequest = FastifyRequest<{ Querystring: QueryFields }>;
@@ -25,14 +30,18 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     const query = isMonth ? request.query : { day: yesterday(context), ...request.query };
     const form = {
       day: textOf(query["day"] ?? yesterday(context)),
+      month: textOf(query["month"] ?? textOf(query["day"] ?? yesterday(context)).slice(0, 7)),
       zone: textOf(request.query["zone"] ?? zone),
     };
-    let report: DayStatement | MonthReport | null = null;
+    let report: ShownReport["report"] = null;
     let problem: Problem | null = null;
     let status = 200;
     try {
       const asked = readReportAsk(query, zone);
-      report = "month" in asked ? await readMonth(context, asked) : await reports.read(asked, reply);
+      report =
+        "month" in asked
+          ? await readMonth(context, asked)
+          : await readDay(context, asked, await reports.read(asked, reply));
     } catch (error) {
       const refusal = refusalOf(context.sql, error);
       if (refusal === null) throw error;
@@ -42,8 +51,14 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     return await sendPage(request, reply.code(status), {
       title: `Report of ${isMonth ? textOf(query["month"]) : form.day}`,
       path: "/report",
-      main: renderReport(form, { report, problem, reader: zoneOf(request) }),
+      main: renderReport(form, {
+        report,
+        problem,
+        reader: zoneOf(request),
+        mayClose: request.asker.role === "write",
+      }),
       notice: takeNotice(request, reply),
+      live: liveOf(report),
     });
   });
   pages.get("/report.csv", async ({ query }: ReportRequest, reply) => {
@@ -55,6 +70,26 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     reply.header("content-disposition", `attachment; filename="report-${name}.csv"`);
     return await reply.type("text/csv; charset=utf-8").send(csv);
   });
+}
+
+/** The statement of an open day is made of all its bets: corrections of other days must not make it again. */
+function liveOf(report: ShownReport["report"]): readonly LiveTopic[] {
+  if (report === null) return [];
+  const isStored = "month" in report || report.statement.closed !== null;
+  return isStored ? ["closed", "corrections"] : ["closed"];
+}
+
+async function readDay(
+  context: FlowContext,
+  { day, zone }: AskedDay,
+  statement: DayStatement,
+): Promise<ShownDay> {
+  if (statement.closed !== null) {
+    const corrections = await readCorrectionsOfDay(context.sql, day, MOST_CORRECTIONS);
+    return { statement, corrections, whyOpen: null };
+  }
+  const open = zone === context.config.closing.zone ? await readOpenReason(context, day) : null;
+  return { statement, corrections: [], whyOpen: open?.reason ?? null };
 }
 
 /** Yesterday, the last complete day. */

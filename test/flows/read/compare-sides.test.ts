@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import type { Mismatch } from "../../src/mismatch.ts";
-import { compareSides } from "../../src/ops/dashboard/mismatches/compare-sides.ts";
-import { LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { compareSides } from "../../../src/flows/read/compare-sides.ts";
+import type { Mismatch } from "../../../src/mismatch.ts";
+import { formatMoney, parseAmount } from "../../../src/money.ts";
+import { LEDGER_SIDE, PROVIDER_SIDE } from "../../support/findings.ts";
 
 type Sides = Pick<Mismatch, "kind" | "provider" | "ledger">;
 const SAME = { ...LEDGER_SIDE, payout: "30.00", moved: "20.00" };
@@ -10,7 +11,11 @@ const SAME = { ...LEDGER_SIDE, payout: "30.00", moved: "20.00" };
 const differing = (sides: Sides) =>
   compareSides(sides)
     .filter(({ differs }) => differs === true)
-    .map(({ name, provider, ledger }) => `${name}: ${provider} / ${ledger}`);
+    .map(({ name, provider, ledger, as }) => {
+      const say = (text: string | null) =>
+        as === "amount" && text !== null ? formatMoney(parseAmount(text, name), "").trimEnd() : text;
+      return `${name}: ${say(provider)} / ${say(ledger)}`;
+    });
 const of = (fields: Partial<Sides> = {}): Sides => ({
   kind: "payout-differs",
   provider: PROVIDER_SIDE,

@@ -1,8 +1,7 @@
-/** Pairs the values of a mismatch's two sides for display, and marks those that differ. Pure. */
+/** Pairs the values of a mismatch's two sides for people, and marks those that differ. Pure. */
 
-import type { LedgerSide, Mismatch, MismatchKind, ProviderSide, TransferSide } from "../../../mismatch.ts";
-import { type Amount, formatAmount, parseAmount, ZERO } from "../../../money.ts";
-import { sayAmount } from "../parts/show.ts";
+import type { LedgerSide, Mismatch, MismatchKind, ProviderSide, TransferSide } from "../../mismatch.ts";
+import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 
 /** One field of both sides as text; null: that side has no value. */
 export interface FieldComparison {
@@ -11,8 +10,8 @@ export interface FieldComparison {
   readonly ledger: string | null;
   /** null: the field is not compared */
   readonly differs: boolean | null;
-  /** both are ISO 8601 */
-  readonly isTime?: boolean;
+  /** amount: both are decimal text; time: both are ISO 8601 */
+  readonly as: "text" | "amount" | "time";
 }
 
 /** The text for a missing value, where the absence is the difference. */
@@ -36,6 +35,7 @@ export function compareSides(mismatch: Pick<Mismatch, "kind" | "provider" | "led
           provider: provider === null ? "no" : "yes",
           ledger: ledger === null ? "no" : "yes",
           differs: true,
+          as: "text" as const,
         },
       ]
     : [];
@@ -136,7 +136,7 @@ function fieldOf(
   provider: string | null | undefined,
   ledger: string | null | undefined,
 ): FieldComparison {
-  return { name, provider: provider ?? null, ledger: ledger ?? null, differs: null };
+  return { name, provider: provider ?? null, ledger: ledger ?? null, differs: null, as: "text" };
 }
 
 function money(
@@ -150,12 +150,7 @@ function money(
     isCompared && theirs !== null && ours !== null
       ? !parseAmount(theirs, name).eq(parseAmount(ours, name))
       : null;
-  return {
-    name,
-    provider: theirs === null ? null : sayAmount(theirs, null),
-    ledger: ours === null ? null : sayAmount(ours, null),
-    differs,
-  };
+  return { name, provider: theirs, ledger: ours, differs, as: "amount" };
 }
 
 function timeOf(
@@ -163,5 +158,5 @@ function timeOf(
   provider: string | null | undefined,
   ledger: string | null | undefined,
 ): FieldComparison {
-  return { ...fieldOf(name, provider, ledger), isTime: true };
+  return { ...fieldOf(name, provider, ledger), as: "time" };
 }

@@ -1,0 +1,142 @@
+/** `recon incidents`: lists what alerts speak of, and shows one with its mismatches and who was notified. */
+
+import type { Command } from "commander";
+import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
+import {
+  describeIncident,
+  type IncidentDocument,
+  type IncidentStoryDocument,
+  readIncidentDocument,
+} from "../../flows/read/incident-document.ts";
+import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
+import { formatMoney, parseAmount } from "../../money.ts";
+import { readIncidentQuery } from "../../ops/input/incident-query.ts";
+import { withRecon } from "../run/run-command.ts";
+import { printComments, printJson, printLine, printTable, showText } from "../terminal/print.ts";
+
+interface ListOptions {
+  readonly state?: string;
+  readonly product?: string;
+  readonly limit?: string;
+  readonly after?: string;
+  readonly json?: boolean;
+}
+
+export function addIncidentCommands(program: Command): void {
+  const incidents = program
+    .command("incidents")
+    .description("what alerts speak of: mismatches of one product and kind that belong together in time");
+  incidents
+    .command("list")
+    .description("list incidents, the newest first; without --state the open ones")
+    .option("--state <state>", "open, over or all")
+    .option("--product <product>", "one product")
+    .option("--limit <count>", "the most rows to list, up to 1000", "100")
+    .option("--after <next>", 'the "next" of the page before')
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, { json, ...typed }: ListOptions) => {
+        const { choice, page } = await readIncidentQuery(context, typed);
+        const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
+        const documents = incidents.map(describeIncident);
+        if (json) printJson({ incidents: documents, next: next === null ? null : String(next) });
+        else printList(documents, next);
+      }),
+    );
+  incidents
+    .command("show")
+    .argument("<id>", "the id in the list")
+    .description("show one with its money, its mismatches, who was notified of what, and the comments")
+    .option("--json", "one JSON document")
+    .action(
+      withRecon(["database"], async ({ context }, id: string, { json }: { json?: boolean }) => {
+        const story = await readIncidentDocument(context, id);
+        if (json) printJson(story);
+        else printStory(story);
+      }),
+    );
+}
+
+function printList(incidents: readonly IncidentDocument[], next: number | null): void {
+  if (incidents.length === 0) {
+    printLine("No incidents.");
+    return;
+  }
+  printTable(
+    ["ID", "KIND", "PRODUCT", "SINCE", "NEWEST", "OPEN", "OF", "AT RISK", "OVER"],
+    incidents.map((one) => [
+      one.id,
+      one.kind,
+      one.productId,
+      one.beganAt,
+      one.lastAt,
+      String(one.open),
+      String(one.total),
+      sayMoney(one),
+      one.endedAt ?? "-",
+    ]),
+  );
+  if (next !== null) printLine(`There are more: --after ${next}`);
+}
+
+function printStory(story: IncidentStoryDocument): void {
+  const { id, kind, productId, beganAt, endedAt, open, total, backfillId } = story;
+  const state = endedAt === null ? `${open} of ${total} open` : `over since ${endedAt}, ${total} in all`;
+  printLine(showText(`Incident ${id}: ${kind} in ${productId}, ${state}, ${sayMoney(story)} at risk`));
+  printLine(`Since ${beganAt}: ${MEANING_OF_KIND[kind]}.`);
+  if (backfillId !== null) printLine(`Backfill ${backfillId} found its mismatches.`);
+  printLine();
+  printTable(
+    ["STATUS", "MISMATCHES", "AT RISK"],
+    story.sums.map(({ status, count, amount, currency }) => [
+      status,
+      String(count),
+      sayAmount(amount, currency),
+    ]),
+  );
+  printLine();
+  printTable(
+    ["ID", "STATUS", "PLAYER", "AT RISK", "SINCE", "WHY"],
+    story.mismatches.map((one) => [
+      one.id,
+      one.status,
+      one.username,
+      sayAmount(one.amountAtRisk, one.currency),
+      one.firstSeenAt,
+      one.reason,
+    ]),
+  );
+  if (story.next !== null) {
+    const all = "--status open,acknowledged,resolved,ignored";
+    printLine(`There are more: recon mismatches list --incident ${id} ${all} --after ${story.next}`);
+  }
+  printLine();
+  printNotifications(story);
+  printComments(story.comments);
+}
+
+function printNotifications({ notifications }: IncidentStoryDocument): void {
+  if (notifications.length === 0) {
+    printLine("Nobody was notified: its money has not reached alerts.minAmount.");
+    return;
+  }
+  printTable(
+    ["WRITTEN", "ALERT", "CHANNEL", "ATTEMPTS", "DELIVERED", "WHAT IT SAID"],
+    notifications.map((one) => [
+      one.at,
+      one.kind,
+      one.channel ?? "-",
+      String(one.attempts),
+      one.deliveredAt ?? (one.lastError === null ? "-" : `not yet: ${one.lastError}`),
+      one.what,
+    ]),
+  );
+}
+
+function sayMoney({ amounts }: IncidentDocument): string {
+  return amounts.map(({ amount, currency }) => sayAmount(amount, currency)).join(" and ") || "nothing";
+}
+
+function sayAmount(amount: string, currency: string | null): string {
+  return formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd();
+}

@@ -1,0 +1,131 @@
+/** Says what changed in the bets of closed days, in words for the people who read the books. Pure. */
+
+import { type Amount, formatMoney, sumAmounts } from "../money.ts";
+import { addContribution, type Contribution, type Counted, type SideSums } from "../report.ts";
+
+/** What counts on a closed day: a bet, or several that were compared together. */
+type OnDay = Contribution & Pick<Counted, "username" | "subject" | "betRef"> & { readonly day: string };
+
+/** One change of a closed day. */
+export interface Change {
+  /** null: it did not count on the day */
+  readonly was: OnDay | null;
+  /** null: it does not count on the day any more */
+  readonly is: OnDay | null;
+  /** the day that the bet moved to, or came from; null: none is known */
+  readonly otherDay: string | null;
+}
+
+/** @param changes all of one neighbourhood @returns a reason for each */
+export function reasonsOf(changes: readonly Change[]): string[] {
+  const byWhole = Map.groupBy(changes, wholeOf);
+  const reasons = new Map([...byWhole].map(([key, own]) => [key, reasonOfWhole(own)]));
+  return changes.map((change) => reasons.get(wholeOf(change)) ?? reasonOf(change));
+}
+
+/** The round or the session whose bets can be compared together or one by one. */
+function wholeOf({ was, is }: Change): string {
+  const { username, subject, currency } = is ?? was ?? { username: "", subject: "", currency: "" };
+  return JSON.stringify([username, subject, currency]);
+}
+
+/**
+ * Bets that agree only together count together, and otherwise one by one. So where one part became smaller and another
+ * larger, no bet came or went: only the sum of all parts says what a side changed.
+ * @returns null: each change speaks for itself
+ */
+function reasonOfWhole(changes: readonly Change[]): string | null {
+  const sizes = new Map<string, { before: number; now: number }>();
+  for (const { was, is } of changes) {
+    const ref = (is ?? was)?.betRef ?? "";
+    const size = sizes.get(ref) ?? { before: 0, now: 0 };
+    sizes.set(ref, { before: size.before + sizeOf(was), now: size.now + sizeOf(is) });
+  }
+  const all = [...sizes.values()];
+  if (!all.some(({ before, now }) => now > before) || !all.some(({ before, now }) => now < before))
+    return null;
+  const before = all.filter((size) => size.before > 0).length;
+  const now = all.filter((size) => size.now > 0).length;
+  const [was, is] = [sumOf(changes.map((change) => change.was)), sumOf(changes.map((change) => change.is))];
+  if (was === null || is === null) return null;
+  const said = sidesOf(was, is, "the");
+  const sides = said.length === 0 ? "both sides are as they were" : said.join("; ");
+  const words = (changes[0]?.is ?? changes[0]?.was)?.subject === "sessions" ? OF_SESSIONS : OF_BETS;
+  const how = now > before ? words.apart : now < before ? words.together : words.otherwise;
+  return `${how} In sum, ${sides}.`;
+}
+
+const OF_BETS = {
+  apart: "The bets of the round count one by one now; before, they counted together.",
+  together: "The bets of the round count together now; before, they counted one by one.",
+  otherwise: "The bets of the round are matched in another way now.",
+};
+const OF_SESSIONS = {
+  apart: "The session counts as several sessions now.",
+  together: "Several sessions count as one now.",
+  otherwise: "The session has another beginning now.",
+};
+
+function sizeOf(one: OnDay | null): number {
+  return one === null ? 0 : Math.max(one.provider.bets, one.ledger.bets);
+}
+
+function sumOf(all: readonly (OnDay | null)[]): Contribution | null {
+  return all.reduce<Contribution | null>(
+    (sum, one) => (one === null ? sum : sum === null ? one : addContribution(sum, one)),
+    null,
+  );
+}
+
+function reasonOf({ was, is, otherDay }: Change): string {
+  if (was === null) {
+    if (otherDay !== null) return `The bet counts on this day now; before, it counted on ${otherDay}.`;
+    return "The bet arrived after the day was closed.";
+  }
+  if (is === null) {
+    return otherDay === null
+      ? "The bet no longer counts on this day."
+      : `The bet no longer counts on this day, but on ${otherDay}.`;
+  }
+  const said = sidesOf(was, is, "The");
+  if (said.length > 0) return `${said.join("; ")}.`;
+  const [before, now] = [partsOf(was), partsOf(is)];
+  const explained = PARTS.flatMap((part) =>
+    before[part].eq(now[part])
+      ? []
+      : [`${part} from ${formatMoney(before[part], is.currency)} to ${formatMoney(now[part], is.currency)}`],
+  );
+  return `Both sides are as they were. What explains their difference changed: ${explained.join(", ")}.`;
+}
+
+const PARTS = ["mismatches", "adjustments by hand", "pending", "rounding", "rest"] as const;
+
+/** What the statement says of a difference, by the names of its lines. */
+function partsOf(one: Contribution): Readonly<Record<(typeof PARTS)[number], Amount>> {
+  const { provider, ledger, mismatches, adjustments, pending, rounding } = one;
+  const rest = sumAmounts([mismatches, adjustments, pending, rounding])
+    .neg()
+    .plus(provider.net)
+    .minus(ledger.net);
+  return { mismatches, "adjustments by hand": adjustments, pending, rounding, rest };
+}
+
+function sidesOf(was: Contribution, is: Contribution, the: "The" | "the"): string[] {
+  return [
+    ...amountsOf(`${the} provider`, was.provider, is.provider, is.currency),
+    ...amountsOf(`${the} ledger`, was.ledger, is.ledger, is.currency),
+  ];
+}
+
+function amountsOf(side: string, was: SideSums, is: SideSums, currency: string): string[] {
+  const parts = [
+    ...(was.bets === is.bets ? [] : [`bets from ${was.bets} to ${is.bets}`]),
+    ...(["stake", "payout", "net"] as const)
+      .filter((field) => !was[field].eq(is[field]))
+      .map(
+        (field) =>
+          `${field} from ${formatMoney(was[field], currency)} to ${formatMoney(is[field], currency)}`,
+      ),
+  ];
+  return parts.length === 0 ? [] : [`${side} changed ${parts.join(", ")}`];
+}

@@ -1,0 +1,88 @@
+/** Reads what the page about health shows: the progress of all work, the space of the database, and what waits. */
+
+import { readConditions } from "../../alerts/condition-store.ts";
+import { countUndelivered } from "../../alerts/store.ts";
+import type { Instant } from "../../clock.ts";
+import { countRows } from "../../db/row-counts.ts";
+import { readLastReceived } from "../../ledger/newest-store.ts";
+import { countFirstRejected } from "../../ledger/rejected-store.ts";
+import type { Storage } from "../../storage.ts";
+import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
+import { judgeHeartbeat, judgeRetention, type SideWork } from "../../work/side-work.ts";
+import type { WorkState } from "../../work/work-store.ts";
+import type { FlowContext } from "../context.ts";
+import { readStorage } from "./read-storage.ts";
+import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
+
+export interface Health {
+  readonly now: Instant;
+  /** of the products of the config that are pulled and have begun */
+  readonly progress: readonly PullProgress[];
+  readonly work: WorkReport;
+  readonly states: readonly WorkState[];
+  readonly heartbeat: SideWork;
+  readonly retention: SideWork;
+  /** the time of the newest entry; null: there is none */
+  readonly lastReceivedAt: Instant | null;
+  readonly rejected: RejectedCounts;
+  readonly undelivered: number;
+  /** channels that have not accepted alerts for some minutes */
+  readonly failingChannels: readonly string[];
+  /** processes whose clocks are wrong: "worker 12 on host" */
+  readonly wrongClocks: readonly string[];
+  /** null: no worker has measured yet */
+  readonly storage: Storage | null;
+}
+
+interface RejectedCounts {
+  readonly records: number;
+  readonly entries: number;
+  /** there are more entries than were counted */
+  readonly hasMore: boolean;
+}
+
+/** The limit of counting for a page. */
+const MOST_COUNTED = 10_000;
+
+export async function readHealth(context: FlowContext): Promise<Health> {
+  const { sql, config, clock } = context;
+  const now = clock.now();
+  const pulled = new Set(
+    config.products.filter(({ walletMode }) => walletMode === "seamless").map(({ productId }) => productId),
+  );
+  const [all, seen, undelivered, conditions, rejected, lastReceivedAt, storage] = await Promise.all([
+    readPullProgress(sql),
+    seeWork(context, now, MOST_COUNTED),
+    countUndelivered(sql),
+    readConditions(sql),
+    countRejected(sql),
+    readLastReceived(sql),
+    readStorage(context),
+  ]);
+  const progress = all.filter(({ productId }) => pulled.has(productId));
+  const subjectsOf = (wanted: string) =>
+    conditions.filter(({ kind }) => kind === wanted).map(({ subject }) => subject);
+  const watched = { now, watchedSince: null, states: seen.states };
+  return {
+    now,
+    progress,
+    work: judgeWork(context, { ...seen, progress }, "as-is"),
+    states: seen.states,
+    heartbeat: judgeHeartbeat(watched),
+    retention: judgeRetention(watched),
+    lastReceivedAt,
+    rejected,
+    undelivered,
+    failingChannels: subjectsOf("alerts-undelivered"),
+    wrongClocks: subjectsOf("clock-wrong"),
+    storage,
+  };
+}
+
+async function countRejected(sql: FlowContext["sql"]): Promise<RejectedCounts> {
+  const [records, entries] = await Promise.all([
+    countRows(sql, "rejected_records"),
+    countFirstRejected(sql, MOST_COUNTED + 1),
+  ]);
+  return { records, entries: Math.min(entries, MOST_COUNTED), hasMore: entries > MOST_COUNTED };
+}

@@ -1,0 +1,122 @@
+/** The list of imports in PostgreSQL: who brought what, and what became of it. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
+import type { TimeRange } from "../window.ts";
+import type { Taken } from "./take-lines.ts";
+
+/** Who imports what. */
+export interface ImportSource {
+  /** the name of the token, or of the account at the terminal */
+  readonly who: string;
+  readonly via: "page" | "api" | "command";
+  readonly format: "entries" | "callbacks";
+  /** of the file; null: it has none */
+  readonly name: string | null;
+  /** null: unknown */
+  readonly bytes: number | null;
+}
+
+/** What became of an import; the first three count entries. */
+export interface ImportTotals extends Taken {
+  /** the number of rejected lines; `rejected` has the first of them */
+  readonly rejectedLines: number;
+}
+
+export interface PastImport extends ImportSource {
+  readonly id: number;
+  readonly at: Instant;
+  /** null: it is under way, or its process was ended */
+  readonly endedAt: Instant | null;
+  /** null: unknown, because it has not ended */
+  readonly totals: Omit<ImportTotals, "rejected"> | null;
+  /** what ended it early; null: nothing did */
+  readonly error: string | null;
+}
+
+/** @returns the id */
+export async function beginImport(
+  sql: Query,
+  { who, via, format, name, bytes }: ImportSource,
+  now: Instant,
+): Promise<number> {
+  const [row] = await sql<{ id: number }[]>`
+    insert into ledger_imports (at, who, via, format, name, bytes)
+    values (${now}, ${who}, ${via}, ${format}, ${storable(name)}, ${bytes}::bigint) returning id`;
+  return row?.id ?? 0;
+}
+
+const LONGEST_REASON = 500;
+
+export async function endImport(
+  sql: Query,
+  id: number,
+  { added, known, changed, skipped, rejected, rejectedLines }: ImportTotals,
+  error: string | null,
+  now: Instant,
+): Promise<void> {
+  const lines = rejected.map(({ line, reason }) => ({
+    line,
+    reason: storable(reason.slice(0, LONGEST_REASON)),
+  }));
+  await sql`
+    update ledger_imports
+    set ended_at = ${now}, added = ${added}, known = ${known}, changed = ${changed}, skipped = ${skipped},
+      rejected = ${rejectedLines}, rejected_lines = ${JSON.stringify(lines)}::text::jsonb, error = ${storable(error)}
+    where id = ${id}`;
+}
+
+/** Forgets an import that was refused before anything was taken. */
+export async function forgetImport(sql: Query, id: number): Promise<void> {
+  await sql`delete from ledger_imports where id = ${id}`;
+}
+
+/** One page, the newest first. @param after the id of the last one of the page before; null: the first page */
+export async function listImports(
+  sql: Query,
+  { limit, after }: { readonly limit: number; readonly after: number | null },
+): Promise<{ imports: PastImport[]; next: number | null }> {
+  const found = await sql<ImportRow[]>`
+    select ${columns(sql)} from ledger_imports
+    where ${after === null ? sql`true` : sql`id < ${after}`} order by id desc limit ${limit + 1}`;
+  const imports = found.slice(0, limit).map(toPastImport);
+  return { imports, next: found.length > limit ? (imports.at(-1)?.id ?? null) : null };
+}
+
+/** With its first rejected lines. @returns null: there is no such import */
+export async function readPastImport(
+  sql: Query,
+  id: number,
+): Promise<(PastImport & Pick<Taken, "rejected">) | null> {
+  const [row] = await sql<(ImportRow & { lines: Taken["rejected"] | null })[]>`
+    select ${columns(sql)}, rejected_lines as lines from ledger_imports where id = ${id}`;
+  return row === undefined ? null : { ...toPastImport(row), rejected: row.lines ?? [] };
+}
+
+/** Deletes the imports of a range of time, as `dropOldest` does. */
+export function dropOldImports(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
+  return dropOldest(sql, { table: "ledger_imports", key: "id", at: "at" }, range, most);
+}
+
+type Counts = Readonly<Record<"added" | "known" | "changed" | "skipped" | "rejected", number | null>>;
+type ImportRow = Omit<PastImport, "totals"> & Counts;
+
+function columns(sql: Query) {
+  return sql`id, at, ended_at as "endedAt", who, via, format, name, bytes, added, known, changed, skipped, rejected, error`;
+}
+
+function toPastImport(row: ImportRow): PastImport {
+  const { id, at, endedAt, who, via, format, name, bytes, error } = row;
+  const { added, known, changed, skipped, rejected } = row;
+  const totals =
+    added === null || known === null || changed === null || skipped === null || rejected === null
+      ? null
+      : { added, known, changed, skipped, rejectedLines: rejected };
+  return { id, at, endedAt, who, via, format, name, bytes, totals, error };
+}
+
+/** PostgreSQL stores neither NUL nor half a character. */
+function storable<Text extends string | null>(text: Text): Text {
+  return (text?.toWellFormed().replaceAll("\0", "\ufffd") ?? null) as Text;
+}

@@ -1,0 +1,55 @@
+/** What people wrote about mismatches and incidents. */
+
+import { formatInstant, type Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+
+export type CommentSubject = "mismatch" | "incident";
+
+/** `at` is ISO 8601. */
+export interface Comment {
+  readonly id: string;
+  readonly at: string;
+  readonly by: string;
+  readonly note: string;
+}
+
+type CommentRow = Omit<Comment, "id" | "at"> & { readonly id: number; readonly at: Instant };
+
+const TABLE_OF = { mismatch: "mismatches", incident: "incidents" } as const;
+
+/**
+ * Adds a comment.
+ * @param most the most comments of one subject
+ * @returns "unknown" where there is no such subject; "full" where it has the most comments already
+ */
+export async function insertComment(
+  sql: Query,
+  about: CommentSubject,
+  aboutId: number,
+  { at, by, note }: { readonly at: Instant; readonly by: string; readonly note: string },
+  most: number,
+): Promise<Comment | "unknown" | "full"> {
+  const [row] = await sql<(Partial<CommentRow> & { isKnown: boolean })[]>`
+    with subject as (select id from ${sql(TABLE_OF[about])} where id = ${aboutId}),
+    added as (
+      insert into comments (about, about_id, at, by, note)
+      select ${about}, id, ${at}, ${by}, ${note} from subject
+      where (select count(*) from comments where about = ${about} and about_id = ${aboutId}) < ${most}
+      returning id, at, by, note
+    )
+    select exists (select from subject) as "isKnown", added.* from (values (1)) as one left join added on true`;
+  if (row === undefined || !row.isKnown) return "unknown";
+  const { isKnown: _, ...comment } = row;
+  return typeof comment.id === "number" ? inWords(comment as CommentRow) : "full";
+}
+
+/** All comments of one subject, the oldest first. */
+export async function readComments(sql: Query, about: CommentSubject, aboutId: number): Promise<Comment[]> {
+  const rows = await sql<CommentRow[]>`
+    select id, at, by, note from comments where about = ${about} and about_id = ${aboutId} order by id`;
+  return rows.map(inWords);
+}
+
+function inWords({ id, at, by, note }: CommentRow): Comment {
+  return { id: String(id), at: formatInstant(at), by, note };
+}

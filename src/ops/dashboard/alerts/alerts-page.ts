@@ -1,0 +1,133 @@
+/** `/alerts`: every alert with its deliveries, sending one again, and a test of the channels (docs/alerts.md#channels). */
+
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { listAlerts, readChannelStates } from "../../../alerts/alert-list-store.ts";
+import { describeError, ReconError } from "../../../errors.ts";
+import { readAlert, sendAgain } from "../../../flows/alerts/send-again.ts";
+import { type TestedChannel, testAlerts } from "../../../flows/alerts/test-alerts.ts";
+import type { FlowContext } from "../../../flows/context.ts";
+import { statusOfRefusal } from "../../http/refusals.ts";
+import { FILTER, ONCE, orNull, read } from "../../input/fields.ts";
+import { PAGE } from "../../input/page-query.ts";
+import type { OwnWorker } from "../../own-worker.ts";
+import { problemOf } from "../parts/fields.ts";
+import { setNotice, takeNotice } from "../parts/notice.ts";
+import { sendPage } from "../parts/send-page.ts";
+import { tidyQuery, zoneOf } from "../parts/zone.ts";
+import { renderAlert } from "./render-alert.ts";
+import { type AlertFilters, renderAlerts } from "./render-alerts.ts";
+
+type QueryFields = Readonly<Record<string, unknown>>;
+type ListRequest = FastifyRequest<{ Querystring: QueryFields }>;
+type OneRequest = FastifyRequest<{ Params: { id: string } }>;
+
+const PAGE_SIZE = 50;
+const STATES = ["all", "waiting", "delivered"] as const;
+const QUERY = z.strictObject({
+  state: z.enum(STATES).default("all"),
+  product: orNull(FILTER),
+  after: PAGE.after,
+});
+const AGAIN = z.strictObject({
+  channel: ONCE,
+  attempts: ONCE.regex(/^\d{1,9}$/, { error: "attempts must be the number that the page showed" }),
+});
+/** A person waits for it. */
+const LONGEST_TEST_MS = 60_000;
+
+export function addAlertsPage(pages: FastifyInstance, context: FlowContext, worker: OwnWorker | null): void {
+  const channels = worker?.channels ?? [];
+  let isTesting = false;
+  pages.get("/alerts", (request: ListRequest, reply) => sendList(context, worker, request, reply));
+  pages.get("/alerts/:id", async (request: OneRequest, reply) => {
+    const alert = await readAlert(context, request.params.id);
+    const names = channels.map(({ name }) => name);
+    const states = await readChannelStates(context.sql, names);
+    const mayAct = request.asker.role === "write";
+    return await sendPage(request, reply, {
+      title: `Alert ${alert.id}: ${alert.kind}`,
+      path: "/alerts",
+      main: renderAlert(alert, { states, mayAct, zone: zoneOf(request), now: context.clock.now() }),
+      notice: takeNotice(request, reply),
+      live: ["alerts"],
+    });
+  });
+  pages.post("/alerts/:id/send", async (request: OneRequest, reply) => {
+    const { id } = request.params;
+    const back = () => reply.redirect(`/alerts/${encodeURIComponent(id)}`, 303);
+    try {
+      const { channel, attempts } = read(AGAIN, request.body ?? {});
+      const error = await sendAgain(context, channels, { id, channel, attempts: Number(attempts) });
+      const text =
+        error === null ? `${channel} accepted alert ${id}.` : `${channel} did not accept it: ${error}.`;
+      setNotice(reply, { tone: error === null ? "good" : "bad", text });
+    } catch (error) {
+      const status = statusOfRefusal(error);
+      if (status !== 400 && status !== 409) throw error;
+      setNotice(reply, { tone: "bad", text: `Not sent: ${describeError(error)}.` });
+    }
+    return await back();
+  });
+  pages.post("/alerts/test", async (_request, reply) => {
+    if (channels.length === 0) throw new ReconError("usage", "no channel is set: there is nothing to test");
+    if (isTesting) throw new ReconError("conflict", "a test is under way: wait for its result");
+    isTesting = true;
+    try {
+      const tested = await testAlerts(channels, context.clock, AbortSignal.timeout(LONGEST_TEST_MS));
+      const tone = tested.every(({ ok }) => ok) ? "good" : "bad";
+      setNotice(reply, { tone, text: tested.map(sayTested).join(" ") });
+    } catch (error) {
+      if (!(error instanceof DOMException && error.name === "TimeoutError")) throw error;
+      setNotice(reply, {
+        tone: "bad",
+        text: "The test has not ended within a minute: a channel is too slow.",
+      });
+    } finally {
+      isTesting = false;
+    }
+    return await reply.redirect("/alerts", 303);
+  });
+}
+
+function sayTested({ channel, sent, of, error }: TestedChannel): string {
+  if (error === null) return `${channel}: all ${of} test alerts arrived.`;
+  return `${channel}: ${sent} of ${of} test alerts arrived, then it failed: ${error}.`;
+}
+
+async function sendList(
+  context: FlowContext,
+  worker: OwnWorker | null,
+  request: ListRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { query } = request;
+  const tidy = tidyQuery(query, [], zoneOf(request));
+  if (tidy !== null) return await reply.redirect(`/alerts?${new URLSearchParams(tidy)}`, 303);
+  const names = worker?.channels.map(({ name }) => name) ?? null;
+  const around = {
+    products: context.config.products.map(({ productId }) => productId),
+    channels: names === null ? null : await readChannelStates(context.sql, names),
+    mayAct: request.asker.role === "write",
+  };
+  const when = { now: context.clock.now(), zone: zoneOf(request) };
+  const shared = { title: "Alerts", path: "/alerts", notice: takeNotice(request, reply) };
+  const filters = readTyped(query);
+  try {
+    const { state, product: productId, after } = read(QUERY, query);
+    const choice = { isWaiting: state === "all" ? null : state === "waiting", productId };
+    const page = { limit: PAGE_SIZE, after: after === null ? null : Number(after) };
+    const list = await listAlerts(context.sql, choice, page);
+    const main = renderAlerts(filters, { ...around, list, problem: null }, when);
+    return await sendPage(request, reply, { ...shared, main, live: ["alerts"] });
+  } catch (error) {
+    if (statusOfRefusal(error) !== 400) throw error;
+    const main = renderAlerts(filters, { ...around, list: null, problem: problemOf(error) }, when);
+    return await sendPage(request, reply.code(400), { ...shared, main });
+  }
+}
+
+function readTyped(query: QueryFields): AlertFilters {
+  const textOf = (name: string) => (typeof query[name] === "string" ? query[name] : "");
+  return { state: textOf("state") || "all", product: textOf("product") };
+}

@@ -1,0 +1,69 @@
+/** Draws the question before days are closed, and the check of the closed days. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import type { OpenDay } from "../../../closed.ts";
+import type { Flaw } from "../../../flows/closing/read-statement.ts";
+import { sayWords, showCount } from "../parts/show.ts";
+import { renderTable } from "../parts/table.ts";
+
+/** A day or a month that a person wants to close. */
+export interface Closable {
+  /** YYYY-MM-DD, or YYYY-MM */
+  readonly name: string;
+  readonly isMonth: boolean;
+  /** `closing.zone` */
+  readonly zone: string;
+  /** its open days, each with its reason; none: it is closed */
+  readonly open: readonly OpenDay[];
+}
+
+export function renderConfirmClosing(
+  { name, isMonth, zone, open }: Closable,
+  mayClose: boolean,
+  reader: string,
+): SafeHtml {
+  const field = isMonth ? "month" : "day";
+  const back = html`<a href="/report?${field}=${name}">Back to the statement</a>`;
+  if (open.length === 0)
+    return html`<h1>Close ${name}</h1><p class="sheet">It is closed already. ${back}</p>`;
+  const what = isMonth
+    ? "Its days are closed in order, up to the first that must stay open."
+    : "It is closed where it is complete; otherwise it stays open.";
+  const rows = open.map(({ day, reason }) => ({ cells: [day, sayWords(reason, reader)] }));
+  const columns = [
+    { name: "open day", as: "head" },
+    { name: "state now", as: "text", of: "long" },
+  ] as const;
+  const form = html`<form method="post" action="/report/close">
+<input type="hidden" name="${field}" value="${name}">
+<p class="row"><button>Close ${name}</button> ${back}</p>
+</form>`;
+  return html`<h1>Close ${name}?</h1>
+<div class="sheet">
+<p>${what} A closed day of ${zone} has a number and a hash. Its statement never changes again, and nobody can open it: later changes become corrections.</p>
+${renderTable({ name: "Open days", columns, rows })}
+${mayClose ? form : html`<p>${back}</p>`}</div>`;
+}
+
+interface Check {
+  readonly days: number;
+  readonly flaw: Flaw | null;
+  /** the last closed day; null: there is none */
+  readonly last: { readonly day: string; readonly number: number; readonly hash: string } | null;
+}
+
+export function renderCheck({ days, flaw, last }: Check): SafeHtml {
+  return html`<p class="trail"><a href="/report">Report</a> <span aria-hidden="true">›</span> Check</p>
+<h1>Check of the closed days</h1>
+${renderVerdict(days, flaw)}
+${last === null ? null : html`<p class="sheet">The last closed day is <a href="/report?day=${last.day}">${last.day}</a> with number ${showCount(last.number)}.<br><span class="faint wrap">hash ${last.hash}</span><br>Keep this hash elsewhere: whoever alters a statement must alter every later hash.</p>`}`;
+}
+
+function renderVerdict(days: number, flaw: Flaw | null): SafeHtml {
+  if (flaw !== null) {
+    return html`<p class="verdict" data-state="bad"><span>The closed day <a href="/report?day=${flaw.day}">${flaw.day}</a> ${flaw.what}.</span></p>
+<p class="sheet">${showCount(days)} ${days === 1 ? "day" : "days"} before it ${days === 1 ? "is" : "are"} as they were closed; later ones were not checked. Find out who writes to the database besides wallet-recon, and compare with a backup.</p>`;
+  }
+  if (days === 0) return html`<p class="verdict" data-state="unknown"><span>No day is closed yet.</span></p>`;
+  return html`<p class="verdict" data-state="good"><span>Closed days: ${showCount(days)}. No stored statement was altered.</span></p>`;
+}

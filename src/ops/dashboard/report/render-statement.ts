@@ -1,0 +1,105 @@
+/** Draws the figures of a statement: both sides, their difference, and what explains it. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import type { DayStatement } from "../../../closed.ts";
+import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
+import { showAmount, showCount } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
+
+export function renderStatement(report: DayStatement): SafeHtml {
+  const { day, zone, rows } = report;
+  if (rows.length === 0) {
+    return html`<p class="sheet">Neither side has a bet on ${day} (${zone}), or no callback has been received yet.</p>`;
+  }
+  const query = new URLSearchParams({ day, zone });
+  return html`${renderVerdict(rows)}
+<p class="row"><a href="/report.csv?${String(query)}" download="report-${day}.csv">Download as CSV</a></p>
+<section class="sheet" aria-labelledby="statement"><h2 id="statement">${day}, ${zone}: net on both sides</h2>
+${renderNetTable(rows)}
+<p class="faint">Net is what the players won. A bet counts on the day of its record's accounting date on both sides, one without a record on the day of its last callback.</p>
+</section>
+<section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows)}</section>
+<section class="sheet" aria-labelledby="sides"><h2 id="sides">Bets, stakes and payouts</h2>
+${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: rows.map(renderSums) })}</section>`;
+}
+
+const HEAD: readonly Column[] = [{ name: "product", as: "head" }, { name: "currency" }];
+const NETS = [
+  "provider",
+  "ledger",
+  "difference",
+  "mismatches",
+  "corrected",
+  "pending",
+  "rounding",
+  "rest",
+] as const;
+const NET_COLUMNS: readonly Column[] = [...HEAD, ...NETS.map((name): Column => ({ name, as: "number" }))];
+const BET_COLUMNS: readonly Column[] = [
+  ...HEAD,
+  ...["provider", "ledger"].flatMap((side) =>
+    ["bets", "stake", "payout"].map((what): Column => ({ name: `${side}'s ${what}`, as: "number" })),
+  ),
+];
+
+export function renderNetTable(rows: readonly ReportRow[]): SafeHtml {
+  return renderTable({ name: "Nets", id: "nets", columns: NET_COLUMNS, rows: rows.map(renderNets) });
+}
+
+function renderVerdict(rows: readonly ReportRow[]): SafeHtml {
+  const unexplained = rows.filter(isUnexplained);
+  const incomplete = rows.filter(({ complete }) => !complete);
+  if (unexplained.length > 0) {
+    const named = unexplained.map(
+      ({ productId, currency, rest }) => html` ${productId} ${showAmount(rest, currency)};`,
+    );
+    return html`<p class="verdict" data-state="bad"><span>Money that nothing explains:${named} report this to the person who runs wallet-recon.</span></p>`;
+  }
+  if (incomplete.length > 0) {
+    const products = [...new Set(incomplete.map(({ productId }) => productId))].join(", ");
+    return html`<p class="verdict" data-state="warn"><span>Not all of the day has been fetched yet: ${products}.</span></p>`;
+  }
+  const isEven = rows.every(({ difference }) => difference === "0");
+  return isEven
+    ? html`<p class="verdict" data-state="good"><span>Both sides agree to the last digit.</span></p>`
+    : html`<p class="verdict" data-state="good"><span>Every difference is explained.</span></p>`;
+}
+
+function renderNets(row: ReportRow) {
+  const { provider, ledger, difference, mismatches, adjustments, pending, rounding, rest } = row;
+  const amounts = [provider.net, ledger.net, difference, mismatches, adjustments, pending, rounding];
+  const last = html`<strong${rest === "0" ? null : html` class="differs"`}>${showAmount(rest, null)}</strong>`;
+  return { cells: [...renderHead(row), ...amounts.map((amount) => showAmount(amount, null)), last] };
+}
+
+function renderSums(row: ReportRow) {
+  return { cells: [...renderHead(row), ...renderSide(row.provider), ...renderSide(row.ledger)] };
+}
+
+function renderHead({ productId, currency, complete }: ReportRow) {
+  const missing = complete ? null : html` <span class="state" data-tone="warn">not complete</span>`;
+  return [html`${productId}${missing}`, currency];
+}
+
+function renderSide({ bets, stake, payout }: ReportSide) {
+  return [showCount(bets), showAmount(stake, null), showAmount(payout, null)];
+}
+
+function renderExplanations(rows: readonly ReportRow[]): SafeHtml {
+  const differing = rows.filter(
+    ({ difference, mismatches, adjustments, pending, rounding }) =>
+      ![difference, mismatches, adjustments, pending, rounding].every((amount) => amount === "0"),
+  );
+  if (differing.length === 0) return html`<p>There is no difference.</p>`;
+  return html`<ul>${differing.map(renderExplanation)}</ul>`;
+}
+
+/** One sentence whose sums a finance person can check. */
+function renderExplanation(row: ReportRow): SafeHtml {
+  const { productId, currency, difference, mismatches, adjustments, pending, rounding, rest } = row;
+  const money = (amount: string) => showAmount(amount, currency);
+  const query = new URLSearchParams({ product: productId, status: "open,acknowledged,resolved,ignored" });
+  return html`<li class="wrap">${productId}, ${currency}: ${money(difference)} = ${money(mismatches)} by <a href="/mismatches?${String(query)}">mismatches</a>
++ ${money(adjustments)} corrected by hand + ${money(pending)} that waits for graces or for running bets
++ ${money(rounding)} of rounding + ${money(rest)} that nothing explains.</li>`;
+}

@@ -1,0 +1,31 @@
+/** The filters of the incident list, with the same names for HTTP, the pages and the command line. */
+
+import { z } from "zod";
+import type { IncidentChoice } from "../../alerts/incident-list-store.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { FILTER, orNull, read } from "./fields.ts";
+import { checkProduct } from "./mismatch-query.ts";
+import { PAGE } from "./page-query.ts";
+
+const STATES = ["open", "over", "all"] as const;
+
+export const INCIDENT_QUERY = z.strictObject({
+  state: z.enum(STATES).default("open"),
+  product: orNull(FILTER),
+  ...PAGE,
+});
+
+export interface IncidentList {
+  readonly choice: IncidentChoice;
+  readonly page: { readonly limit: number; readonly after: number | null };
+}
+
+/** @throws ReconError `usage` that names the filter and its value */
+export async function readIncidentQuery(context: FlowContext, typed: unknown): Promise<IncidentList> {
+  const { state, product: productId, limit, after } = read(INCIDENT_QUERY, typed);
+  await checkProduct(context, productId);
+  return {
+    choice: { isOpen: state === "all" ? null : state === "open", productId },
+    page: { limit, after: after === null ? null : Number(after) },
+  };
+}

@@ -1,0 +1,169 @@
+import { beforeEach, expect, test } from "vitest";
+import { parseConfig } from "../../src/config-file.ts";
+import { dropExpired } from "../../src/flows/retention/drop-expired.ts";
+import { beginImport } from "../../src/ledger/past-import-store.ts";
+import { silentLog } from "../../src/log.ts";
+import { useBrowser } from "../support/browser.ts";
+import { createTestClock } from "../support/clock.ts";
+import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
+import { HOUR_MS, NOON } from "../support/examples.ts";
+
+const { sql } = useDatabase();
+const browser = useBrowser();
+const clock = createTestClock(NOON);
+const config = parseConfig({ products: [{ productId: "P1" }] });
+const context = { sql, config, clock, log: silentLog };
+const HEADERS = { "sec-fetch-site": "same-origin" };
+
+beforeEach(async () => {
+  await emptyTables(sql);
+  clock.set(NOON);
+});
+
+const entry = (id: string, changes: object = {}) =>
+  JSON.stringify({
+    entry_id: id,
+    callback: "placeBets",
+    request_id: id,
+    product_id: "P1",
+    username: "anna",
+    currency: "THB",
+    txn_id: id,
+    status: "OPEN",
+    bet_amount: 10,
+    skip_balance_update: false,
+    occurred_at: "2026-11-20T10:00:00Z",
+    received_at: "2026-11-20T10:00:00Z",
+    ...changes,
+  });
+const file = (name: string, ...lines: string[]) => ({
+  name,
+  mimeType: "application/octet-stream",
+  buffer: Buffer.from(lines.join("\n")),
+});
+const BROKEN = '{"entry_id":"e3","callback":"<b>"}';
+
+test("a file is imported from the page, its result has every count and rejected line, and a second browser sees it", async () => {
+  const baseUrl = await serveDashboard(context, TOKENS);
+  const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
+  const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
+  await eye.goto("/health");
+  await eye.getByRole("link", { name: "Ledger imports" }).click();
+  await eye.getByText("Nothing was imported.").waitFor();
+  expect(await eye.locator("main form").count()).toBe(0);
+  await eye.locator('#connection[data-state="live"]').waitFor();
+  await mary.goto("/imports");
+  await mary
+    .getByLabel("File", { exact: true })
+    .setInputFiles(file("new.ndjson", entry("e1"), entry("e2"), BROKEN, ""));
+  await mary.getByRole("button", { name: "Import", exact: true }).focus();
+  await mary.keyboard.press("Enter");
+  await mary.waitForURL("**/imports/1");
+  const figures = async () =>
+    (await mary.getByLabel("What became of its lines").locator("dd").allInnerTexts()).join(" ");
+  expect(await figures()).toBe("2 0 0 0 1");
+  expect(await mary.locator("main").innerText()).toContain("imported by writer on the page");
+  expect(await mary.getByRole("region", { name: "Rejected lines" }).locator("tbody tr").innerText()).toMatch(
+    /^3\t.*request_id is missing/,
+  );
+  const row = eye.locator("#import-1");
+  await row.waitFor();
+  expect((await row.innerText()).replace(/\s+/g, " ")).toMatch(
+    /^#1 new\.ndjson .* 0 s ago writer on the page entries 2 0 0 0 1 some rejected$/,
+  );
+  await mary.goto("/imports");
+  await mary
+    .getByLabel("File", { exact: true })
+    .setInputFiles(file("again.ndjson", entry("e1"), entry("e2", { bet_amount: 11 })));
+  await mary.getByRole("button", { name: "Import", exact: true }).click();
+  await mary.waitForURL("**/imports/2");
+  expect(await figures()).toBe("0 1 1 0 0");
+  const audit = await sql<
+    { details: string }[]
+  >`select who, details from audit_log where route = '/imports' order by id`;
+  expect(audit).toHaveLength(2);
+  expect(JSON.parse(audit[0]?.details ?? "")).toMatchObject({
+    format: "entries",
+    name: "new.ndjson",
+    lines: { lines: 3 },
+  });
+});
+
+test("a file that cannot be used is named next to its field, nothing is taken, and the choice of the format stays", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  const lines = Array.from({ length: 10_001 }, (_, index) => entry(`e${index}`));
+  for (const [format, sent, said] of [
+    [
+      "callbacks",
+      file("entries.ndjson", entry("e1")),
+      "these lines are entries, not callbacks. Nothing was taken",
+    ],
+    ["entries", file("picture.png", "\u0089PNG"), "these are neither JSON lines"],
+    ["callbacks", file("long.ndjson", ...lines), "long.ndjson has 10001 lines, but may have 10000"],
+    ["entries", file("large.ndjson", "x".repeat(18 * 1024 * 1024)), "the file is larger than 16 MB"],
+  ] as const) {
+    await page.goto("/imports");
+    await page.getByLabel("Its lines are").selectOption(format);
+    await page.getByLabel("File", { exact: true }).setInputFiles(sent);
+    await page.getByRole("button", { name: "Import", exact: true }).click();
+    const problem = page.getByRole("alert");
+    await problem.waitFor();
+    expect(await problem.innerText()).toContain(said);
+    expect(await page.getByLabel("File", { exact: true }).getAttribute("aria-invalid")).toBe("true");
+    if (!said.includes("16 MB")) expect(await page.getByLabel("Its lines are").inputValue()).toBe(format);
+  }
+  const [counts] = await sql`
+    select (select count(*) from ledger_imports) as imports, (select count(*) from callback_entries) as entries`;
+  expect(counts).toEqual({ imports: 0, entries: 0 });
+});
+
+test("what no form sends is refused: another body, an unknown format, no file; so is a person who may only read", async () => {
+  const baseUrl = await serveDashboard(context, TOKENS);
+  const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
+  const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
+  const multipart = { format: "entries", file: file("x.ndjson", entry("e1")) };
+  const send = async (page: typeof mary, options: object) =>
+    (await page.request.post("/imports", { headers: HEADERS, maxRedirects: 0, ...options })).status();
+  expect(await send(eye, { multipart })).toBe(403);
+  expect(await send(mary, { form: { format: "entries" } })).toBe(400);
+  expect(await send(mary, { multipart: { ...multipart, format: "books" } })).toBe(400);
+  expect(await send(mary, { multipart: { format: "entries" } })).toBe(400);
+  expect(
+    await send(mary, {
+      headers: { ...HEADERS, "content-type": "multipart/form-data; boundary=x" },
+      data: "--y",
+    }),
+  ).toBe(400);
+  expect(await sql`select from ledger_imports`).toHaveLength(0);
+  for (const id of ["7", "x"]) expect((await eye.goto(`/imports/${id}`))?.status()).toBe(404);
+});
+
+test("the list also has what programs sent; an import that never ended is unknown, and all go after 400 days", async () => {
+  const baseUrl = await serveDashboard(context, TOKENS);
+  const source = {
+    who: "cli:ops",
+    via: "command",
+    format: "callbacks",
+    name: "books.ndjson",
+    bytes: null,
+  } as const;
+  await beginImport(sql, source, NOON);
+  const page = await browser.newPage({ baseUrl, token: READ_TOKEN });
+  const answer = await page.request.post("/api/ledger/entries", {
+    headers: { authorization: `Bearer ${WRITE_TOKEN}`, "content-type": "application/x-ndjson" },
+    data: Buffer.from(`${entry("e1")}\n`),
+  });
+  expect(await answer.json()).toMatchObject({ added: 1 });
+  await page.goto("/imports");
+  const rows = (await page.locator("tbody tr").allInnerTexts()).map((row) => row.replace(/\s+/g, " "));
+  expect(rows).toEqual([
+    expect.stringMatching(/^#2 .*writer through the API entries 1 0 0 0 0 done$/),
+    expect.stringMatching(/^#1 books\.ndjson .*cli:ops by command callbacks unknown unknown .* not ended$/),
+  ]);
+  await page.goto("/imports/1");
+  await page.getByText("What became of its lines is unknown").waitFor();
+  clock.advance(400 * 24 * HOUR_MS + HOUR_MS);
+  await dropExpired(context, new AbortController().signal);
+  expect(await sql`select from ledger_imports`).toHaveLength(0);
+});

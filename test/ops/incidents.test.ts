@@ -1,0 +1,141 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { noteDelivered } from "../../src/alerts/delivery-store.ts";
+import { parseConfig } from "../../src/config-file.ts";
+import { silentLog } from "../../src/log.ts";
+import { createTestClock } from "../support/clock.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
+import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
+import { openMismatches } from "../support/open-mismatches.ts";
+import { problemWith, serveApi } from "../support/ops-api.ts";
+
+const { sql } = useDatabase();
+const clock = createTestClock(NOON);
+const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] });
+const context = { sql, config, clock, log: silentLog };
+
+/** Incident 1: two of P1, in two currencies. Incident 2: one of P2. */
+beforeEach(async () => {
+  await emptyTables(sql);
+  clock.set(NOON);
+  await openMismatches(sql, config, clock.now(), [{}, { currency: "USD", amountAtRisk: amount("0.5") }]);
+  clock.advance(MINUTE_MS);
+  await openMismatches(sql, config, clock.now(), [{ productId: "P2", kind: "stake-differs" }]);
+});
+
+describe("incidents", () => {
+  test("are listed, the newest first, chosen by filters, and page by page", async () => {
+    const ask = await serveApi(context);
+    const { json } = await ask("GET", "/api/incidents");
+    expect(json.next).toBeNull();
+    expect(json.incidents.map(({ id }: { id: string }) => id)).toEqual(["2", "1"]);
+    expect(json.incidents[1]).toEqual({
+      id: "1",
+      productId: "P1",
+      kind: "payout-differs",
+      backfillId: null,
+      beganAt: "2026-11-20T12:00:00.000Z",
+      lastAt: "2026-11-20T12:00:00.000Z",
+      endedAt: null,
+      total: 2,
+      open: 2,
+      amounts: [
+        { currency: "THB", amount: "4.5" },
+        { currency: "USD", amount: "0.5" },
+      ],
+    });
+    const first = (await ask("GET", "/api/incidents?limit=1")).json;
+    expect(first.next).toBe("2");
+    const second = (await ask("GET", `/api/incidents?limit=1&after=${first.next}`)).json;
+    expect(second).toMatchObject({ incidents: [{ id: "1" }], next: null });
+    expect((await ask("GET", "/api/incidents?product=P2&state=all")).json.incidents).toMatchObject([
+      { id: "2" },
+    ]);
+    expect((await ask("GET", "/api/incidents?state=over")).json.incidents).toEqual([]);
+  });
+
+  test("say of one its sums, its mismatches, and who was notified of what", async () => {
+    await noteDelivered(sql, "webhook", 1, clock.now());
+    const ask = await serveApi(context);
+    const { json } = await ask("GET", "/api/incidents/1");
+    expect(json).toMatchObject({
+      id: "1",
+      sums: [
+        { status: "open", currency: "THB", count: 1, amount: "4.5" },
+        { status: "open", currency: "USD", count: 1, amount: "0.5" },
+      ],
+      mismatches: [{ id: "1" }, { id: "2" }],
+      next: null,
+      notifications: [
+        { kind: "incident-opened", channel: "webhook", deliveredAt: "2026-11-20T12:01:00.000Z", attempts: 1 },
+      ],
+      comments: [],
+    });
+    expect(json.trend.counts.reduce((sum: number, one: number) => sum + one, 0)).toBe(2);
+  });
+
+  test.each([
+    ["/api/incidents?state=lost", 400, 'there is no state "lost"'],
+    ["/api/incidents?product=P9", 400, 'there is no product "P9"'],
+    ["/api/incidents?limit=0", 400, 'limit "0" is not a number from 1 to 1000'],
+    ["/api/incidents?colour=red", 400, 'there is no field "colour"'],
+    ["/api/incidents/7", 404, 'there is no incident "7"'],
+    ["/api/incidents/x", 404, 'there is no incident "x"'],
+  ])("of %s name what is wrong", async (path, status, detail) => {
+    const ask = await serveApi(context);
+    expect(await ask("GET", path)).toEqual(problemWith(status, detail));
+  });
+});
+
+describe.each([
+  ["mismatch", "/api/mismatches"],
+  ["incident", "/api/incidents"],
+])("a comment on one %s", (subject, path) => {
+  test("is added under the name of its author, changes no status, and is audited", async () => {
+    const tokens = [{ name: "bo", role: "write", token: "a token that writes" }] as const;
+    const ask = await serveApi(context, [...tokens]);
+    const token = "a token that writes";
+    const comment = { id: "1", at: "2026-11-20T12:01:00.000Z", by: "bo", note: "asked <b>the provider</b>" };
+    const added = await ask("POST", `${path}/1/comments`, { token, body: { note: comment.note } });
+    expect(added).toMatchObject({ status: 201, json: { comment } });
+    await ask("POST", `${path}/1/comments`, { token, body: { note: "no answer yet" } });
+    const { json } = await ask("GET", `${path}/1`, { token });
+    expect(json.comments).toMatchObject([comment, { id: "2", note: "no answer yet" }]);
+    expect((await ask("GET", "/api/mismatches/1", { token })).json).toMatchObject({
+      status: "open",
+      note: null,
+      incidentId: "1",
+    });
+    expect((await ask("GET", `${path}/2`, { token })).json.comments).toEqual([]);
+    const { audit } = (await ask("GET", "/api/audit", { token })).json;
+    expect(audit[1]).toMatchObject({
+      who: "bo",
+      route: `${path}/:id/comments`,
+      details: { note: comment.note },
+      status: 201,
+    });
+  });
+
+  test.each<[string, string, unknown, number, string]>([
+    ["nobody wrote", "1", { note: " " }, 400, "note is empty"],
+    ["is too long", "1", { note: "x".repeat(2001) }, 400, "note has 2001 characters, more than 2000"],
+    ["is no text", "1", { note: 5 }, 400, "note must be a text, but is 5"],
+    ["has a field too many", "1", { note: "x", by: "anna" }, 400, 'there is no field "by"'],
+    ["is missing", "1", undefined, 400, "the body must be a JSON object with a note"],
+    ["is about nothing", "77", { note: "x" }, 404, `there is no ${subject} "77"`],
+    ["is about no id", "x", { note: "x" }, 404, `there is no ${subject} "x"`],
+  ])("that %s is refused", async (_, id, body, status, detail) => {
+    const ask = await serveApi(context);
+    expect(await ask("POST", `${path}/${id}/comments`, { body })).toEqual(problemWith(status, detail));
+    expect(await sql`select from comments`).toHaveLength(0);
+  });
+
+  test("beyond the five hundredth is refused: a page shows all of them", async () => {
+    await sql`insert into comments (about, about_id, at, by, note)
+      select ${subject}, 1, now(), 'bo', 'again' from generate_series(1, 500)`;
+    const ask = await serveApi(context);
+    expect(await ask("POST", `${path}/1/comments`, { body: { note: "x" } })).toEqual(
+      problemWith(409, `${subject} 1 has 500 comments, which is the most`),
+    );
+    expect((await ask("POST", `${path}/2/comments`, { body: { note: "x" } })).status).toBe(201);
+  });
+});
