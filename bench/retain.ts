@@ -10,7 +10,7 @@ import type { FlowContext } from "../src/flows/context.ts";
 import { planBackfill, requestBackfill } from "../src/flows/pull/backfill.ts";
 import { rangeLimits } from "../src/flows/pull/fetch-leased-window.ts";
 import { openBackfillRunner } from "../src/flows/pull/run-backfills.ts";
-import { dropClosed } from "../src/flows/retention/drop-closed.ts";
+import { dropClosed, LIMITS } from "../src/flows/retention/drop-closed.ts";
 import { silentLog } from "../src/log.ts";
 import { ensurePullState } from "../src/sync/pull-state-store.ts";
 import { initialRange } from "../src/sync/range-control.ts";
@@ -26,7 +26,7 @@ const BETS = Number(process.env["RECON_BENCH_BETS"] ?? 1_000_000);
 const ROUNDS = 3;
 const DAY_MS = 24 * HOUR_MS;
 /** The old bets that one round deletes alone. */
-const DELETED_ALONE = 12_000;
+const DELETED_ALONE = 40_000;
 
 export async function measureRetain(): Promise<Figure[]> {
   return await withDatabase(async (sql) => {
@@ -81,7 +81,7 @@ function openDeletion(sql: Sql) {
     const startedAt = performance.now();
     let records = 0;
     while (!isOver(records)) {
-      const dropped = await dropClosed(context, new AbortController().signal, { rows: 4_000, batches: 2 });
+      const dropped = await dropClosed(context, new AbortController().signal, { ...LIMITS, batches: 2 });
       if (dropped["records"] === 0) throw new Error("there is nothing left to delete");
       records += dropped["records"] ?? 0;
     }

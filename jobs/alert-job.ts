@@ -1,4 +1,4 @@
-/** The repeating job that begins and ends conditions, writes the daily digest, and delivers alerts. */
+/** The repeating job that begins and ends conditions, writes the daily digest, delivers alerts, and samples the trends. */
 
 import type { AlertChannel } from "../src/alerts/channel.ts";
 import { deliverAlerts } from "../src/flows/alerts/deliver-alerts.ts";
@@ -6,6 +6,7 @@ import { watchConditions } from "../src/flows/alerts/watch-conditions.ts";
 import { writeDigest } from "../src/flows/alerts/write-digest.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { noting } from "../src/flows/note-work.ts";
+import { sampleTrends } from "../src/flows/trends/sample-trends.ts";
 import type { TickJob } from "./schedules.ts";
 
 /** @param channels without any, alerts are stored until a channel is configured */
@@ -26,6 +27,7 @@ export function openAlertJob(context: FlowContext, channels: readonly AlertChann
       } finally {
         await deliverAlerts(own, channels, signal);
       }
+      await sampleTrends(own);
     },
   };
 }

@@ -4,14 +4,15 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
 
-/** Deletes delivered alerts of earlier time, with their deliveries. */
+/** Deletes alerts of earlier time for which no channel waits, with their deliveries. */
 export async function dropOldAlerts(
   tx: Query,
   to: Instant,
   after: number,
   most: number,
 ): Promise<DroppedById> {
-  const mayGo = tx`t.created_at < ${to} and t.delivered_at < ${to}`;
+  const mayGo = tx`t.created_at < ${to}
+    and (t.delivered_at < ${to} or t.delivered_at is null and not exists (select from alert_channels))`;
   const dropped = await dropById(tx, "alerts", mayGo, after, most);
   if (dropped.count > 0)
     await tx`delete from alert_deliveries d where alert_id > ${after} and alert_id <= ${dropped.last}

@@ -26,6 +26,13 @@ export async function readDeletedUpTo(tx: Query, productId: string): Promise<Del
   return { records: of(recordsWalk(productId)), entries: of(ENTRIES_WALK) };
 }
 
+/** The time up to which entries were deleted; -Infinity: none were. */
+export async function readEntriesDeletedUpTo(tx: Query): Promise<Instant> {
+  const [row] = await tx<{ upTo: Instant }[]>`
+    select deleted_up_to as "upTo" from retention_states where walk = ${ENTRIES_WALK}`;
+  return row?.upTo ?? Number.NEGATIVE_INFINITY;
+}
+
 /** Where a walk through rows goes on: the sort key of the last visited row; null: it begins with the first row. */
 export type WalkPosition = readonly string[] | null;
 

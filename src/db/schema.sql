@@ -444,6 +444,7 @@ CREATE INDEX mismatches_first_seen ON public.mismatches USING btree (status, fir
 CREATE INDEX mismatches_last_seen ON public.mismatches USING btree (last_seen_at);
 CREATE INDEX mismatches_misnamed ON public.mismatches USING btree (product_id, ((provider ->> 'username'::text))) WHERE (kind = 'username-differs'::text);
 CREATE INDEX mismatches_occurred ON public.mismatches USING btree (status, occurred_at, id);
+CREATE INDEX mismatches_over ON public.mismatches USING btree (resolved_at) WHERE (resolved_at IS NOT NULL);
 CREATE INDEX mismatches_player ON public.mismatches USING btree (username, id);
 CREATE INDEX mismatches_status ON public.mismatches USING btree (status, id);
 CREATE INDEX mismatches_unsettled ON public.mismatches USING btree (product_id) WHERE ((status = ANY (ARRAY['open'::text, 'acknowledged'::text])) OR ((ceased_at IS NULL) AND (resolved_by <> 'recon'::text)));
@@ -705,6 +706,16 @@ CREATE INDEX transfers_due_of ON public.transfers USING btree (product_id, next_
 CREATE UNIQUE INDEX transfers_id ON public.transfers USING btree (id);
 CREATE INDEX transfers_player ON public.transfers USING btree (username, id);
 CREATE INDEX transfers_status ON public.transfers USING btree (status, id);
+
+create table trend_samples (
+  product_id text not null,
+  at timestamp(6) with time zone not null,
+  lag_ms bigint,
+  records integer,
+  callbacks integer
+);
+alter table trend_samples add constraint trend_samples_product_id_at_pk PRIMARY KEY (product_id, at);
+CREATE INDEX trend_samples_at ON public.trend_samples USING btree (at);
 
 create table wallet_bets (
   id bigint generated always as identity not null,

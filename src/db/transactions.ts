@@ -24,10 +24,12 @@ export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Resu
 }
 
 const LOCK_NOT_AVAILABLE = "55P03";
+/** Of a row that was not there in the snapshot: another transaction has inserted it since. */
+const UNIQUE_VIOLATION = "23505";
 
 /**
  * Runs `work` once, in a transaction with one snapshot that waits for no lock longer than `lockMs`.
- * @returns null where another transaction holds, or has changed since, a row that `work` writes: nothing is changed then
+ * @returns null where another transaction holds, or has written since, a row that `work` writes: nothing is changed then
  */
 export async function ifUndisturbed<Result>(
   sql: Sql,
@@ -41,7 +43,7 @@ export async function ifUndisturbed<Result>(
     })) as Result;
   } catch (error) {
     const { code } = error as { code?: string };
-    if (LOST_RACES.has(code) || code === LOCK_NOT_AVAILABLE) return null;
+    if (LOST_RACES.has(code) || code === LOCK_NOT_AVAILABLE || code === UNIQUE_VIOLATION) return null;
     throw error;
   }
 }

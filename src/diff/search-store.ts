@@ -1,4 +1,4 @@
-/** Finds bets, players and requests by the ids that a person has. Every search uses an index, and has a limit. */
+/** Finds bets, players, rounds and requests by the ids that a person has. Every search has a limit. */
 
 import { CALLBACKS } from "../callback.ts";
 import type { Query } from "../db/client.ts";
@@ -47,6 +47,69 @@ export async function findBetsOfRound(
       (select product_id, username, round_id, txn_id from callback_entries where ${own} limit ${most})
     ) found
     order by 1, 2, 3, 4 limit ${most}`;
+}
+
+/** Some bets, and whether everything was searched for them. */
+export interface LimitedSearch {
+  readonly keys: readonly FoundKey[];
+  readonly isWhole: boolean;
+}
+
+/**
+ * The bets of rounds with this id, whoever played them. The indexes of rounds begin with the player, so each player is
+ * asked in turn.
+ * @param mostPlayers the number of players of each side after which the search ends
+ */
+export async function findRounds(
+  sql: Query,
+  products: readonly string[],
+  roundId: string,
+  { most, mostPlayers }: { readonly most: number; readonly mostPlayers: number },
+): Promise<LimitedSearch> {
+  const search = async (table: "bet_records" | "callback_entries", ref: "bet_id" | "txn_id") =>
+    await sql<{ players: number; keys: FoundKey[] }[]>`
+      with recursive each_player as (
+        select p as product_id, (
+          select username from ${sql(table)} where product_id = p order by username limit 1
+        ) as username from unnest(${products as string[]}::text[]) p
+        union all
+        select before.product_id, (
+          select t.username from ${sql(table)} t
+          where t.product_id = before.product_id and t.username > before.username order by t.username limit 1
+        ) from each_player before where before.username is not null
+      ), players as materialized (
+        select product_id, username from each_player where username is not null limit ${mostPlayers}
+      )
+      select (select count(*)::integer from players) as players, array(
+        select json_build_object('productId', product_id, 'username', username, 'roundId', ${roundId}::text, 'ref', ref)
+        from players cross join lateral (
+          select t.${sql(ref)} as ref from ${sql(table)} t
+          where t.product_id = players.product_id and t.username = players.username and t.round_id = ${roundId}
+          limit ${most}
+        ) bets limit ${most}
+      ) as keys`;
+  const sides = await Promise.all([search("bet_records", "bet_id"), search("callback_entries", "txn_id")]);
+  const keys = sides.flatMap(([side]) => side?.keys ?? []);
+  return { keys, isWhole: sides.every(([side]) => (side?.players ?? 0) < mostPlayers) };
+}
+
+/** The bets that a request named, among the newest entries: no index begins with the request. */
+export async function findBetsOfRequest(
+  sql: Query,
+  products: readonly string[],
+  requestId: string,
+  { most, mostEntries }: { readonly most: number; readonly mostEntries: number },
+): Promise<LimitedSearch> {
+  const keys = await sql<FoundKey[]>`
+    select distinct product_id as "productId", username, round_id as "roundId", txn_id as ref from (
+      select product_id, username, round_id, txn_id, request_id from callback_entries
+      order by received_at desc limit ${mostEntries}
+    ) newest
+    where request_id = ${requestId} and product_id = any(${products as string[]}::text[])
+    order by 1, 2, 4 limit ${most}`;
+  const [more] = await sql<{ isThere: boolean }[]>`
+    select exists (select from callback_entries order by received_at desc offset ${mostEntries}) as "isThere"`;
+  return { keys, isWhole: more?.isThere === false };
 }
 
 /** The products at which a player has a record or an entry. */

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
+import type { DroppedRows } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 
 /** One version of a bet record. Amounts are decimal text. */
@@ -107,8 +107,30 @@ function readable(sql: Query, column: string) {
   return sql`greatest(least(${sql(column)}, '9999-12-31T23:59:59.999Z'), '0001-01-01T00:00:00Z')`;
 }
 
-/** Deletes versions that were replaced in a range of time, as `dropOldest` does. */
-export function dropOldVersions(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
+/**
+ * Deletes versions that were replaced in a range of time, as `dropOldest` does, except for those of bets that a mismatch
+ * names: they are its evidence (§3.10). Without its sessions, nobody knows which bets a session's mismatch is about.
+ */
+export async function dropOldVersions(
+  sql: Query,
+  { from, to }: TimeRange,
+  most: number,
+): Promise<DroppedRows> {
+  const names = sql`(m.bet_id in (v.bet_id, v.id) or m.transaction_id in (v.bet_id, v.id) or m.round_id = v.round_id
+    or m.subject like 'session:%')`;
   // The table has no key. Its rows never change, so their ctid is stable.
-  return dropOldest(sql, { table: "bet_record_versions", key: "ctid", at: "replaced_at" }, range, most);
+  const [row] = await sql<DroppedRows[]>`
+    with dropped as (
+      delete from bet_record_versions where ctid = any(array(
+        select v.ctid from bet_record_versions v where v.replaced_at >= ${from} and v.replaced_at < ${to}
+          and not exists (select from mismatches m
+            where m.product_id = v.product_id and m.username = v.username and ${names})
+          and not exists (select from mismatches m
+            where m.product_id = v.product_id and m.kind = 'username-differs'
+              and m.provider ->> 'username' = v.username and ${names})
+        order by v.replaced_at limit ${most} for update skip locked))
+      returning replaced_at as at
+    )
+    select count(*) as count, max(at) as last from dropped`;
+  return row ?? { count: 0, last: null };
 }

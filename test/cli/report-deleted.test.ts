@@ -77,7 +77,7 @@ test("a closed day keeps its stored statement, and other zones are refused by na
 
   const problem =
     `the sums of 2025-09-10 in America/Lima cannot be computed any more: bet records of P1 before ${KEPT} ` +
-    "were deleted (retain.records); its stored statement is that of the zone UTC: ask for this zone";
+    "are deleted (retain.records); its stored statement is that of the zone UTC: ask for this zone";
   for (const format of [[], ["--json"], ["--csv"]]) {
     const refused = await recon("report", "--day", "2025-09-10", "--zone", "America/Lima", ...format);
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, "", `recon: ${problem}\n`]);
@@ -96,7 +96,7 @@ test("a day that was never closed is refused as well, and a kept day is not", as
   const refused = await recon("report", "--day", "2025-09-09");
   expect([refused.code, refused.stderr]).toEqual([
     1,
-    `recon: the sums of 2025-09-09 in UTC cannot be computed any more: bet records of P1 before ${KEPT} were deleted (retain.records)\n`,
+    `recon: the sums of 2025-09-09 in UTC cannot be computed any more: bet records of P1 before ${KEPT} are deleted (retain.records)\n`,
   ]);
   expect(await statementOf("--day", "2025-10-01")).toMatchObject({ rows: [], closed: null });
 });
@@ -104,6 +104,6 @@ test("a day that was never closed is refused as well, and a kept day is not", as
 test("where only entries were deleted, the message names them", async () => {
   await sql`update retention_states set deleted_up_to = '2025-09-01T00:00:00Z' where walk like 'records of %'`;
   expect((await recon("report", "--day", "2025-09-20", "--zone", "Asia/Bangkok")).stderr).toMatch(
-    /: callback entries before 2025-09-21T00:00:00.000Z were deleted \(retain.entries\)\n$/,
+    /: callback entries before 2025-09-21T00:00:00.000Z are deleted \(retain.entries\)\n$/,
   );
 });

@@ -115,6 +115,9 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
       alert: `/alerts/${alert}`,
       imports: "/imports",
       import: "/imports/1",
+      trends: "/trends?span=week",
+      "trends of one": `/trends?product=${LONG_PRODUCT}`,
+      "wrong trends": `/trends?span=${"year".repeat(20)}&product=${LONG_ID}`,
       transfers: "/transfers?status=pending,accepted,rejected,inconclusive",
       transfer: `/transfers/${LONG_REF}`,
       rejected: "/rejected",
@@ -213,6 +216,10 @@ async function fillWithLongWords(sql: Sql, { context, clock }: PlayedWorld): Pro
     { ...long, betId: `${LONG_ID}-3`, kind: "missing-in-ledger", ledger: null, currency: null },
     { productId: "TABLE", amountAtRisk: amount("0.5"), betId: "short" },
   ]);
+  await sql`
+    insert into comments (about, about_id, at, by, note)
+    select about, id, ${clock.now()}, ${LONG_NAME}, ${`${LONG_ID}\n${"it waits ".repeat(40)}`}
+    from (select 'mismatch' as about, id from mismatches union all select 'incident', id from incidents) all_of_them`;
   const raw = JSON.stringify({ id: LONG_ID, text: "x".repeat(500) });
   await writeRejected(sql, LONG_PRODUCT, [{ raw, reason: `${LONG_ID}: id must be text` }], clock.now());
   const range = { productId: LONG_PRODUCT, from: BEGIN, to: NOON - 6 * HOUR_MS };

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
+import { findBetsOfRequest, findRounds } from "../../src/diff/search-store.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
 import { callbacksOf, iso, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
@@ -50,12 +51,15 @@ async function visit() {
   };
 }
 
-test.each(["bet-1", "rec-1", "anna round-1"])("%s leads to a bet on which both sides agree", async (q) => {
-  const { words } = await (await visit())(q);
-  expect(words).toContain("Both sides agree about this bet.");
-  expect(words).toContain("Payout 1 234 567.50 1 234 567.50 same");
-  expect(words).toContain("P1, player anna , round round-1");
-});
+test.each(["bet-1", "rec-1", "round-1", "anna round-1"])(
+  "%s leads to a bet on which both sides agree",
+  async (q) => {
+    const { words } = await (await visit())(q);
+    expect(words).toContain("Both sides agree about this bet.");
+    expect(words).toContain("Payout 1 234 567.50 1 234 567.50 same");
+    expect(words).toContain("P1, player anna , round round-1");
+  },
+);
 
 test("a bet that differs shows both sides, the difference, and its mismatch", async () => {
   const { html, words } = await (await visit())("bet-2");
@@ -81,6 +85,32 @@ test("a player, a transfer and a request are found", async () => {
   expect((await find("request-9")).words).toContain(
     "placeBets of P2 was answered with success. The balance was 100.00 before it and 90.00 after it.",
   );
+});
+
+test("a request leads to the bets of its entries, whichever program wrote them", async () => {
+  const { sql } = world;
+  await sql`
+    insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,
+      bet_amount, skip_balance_update, occurred_at, received_at)
+    values ('own-1', 'placeBets', 'request of another program', 'P2', 'bert', 'THB', 'bet-8', 'round-8', 'OPEN', 5, false, now(), now())`;
+  const find = await visit();
+  expect((await find("request of another program")).words).toContain("P2, player bert , round round-8");
+  expect((await find("round-8")).words).toContain("P2, player bert , round round-8");
+});
+
+test("a search that ends at its limit says so", async () => {
+  const { sql } = world;
+  await world.receive(...callbacksOf("1", { username: "zoe", txnId: "bet-9", roundId: "round-9" }));
+  const ids = [["P1", "P2"], "round-9"] as const;
+  expect(await findRounds(sql, ...ids, { most: 5, mostPlayers: 1 })).toEqual({ keys: [], isWhole: false });
+  const found = { productId: "P1", username: "zoe", roundId: "round-9", ref: "bet-9" };
+  const whole = await findRounds(sql, ...ids, { most: 5, mostPlayers: 3 });
+  expect(whole.isWhole).toBe(true);
+  expect(new Set(whole.keys.map((key) => JSON.stringify(key)))).toEqual(new Set([JSON.stringify(found)]));
+
+  const [first] = await sql`select request_id as id from callback_entries order by received_at limit 1`;
+  const limits = { most: 5, mostEntries: 1 };
+  expect(await findBetsOfRequest(sql, ["P1"], first?.["id"], limits)).toEqual({ keys: [], isWhole: false });
 });
 
 test("what is unknown, or cannot be an id, is said, and the text stays", async () => {

@@ -26,6 +26,7 @@ export function tryOutConfig(begin: Instant | null = null): Config {
     ),
     pull: { every: "PT3S", settleDelay: "PT3S", overlap: "PT10S", requestTimeout: "PT2S" },
     diff: { every: "PT2S", callbackGrace: "PT5S", providerGrace: "PT5S" },
+    alerts: { every: "PT2S" },
     verify: {
       every: "PT2S",
       delays: ["PT2S", "PT5S", "PT1M", "PT1H"],

@@ -21,14 +21,15 @@ import { TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS } from "./try-out-config.ts";
 import { tryOutGuide } from "./try-out-guide.ts";
 import { LATE_BOOKING } from "./try-out-transfers.ts";
 
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 /** Twelve faults in the world's past, the thirteenth six minutes after the first start. */
 const FAULT_EVERY_MINUTES = 222;
 /** A time within the fourth hour before the first start cannot be fetched, until some time after that start. */
 const STALLED_PRODUCT = "SPORT";
-const STALLED_FROM_MS = TRY_OUT_HISTORY_MS - 3.75 * HOUR_MS;
-const STALLED_LENGTH_MS = HOUR_MS / 2;
-const STALLED_UNTIL_MS = TRY_OUT_HISTORY_MS + HOUR_MS / 3;
+const STALLED_FROM_MS = TRY_OUT_HISTORY_MS - 230 * MINUTE_MS;
+const STALLED_LENGTH_MS = 15 * MINUTE_MS;
+const STALLED_UNTIL_MS = TRY_OUT_HISTORY_MS + 20 * MINUTE_MS;
 const PAGE_SIZE = 100;
 /**
  * Both lags are much shorter than the graces of the try-out config, so that they cause no mismatch. A late settlement

@@ -121,6 +121,8 @@ export const mismatches = pgTable(
       .where(sql`kind = 'username-differs'`),
     index("mismatches_player").on(t.username, t.id),
     index("mismatches_last_seen").on(t.lastSeenAt),
+    // For trends, which look for those that were over in a range of time.
+    index("mismatches_over").on(t.resolvedAt).where(sql`resolved_at is not null`),
     index("mismatches_counted").on(t.status, t.productId, t.kind),
   ],
 );

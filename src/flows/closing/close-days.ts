@@ -19,6 +19,7 @@ import { inOneMoment } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
+import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { countAll, openReport } from "../reports/read-report.ts";
 import { whyFuture, whyOpen } from "./why-open.ts";
@@ -79,7 +80,11 @@ async function findNextDay({ sql }: FlowContext, zone: string): Promise<ZonedDay
  * @param day of the present `closing.zone`; after the first closed day, its beginning is where the last one ended
  * @throws ReconError `conflict` where the day is not the next one, or another process closes days at this moment
  */
-export async function closeDay(context: FlowContext, day: ZonedDay): Promise<Closing> {
+export async function closeDay(
+  context: FlowContext,
+  day: ZonedDay,
+  limits: CompareLimits = REPORT_LIMITS,
+): Promise<Closing> {
   // In one snapshot: otherwise a day that another process closes meanwhile would look as if it came too early.
   const early = await inOneMoment(context.sql, (tx) => findOutcome(context, tx, day));
   if (early !== null) return early;
@@ -92,7 +97,8 @@ export async function closeDay(context: FlowContext, day: ZonedDay): Promise<Clo
     const bounds = last === null ? day : dayAfter(last, day.zone);
     const rows: ReportRow[] = [];
     for (const product of context.config.products) {
-      if (product.walletMode === "seamless") rows.push(...(await closeProduct(context, tx, product, bounds)));
+      if (product.walletMode === "seamless")
+        rows.push(...(await closeProduct(context, tx, product, bounds, limits)));
     }
     const statement = {
       ...bounds,
@@ -140,9 +146,10 @@ async function closeProduct(
   tx: Query,
   product: ProductConfig,
   day: ZonedDay,
+  limits: CompareLimits,
 ): Promise<ReportRow[]> {
   const { productId } = product;
-  const comparison = await openReport(context, tx, product);
+  const comparison = await openReport(context, tx, product, limits);
   if (comparison === null) return [];
   const totals: Totals = new Map();
   let held: Counted[] = [];

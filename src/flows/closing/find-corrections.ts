@@ -26,7 +26,7 @@ import { readTouchedTimes } from "../../diff/session-store.ts";
 import { ReconError } from "../../errors.ts";
 import type { Counted } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
-import type { ComparisonContext } from "../compare/comparison-context.ts";
+import { type CompareLimits, type ComparisonContext, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { openReport } from "../reports/read-report.ts";
 import { type CountedNeighbourhood, reportActive } from "../reports/report-bets.ts";
@@ -44,14 +44,18 @@ type ClosedBounds = TimeRange & { readonly day: string };
  * Looks through all marks that were there when it began. Serialised with closing.
  * @returns the number of corrections
  */
-export async function findCorrections(context: FlowContext, signal: AbortSignal): Promise<number> {
+export async function findCorrections(
+  context: FlowContext,
+  signal: AbortSignal,
+  limits: CompareLimits = REPORT_LIMITS,
+): Promise<number> {
   const newest = await readNewestMark(context.sql);
   let found = 0;
   for (let count = 0; newest > 0 && count < MOST_TRANSACTIONS && !signal.aborted; count += 1) {
     const step = await inOneMoment(context.sql, async (tx) => {
       await lockClosing(tx);
       const { marks, rows } = await takeClosingMarks(tx, newest, ROWS_AT_ONCE);
-      return { rows, corrections: await correctMarked(context, tx, marks) };
+      return { rows, corrections: await correctMarked(context, tx, marks, limits) };
     });
     found += step.corrections;
     if (step.rows < ROWS_AT_ONCE) break;
@@ -64,6 +68,7 @@ async function correctMarked(
   context: FlowContext,
   tx: Query,
   marks: readonly ClosingMark[],
+  limits: CompareLimits,
 ): Promise<number> {
   const days = await readClosedBounds(tx);
   if (marks.length === 0 || days.length === 0) return 0;
@@ -71,7 +76,7 @@ async function correctMarked(
   for (const [productId, own] of Map.groupBy(marks, (mark) => mark.productId)) {
     const product = context.config.products.find((one) => one.productId === productId);
     // A removed product is in no statement any more.
-    const comparison = product === undefined ? null : await openReport(context, tx, product);
+    const comparison = product === undefined ? null : await openReport(context, tx, product, limits);
     if (comparison === null) continue;
     const correct = comparison.product.settlement === "session" ? correctSessions : correctBets;
     corrections += await correct(comparison, days, own);

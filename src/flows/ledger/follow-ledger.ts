@@ -2,9 +2,10 @@
  * Follows the operator's relation: copies new and changed rows to `callback_entries`, whose triggers write the marks.
  */
 
-import type { Instant } from "../../clock.ts";
+import { formatInstant, type Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
+import { readEntriesDeletedUpTo } from "../../db/retention-store.ts";
 import {
   askRereads,
   lockFollowing,
@@ -95,7 +96,15 @@ async function followNews(run: FollowRun): Promise<boolean> {
   const readUntil = following?.readUntil ?? null;
   const readAt = following?.readAt ?? null;
   const { lookback } = config.ledger;
-  for (const range of rangesToRead({ readUntil, readAt, now: run.now, lookbackMs: lookback })) {
+  const keptFrom = await readEntriesDeletedUpTo(sql);
+  if (readUntil === null && keptFrom > Number.NEGATIVE_INFINITY) {
+    const [relation, time] = [run.relation.name, formatInstant(keptFrom)];
+    run.context.log.warn(
+      { relation, time },
+      "older rows are not read: entries of their time were deleted (retain.entries)",
+    );
+  }
+  for (const range of rangesToRead({ readUntil, readAt, now: run.now, lookbackMs: lookback, keptFrom })) {
     if (!(await readRange(run, range))) return false;
   }
   if (readAt === null || Math.floor(readAt / UNDATED_EVERY_MS) < Math.floor(run.now / UNDATED_EVERY_MS)) {
@@ -113,23 +122,34 @@ interface FollowProgress {
   readonly readAt: Instant | null;
   readonly now: Instant;
   readonly lookbackMs: number;
+  /** entries of earlier time were deleted; -Infinity: none were */
+  readonly keptFrom: Instant;
 }
 
 /**
  * The ranges of received_at that a run reads: unknown rows within the lookback, all rows since shortly before the
  * newest one, and older rows that have just reached one of a few ages. So no row is read more than a few times.
- * A change is noticed before the age of its row has doubled, except in the first eighth of a long lookback.
+ * A change is noticed before the age of its row has doubled, except in the first eighth of a long lookback. Rows of time
+ * whose entries were deleted are not read, because they would come back (decision 160).
  */
-export function rangesToRead({ readUntil, readAt, now, lookbackMs }: FollowProgress): CopyRange[] {
+export function rangesToRead(progress: FollowProgress): CopyRange[] {
+  const { keptFrom } = progress;
+  return wantedRanges(progress)
+    .map((range) => ({
+      ...range,
+      from: keptFrom > (range.from ?? Number.NEGATIVE_INFINITY) ? keptFrom : range.from,
+    }))
+    .filter(({ from, to }) => to === null || from === null || from < to);
+}
+
+function wantedRanges({ readUntil, readAt, now, lookbackMs }: FollowProgress): CopyRange[] {
   if (readUntil === null) return [{ from: null, to: null }];
   const tail = readUntil - Math.min(lookbackMs, TAIL_MS);
   const late: CopyRange = { from: readUntil - lookbackMs, to: tail, onlyUnknown: true };
   const aged = AGES.map((share) => share * lookbackMs)
     .filter((ageMs) => ageMs > TAIL_MS && readAt !== null)
     .map((ageMs) => ({ from: (readAt ?? now) - ageMs, to: Math.min(now - ageMs, tail) }));
-  return [late, { from: tail, to: null }, ...aged].filter(
-    ({ from, to }) => to === null || from === null || from < to,
-  );
+  return [late, { from: tail, to: null }, ...aged];
 }
 
 /** @returns whether the range was read to its end */

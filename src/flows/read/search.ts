@@ -8,10 +8,12 @@ import {
   type FoundRequest,
   type FoundTransfer,
   findBets,
+  findBetsOfRequest,
   findBetsOfRound,
   findMismatches,
   findProductsOfPlayer,
   findRequests,
+  findRounds,
   findTransfers,
   type MismatchOfBet,
 } from "../../diff/search-store.ts";
@@ -27,6 +29,11 @@ import type { FlowContext } from "../context.ts";
 const MOST_BETS = 10;
 /** A larger round is not loaded: its bets are then compared by their ids alone. */
 const MOST_OF_ROUND = 1_000;
+
+/** Beyond these, a person types the player of a round too. */
+const MOST_PLAYERS = 50_000;
+/** The newest entries, in which a request is looked for. */
+export const MOST_ENTRIES = 200_000;
 
 /** What both sides have of a bet now. */
 export interface FoundBet extends FoundKey {
@@ -45,9 +52,14 @@ export interface SearchResult {
   readonly playsAt: readonly string[];
   readonly transfers: readonly FoundTransfer[];
   readonly requests: readonly FoundRequest[];
+  /** what was searched in a part of the players, or of the entries, only */
+  readonly unsearched: { readonly players: boolean; readonly entries: boolean };
 }
 
-/** @param text an id, or a player's name and the id of one of the player's rounds, with a space between them */
+/**
+ * @param text an id, or a player's name and the id of one of the player's rounds, with a space between them. What has an index is
+ * searched first. Rounds of any player, and requests that are only in entries, are searched where nothing else was found.
+ */
 export async function search(context: FlowContext, text: string): Promise<SearchResult> {
   const { sql, config } = context;
   const products = config.products.map(({ productId }) => productId);
@@ -58,10 +70,38 @@ export async function search(context: FlowContext, text: string): Promise<Search
     findTransfers(sql, text, MOST_BETS),
     findRequests(sql, products, text),
   ]);
-  const found = [...keys, ...ofRound];
+  const known = [...keys, ...ofRound];
+  const isFound = known.length + playsAt.length + transfers.length > 0;
+  const further = isFound ? NOTHING_FURTHER : await searchFurther(context, products, text);
+  const found = [...known, ...further.keys];
   const bets: FoundBet[] = [];
   for (const key of found.slice(0, MOST_BETS)) bets.push(await describeBet(context, key));
-  return { bets: withoutTwins(bets), hasMore: found.length > MOST_BETS, playsAt, transfers, requests };
+  return {
+    bets: withoutTwins(bets),
+    hasMore: found.length > MOST_BETS,
+    playsAt,
+    transfers,
+    requests,
+    unsearched: further.unsearched,
+  };
+}
+
+const NOTHING_FURTHER = { keys: [], unsearched: { players: false, entries: false } };
+
+async function searchFurther(
+  { sql }: FlowContext,
+  products: readonly string[],
+  text: string,
+): Promise<{ keys: FoundKey[]; unsearched: SearchResult["unsearched"] }> {
+  const most = MOST_BETS + 1;
+  const [rounds, requests] = await Promise.all([
+    findRounds(sql, products, text, { most, mostPlayers: MOST_PLAYERS }),
+    findBetsOfRequest(sql, products, text, { most, mostEntries: MOST_ENTRIES }),
+  ]);
+  return {
+    keys: [...rounds.keys, ...requests.keys],
+    unsearched: { players: !rounds.isWhole, entries: !requests.isWhole },
+  };
 }
 
 async function findOfRound(context: FlowContext, products: readonly string[], text: string) {

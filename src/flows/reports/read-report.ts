@@ -95,7 +95,7 @@ async function checkKept(tx: Query, productId: string, { day, zone, from }: Requ
     records === upTo ? [`bet records of ${productId}`, "records"] : ["callback entries", "entries"];
   throw new ReconError(
     "bets-deleted",
-    `the sums of ${day} in ${zone} cannot be computed any more: ${what} before ${formatInstant(upTo)} were deleted (retain.${setting})`,
+    `the sums of ${day} in ${zone} cannot be computed any more: ${what} before ${formatInstant(upTo)} are deleted (retain.${setting})`,
   );
 }
 

@@ -13,8 +13,8 @@ import { dropOldRejected } from "../../sync/old-records-store.ts";
 import { dropOldWindows } from "../../sync/old-windows-store.ts";
 import { dropOldTransfers } from "../../verify/old-transfers-store.ts";
 import type { FlowContext } from "../context.ts";
-import { LONGEST_BET_MS } from "./drop-bets.ts";
 import type { DropLimits } from "./drop-expired.ts";
+import { LONGEST_BET_MS } from "./drop-visited.ts";
 
 /** The times before which rows may be deleted, by setting; null: rows are kept. */
 export interface RetainedFrom {

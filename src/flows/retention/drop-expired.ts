@@ -12,6 +12,7 @@ import { dropOldImports } from "../../ledger/past-import-store.ts";
 import { forgetDeadWaiters } from "../../provider/budget-store.ts";
 import { dropOldVersions } from "../../sync/record-version-store.ts";
 import type { TimeRange } from "../../window.ts";
+import { dropOldSamples } from "../../work/trend-store.ts";
 import type { FlowContext } from "../context.ts";
 
 /** The limits of deleting, at once and in one run. */
@@ -41,6 +42,9 @@ const KEEP_AUDIT_MS = 400 * 24 * 3_600_000;
 /** Longer than the five minutes for which a signature is accepted, because the clocks of servers may differ. */
 const KEEP_SIGNATURES_MS = 3_600_000;
 
+/** Three times as long as the longest trend. */
+const KEEP_SAMPLES_MS = 90 * 24 * 3_600_000;
+
 type Drop = (sql: Query, range: TimeRange, most: number) => Promise<DroppedRows>;
 
 /**
@@ -61,11 +65,23 @@ export async function dropExpired(
   await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
   await dropAll(context, dropOldImports, KEEP_AUDIT_MS, limits, signal);
+  await dropSamples(context, limits, signal);
   await forgetDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {
     context.log.info({ recordVersions, rawBodies }, "expired rows were deleted");
   }
   return { recordVersions, rawBodies };
+}
+
+async function dropSamples(
+  { sql, clock }: FlowContext,
+  { rows, batches }: DropLimits,
+  signal: AbortSignal,
+): Promise<void> {
+  const to = clock.now() - KEEP_SAMPLES_MS;
+  for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
+    if ((await dropOldSamples(sql, to, rows)) === 0) break;
+  }
 }
 
 /** Where days are closed, only rows of closed days may go; where nobody closes days, age alone decides (decision 165). */

@@ -3,7 +3,8 @@
 import type { Query } from "../../db/client.ts";
 import { digestText } from "../../db/retention-store.ts";
 import { noteAddedText } from "../../db/row-counts.ts";
-import { PLAIN_GROUPS, type PlainParameters, VISITED } from "./plain-groups-store.ts";
+import { PLAIN_GROUPS } from "./plain-groups-store.ts";
+import { type PlainParameters, VISITED } from "./plain-rows-store.ts";
 
 export interface DroppedPlain {
   readonly records: number;
@@ -62,11 +63,21 @@ const statementOf = (visited: string) => `with ${visited}, ${PLAIN_GROUPS},
       cross join lateral (
         select ctid from closed_bets c where c.product_id = $1 and c.username = d.username and c.subject = d.subject offset 0) c))
   ),
+  digests as materialized (
+    select ${digestText("$1", "username", "txn_id")} as digest, max(last_at) as last_at from doomed_bets
+    where last_at >= $8::timestamptz group by 1 order by 1
+  ),
+  known_digests as materialized (
+    select digest from deleted_bets where digest = any(array(select digest from digests))
+  ),
+  again as materialized (select digest, last_at from digests join known_digests using (digest)),
+  -- Not "on conflict", which writes each row in two steps. A conflict with another transaction fails the statement.
   remembered as (
     insert into deleted_bets (digest, last_entry_at)
-    select ${digestText("$1", "username", "txn_id")} as digest, max(last_at) from doomed_bets
-    where last_at >= $8::timestamptz group by 1 order by 1
-    on conflict (digest) do update set last_entry_at = greatest(deleted_bets.last_entry_at, excluded.last_entry_at)
+    select digest, last_at from digests where not exists (select from known_digests k where k.digest = digests.digest)
+  ),
+  remembered_again as (
+    update deleted_bets d set last_entry_at = greatest(d.last_entry_at, again.last_at) from again where d.digest = again.digest
   )
   select (select count(*) from doomed_records) as "recordsFound", (select count(*) from deleted_records) as records,
     (select count(*) from doomed_entries) as "entriesFound", (select count(*) from deleted_entries) as entries,

@@ -22,6 +22,7 @@ import { addReportPage } from "./report/report-page.ts";
 import { addSearchPage } from "./search/search-page.ts";
 import { addTimeZonePage } from "./time-zone/time-zone-page.ts";
 import { addTransfersPage } from "./transfers/transfers-page.ts";
+import { addTrendsPage } from "./trends/trends-page.ts";
 
 /** What the pages need beside the database. */
 export interface DashboardParts {
@@ -60,5 +61,6 @@ export function addDashboard(
   addHealthPage(pages, context, worker, hasBoard);
   addRejectedPage(pages, context);
   addSearchPage(pages, context);
+  addTrendsPage(pages, context);
   addTimeZonePage(pages);
 }

@@ -16,7 +16,7 @@ caption { text-align: left; color: #566168; padding: 0 0 .3rem; }
 th, td { text-align: left; vertical-align: top; padding: .25rem .45rem; border: 1px solid #b8c0c4; overflow-wrap: anywhere; }
 th { background: #eef1f2; font-weight: 600; overflow-wrap: normal; }
 tr.differs td, tr.differs th { background: #fff3bf; }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
+.number { text-align: right; overflow-wrap: normal; font-variant-numeric: tabular-nums; }
 .facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: .2rem 1.2rem; margin: .5rem 0; }
 .facts div { display: flex; gap: .5rem; }
 .facts dt { color: #566168; white-space: nowrap; }

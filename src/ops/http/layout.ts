@@ -46,6 +46,7 @@ const NAVIGATION: readonly (readonly [href: string, name: string, ...parts: stri
   ["/transfers", "Transfers"],
   ["/backfills", "Backfill"],
   ["/report", "Report"],
+  ["/trends", "Trends"],
   ["/health", "Health", "/alerts", "/rejected", "/imports"],
 ];
 

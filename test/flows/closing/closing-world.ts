@@ -7,6 +7,7 @@ import { parseConfig } from "../../../src/config-file.ts";
 import type { Sql } from "../../../src/db/client.ts";
 import { closeDay } from "../../../src/flows/closing/close-days.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
+import { type CompareLimits, REPORT_LIMITS } from "../../../src/flows/compare/comparison-context.ts";
 import { readReport } from "../../../src/flows/reports/read-report.ts";
 import { silentLog } from "../../../src/log.ts";
 import { formatAmount, parseAmount } from "../../../src/money.ts";
@@ -22,6 +23,7 @@ export function useClosing(
   sql: Sql,
   clock: ReturnType<typeof createTestClock>,
   settings: Record<string, unknown> = { products: [{ productId: "P1" }] },
+  limits: () => CompareLimits = () => REPORT_LIMITS,
 ) {
   const signal = new AbortController().signal;
   const context = (more: Record<string, unknown> = {}) => ({
@@ -43,8 +45,8 @@ export function useClosing(
   }
 
   const close = (day: string, zone = "UTC", more: Record<string, unknown> = {}) =>
-    closeDay(context(more), parseDay(day, zone));
-  const correct = () => findCorrections(context(), signal);
+    closeDay(context(more), parseDay(day, zone), limits());
+  const correct = () => findCorrections(context(), signal, limits());
 
   /** All figures of the closed days, as text by product and currency: closed plus corrections, and today's data. */
   async function bothSums() {
@@ -55,7 +57,7 @@ export function useClosing(
     }
     for (const one of await correctionsOfAll(sql)) addCorrection(closed, one);
     for (const day of await readClosedBounds(sql)) {
-      const report = await readReport(context(), { ...day, zone: "UTC" });
+      const report = await readReport(context(), { ...day, zone: "UTC" }, signal, limits());
       for (const row of report.rows) addRow(today, day.day, row);
     }
     return [closed, today].map(withoutZeros);

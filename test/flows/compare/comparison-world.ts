@@ -10,6 +10,7 @@ import type { Instant } from "../../../src/clock.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { Query, Sql } from "../../../src/db/client.ts";
 import { type CompareProductResult, compareProduct } from "../../../src/flows/compare/compare-product.ts";
+import type { CompareLimits } from "../../../src/flows/compare/comparison-context.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { type Log, silentLog } from "../../../src/log.ts";
 import { listMismatches, readHistory } from "../../../src/mismatches/store.ts";
@@ -39,6 +40,7 @@ export interface DiffOptions {
   readonly settings?: Record<string, unknown>;
   readonly signal?: AbortSignal;
   readonly log?: Log;
+  readonly limits?: CompareLimits;
 }
 
 /** Minutes after noon. */
@@ -70,10 +72,12 @@ export function useDiffWorld() {
     settings = {},
     signal,
     log = silentLog,
+    limits,
   }: DiffOptions = {}): Promise<CompareProductResult> {
     const config = parseConfig({ products: PRODUCTS, ...settings });
     const context = { sql: through, config, clock, log };
-    return await compareProduct(context, product, signal ?? new AbortController().signal);
+    const options = limits === undefined ? {} : { limits };
+    return await compareProduct(context, product, signal ?? new AbortController().signal, options);
   }
 
   async function diffAt(minutes: number, options: DiffOptions = {}): Promise<CompareProductResult> {

@@ -472,18 +472,29 @@ describe("rows that are changed in place", () => {
   });
 });
 
+test("a new relation brings back no entry of the time that retain.entries has deleted, and the log says so", async () => {
+  await sql`insert into retention_states (walk, deleted_up_to) values ('entries', ${NOON})`;
+  await write(row("deleted", receivedAt(NOON - 1)), row("kept"));
+  const warnings: unknown[] = [];
+  const log = { ...silentLog, warn: (...line: unknown[]) => void warnings.push(line) };
+  expect(await follow(contextOf({}, log))).toEqual({ added: 1, rejected: 0 });
+  expect(await entryIds()).toEqual(["kept"]);
+  expect(JSON.stringify(warnings)).toContain("retain.entries");
+});
+
 describe("one run reads", () => {
   const lookbackMs = 16 * MINUTE_MS;
+  const keptFrom = Number.NEGATIVE_INFINITY;
 
   test("everything, while nothing was read", () => {
-    expect(rangesToRead({ readUntil: null, readAt: null, now: NOON, lookbackMs })).toEqual([
+    expect(rangesToRead({ readUntil: null, readAt: null, now: NOON, lookbackMs, keptFrom })).toEqual([
       { from: null, to: null },
     ]);
   });
 
   test("unknown rows of the lookback, the newest minute, and older rows at four ages", () => {
     const readAt = NOON - MINUTE_MS;
-    expect(rangesToRead({ readUntil: NOON, readAt, now: NOON, lookbackMs })).toEqual([
+    expect(rangesToRead({ readUntil: NOON, readAt, now: NOON, lookbackMs, keptFrom })).toEqual([
       { from: NOON - lookbackMs, to: NOON - MINUTE_MS, onlyUnknown: true },
       { from: NOON - MINUTE_MS, to: null },
       { from: NOON - 3 * MINUTE_MS, to: NOON - 2 * MINUTE_MS },
@@ -499,10 +510,22 @@ describe("one run reads", () => {
       readAt: NOON - HOUR_MS,
       now: NOON,
       lookbackMs: 16 * MINUTE_MS,
+      keptFrom,
     });
     expect(ranges.at(-1)).toEqual({ from: NOON - HOUR_MS - 16 * MINUTE_MS, to: NOON - HOUR_MS - MINUTE_MS });
-    expect(rangesToRead({ readUntil: NOON, readAt: NOON, now: NOON, lookbackMs: 0 })).toEqual([
+    expect(rangesToRead({ readUntil: NOON, readAt: NOON, now: NOON, lookbackMs: 0, keptFrom })).toEqual([
       { from: NOON, to: null },
+    ]);
+  });
+
+  test("nothing of the time whose entries were deleted", () => {
+    const read = { readAt: NOON - MINUTE_MS, now: NOON, lookbackMs, keptFrom: NOON - 5 * MINUTE_MS };
+    expect(rangesToRead({ ...read, readUntil: null })).toEqual([{ from: NOON - 5 * MINUTE_MS, to: null }]);
+    expect(rangesToRead({ ...read, readUntil: NOON })).toEqual([
+      { from: NOON - 5 * MINUTE_MS, to: NOON - MINUTE_MS, onlyUnknown: true },
+      { from: NOON - MINUTE_MS, to: null },
+      { from: NOON - 3 * MINUTE_MS, to: NOON - 2 * MINUTE_MS },
+      { from: NOON - 5 * MINUTE_MS, to: NOON - 4 * MINUTE_MS },
     ]);
   });
 

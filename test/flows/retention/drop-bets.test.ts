@@ -273,6 +273,25 @@ describe("after a bet was deleted,", () => {
     },
   );
 
+  // Nobody knows whether a bet of which only the placement came back has ended.
+  test.each([
+    ["all", ["placeBets", "settleBets"], []],
+    ["the settlement", ["settleBets"], []],
+    ["the placement", ["placeBets"], ["a"]],
+  ])(
+    "an import that brings back %s of it opens no mismatch, and the next deletion takes what has ended",
+    async (_, brought, left) => {
+      const callbacks = callbacksOf("25", { txnId: "a", roundId: "round of a" });
+      await receive(...callbacks.filter(({ callback }) => brought.includes(callback)));
+      expect(await txns()).toEqual(["a"]);
+      await compareForAWeek();
+      expect(await mismatches()).toEqual([]);
+      await closeUpTo(3 * 24 * 60);
+      await drop();
+      expect(await txns()).toEqual(left);
+    },
+  );
+
   test("a late callback of a bet that never was still opens one", async () => {
     const now = { occurredAt: clock.now(), receivedAt: clock.now() };
     await receive(

@@ -80,18 +80,32 @@ describe("mismatches older than retain.mismatches", () => {
   };
   const left = () => column("select bet_id as value from mismatches order by bet_id");
 
-  test("are deleted with their history where they have ended", async () => {
+  test("are deleted with their history and their comments where they have ended", async () => {
     await mismatch("old", 60);
     await mismatch("young", 20);
     await mismatch("lasting", 60, { resolved_at: daysAgo(20) });
     for (const status of ["open", "acknowledged"])
       await mismatch(status, 60, { status, resolved_by: null, resolved_at: null });
+    await sql`insert into comments (about, about_id, at, by, note) select 'mismatch', id, now(), 'bo', 'asked' from mismatches`;
     expect(await drop()).toMatchObject({ mismatches: 1 });
+    expect(await column("select about_id as value from comments order by 1")).toEqual(
+      await column("select id as value from mismatches order by 1"),
+    );
     expect(await left()).toEqual(["acknowledged", "lasting", "open", "young"]);
     expect(
       await sql`select from mismatch_events e where not exists (select from mismatches m where m.id = e.mismatch_id)`,
     ).toEqual([]);
     expect(await column("select count(*) as value from incident_members")).toEqual([4]);
+  });
+
+  test("take their incident with its comments along, once a newer incident of the kind exists", async () => {
+    await mismatch("old", 60);
+    await mismatch("young", 20);
+    await sql`update incidents set open = 0, ended_at = last_at`;
+    await sql`insert into comments (about, about_id, at, by, note) select 'incident', id, now(), 'bo', 'asked' from incidents`;
+    expect(await drop()).toMatchObject({ mismatches: 1, incidents: 1 });
+    expect(await column("select id as value from incidents")).toEqual([2]);
+    expect(await column("select about_id as value from comments")).toEqual([2]);
   });
 
   test("stay where a person decided while the difference holds, unless their bet may be deleted too", async () => {
@@ -111,8 +125,9 @@ describe("mismatches older than retain.mismatches", () => {
     expect(await left()).toEqual(["adjusted"]);
   });
 
-  test("stay with their alerts where the setting is null; delivered alerts go with it", async () => {
+  test("stay with their alerts where the setting is null; alerts for which no channel waits go with it", async () => {
     await mismatch("old", 60);
+    await sql`insert into alert_channels (channel) values ('webhook')`;
     await sql`update alerts set delivered_at = ${daysAgo(60)}`;
     await sql`
       insert into alerts (idempotency_key, kind, body, created_at) values ('k', 'gap', '{}', ${daysAgo(60)})`;
@@ -120,6 +135,11 @@ describe("mismatches older than retain.mismatches", () => {
     expect([await left(), await column("select count(*) as value from alerts")]).toEqual([["old"], [2]]);
     await drop();
     expect(await column("select idempotency_key as value from alerts")).toEqual(["k"]);
+    // Nobody has ever configured a channel.
+    await sql`delete from alert_channels`;
+    await sql`update retention_states set after = null`;
+    await drop();
+    expect(await column("select idempotency_key as value from alerts")).toEqual([]);
   });
 });
 

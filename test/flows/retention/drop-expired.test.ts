@@ -5,11 +5,14 @@ import { parseConfig } from "../../../src/config-file.ts";
 import type { Query } from "../../../src/db/client.ts";
 import { dropExpired } from "../../../src/flows/retention/drop-expired.ts";
 import { silentLog } from "../../../src/log.ts";
+import type { Finding } from "../../../src/mismatch.ts";
 import { ensureBudget, rememberWaiter } from "../../../src/provider/budget-store.ts";
 import { writeRecords } from "../../../src/sync/record-store.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { amount, exampleRecord, HOUR_MS, NOON } from "../../support/examples.ts";
+import { LEDGER_SIDE } from "../../support/findings.ts";
+import { openMismatches } from "../../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
 const DAY_MS = 24 * HOUR_MS;
@@ -66,6 +69,29 @@ beforeEach(async () => {
 });
 
 describe("data that is kept for a time", () => {
+  test.each([
+    ["the same bet", {}, [20, 9, 1]],
+    ["its round", { betId: null, transactionId: null, roundId: "round-1" }, [20, 9, 1]],
+    [
+      "the bet under the other player's name",
+      { kind: "username-differs", username: "bo", ledger: { ...LEDGER_SIDE, username: "bo" } },
+      [20, 9, 1],
+    ],
+    [
+      "a session of the player",
+      { betId: null, transactionId: null, roundId: null, subject: "session:x" },
+      [20, 9, 1],
+    ],
+    ["another bet", { betId: "bet-2", transactionId: "bet-2", roundId: "round-2" }, [1]],
+    ["the bet of another product", { productId: "P2" }, [1]],
+  ])("keeps the versions of a record while there is a mismatch of %s", async (_, fields, kept) => {
+    await changeRecord(30, 20, 9, 1);
+    await openMismatches(sql, config, NOON, [{ ...(fields as Partial<Finding>) }]);
+    await sql`update mismatches set status = 'resolved', resolved_by = 'recon'`;
+    await drop();
+    expect(await replaced()).toEqual(kept);
+  });
+
   test("is deleted after that time, in small batches, and nothing else is", async () => {
     await keepBodies(9, 8, 7, 6, 2.1, 2, 1, 0);
     await changeRecord(20, 9, 8, 7, 3.1, 3, 1);

@@ -6,11 +6,21 @@ import { parseConfig } from "../../../src/config-file.ts";
 import type { Query, Sql } from "../../../src/db/client.ts";
 import type { TransactionWork } from "../../../src/db/driver-workarounds.ts";
 import { dropBets } from "../../../src/flows/retention/drop-bets.ts";
+import { MOST_OF_ROUND } from "../../../src/flows/retention/load-groups.ts";
 import { silentLog } from "../../../src/log.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { NOON } from "../../support/examples.ts";
-import { DAY_MS, PRODUCTS, UP_TO, type World, world, writeWorlds } from "./random-worlds.ts";
+import {
+  DAY_MS,
+  PRODUCTS,
+  UP_TO,
+  type WideRound,
+  type World,
+  world,
+  writeWideRound,
+  writeWorlds,
+} from "./random-worlds.ts";
 
 const databases = { plain: useDatabase().sql, judged: useDatabase().sql };
 const clock = createTestClock(NOON + 40 * DAY_MS);
@@ -23,6 +33,13 @@ const setting = fc.record({
   /** the settings of one run, or of two after each other */
   runs: fc.array(fc.record({ records: upTo, entries: upTo }), { minLength: 1, maxLength: 2 }),
   rows: fc.constantFrom(25, 1000),
+  wide: fc.constantFrom<(WideRound | null)[]>(
+    ...Array<null>(4).fill(null),
+    { bets: MOST_OF_ROUND / 2 - 1, first: "ended" },
+    { bets: MOST_OF_ROUND, first: "open" },
+    { bets: MOST_OF_ROUND, first: "running" },
+    { bets: MOST_OF_ROUND + 1, first: "mismatch" },
+  ),
 });
 type Setting = typeof setting extends fc.Arbitrary<infer One> ? One : never;
 
@@ -75,11 +92,12 @@ async function readRows(sql: Sql): Promise<string[]> {
   return row?.rows ?? [];
 }
 
-async function writeAll(worlds: readonly World[]): Promise<void> {
+async function writeAll(worlds: readonly World[], { wide }: Setting): Promise<void> {
   await Promise.all(
     Object.values(databases).map(async (sql) => {
       await emptyTables(sql);
       await writeWorlds(sql, worlds);
+      if (wide !== null) await writeWideRound(sql, wide);
     }),
   );
 }
@@ -97,7 +115,7 @@ const judged = intercept(databases.judged, () =>
 
 /** Deletes in both ways. @returns the rows that only one way leaves */
 async function findDifferences(worlds: readonly World[], given: Setting) {
-  await writeAll(worlds);
+  await writeAll(worlds, given);
   expect(await databases.plain`select reason from rejected_entries limit 1`).toEqual([]);
   counts.before += (await readRows(databases.plain)).length;
   await Promise.all([drop(plain, given), drop(judged, given)]);
@@ -112,7 +130,7 @@ async function findDifferences(worlds: readonly World[], given: Setting) {
 
 /** The part of a world that makes the difference. */
 async function reduce(world: World, given: Setting): Promise<World> {
-  for (const part of ["bets", "entries", "records", "mismatches"] as const) {
+  for (const part of ["bets", "steps", "entries", "records", "mismatches"] as const) {
     for (const [index] of world[part].entries()) {
       const smaller = { ...world, [part]: world[part].toSpliced(index, 1) };
       const { onlyPlainLeaves, onlyJudgingLeaves } = await findDifferences([smaller], given);

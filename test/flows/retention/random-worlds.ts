@@ -56,7 +56,7 @@ const record = fc.record({
   by: fc.constantFrom("betId", "betId", "id", "both"),
   number: fc.nat(1),
   status: fc.constantFrom(...BET_STATUSES, "SETTLED", "SETTLED", "SETTLED", "SETTLED", "SETTLED", "VOID"),
-  at: oldTime,
+  at: fc.oneof({ weight: 3, arbitrary: oldTime }, { weight: 1, arbitrary: time }),
   seenAt: oldTime,
 });
 const mismatch = fc.record({
@@ -66,8 +66,8 @@ const mismatch = fc.record({
   betId: fc.boolean(),
   transactionId: fc.boolean(),
   roundId: fc.boolean(),
-  callback: fc.constantFrom(...CALLBACKS),
-  request: fc.nat(5),
+  /** of a request: which one of the world */
+  request: fc.nat(20),
   status: fc.constantFrom("open", "acknowledged", "resolved", "ignored"),
   misnames: fc.constantFrom(false, false, true),
 });
@@ -80,12 +80,28 @@ const bet = fc.record({
   settles: fc.boolean(),
   /** its settlement ends the whole round */
   byRound: fc.constantFrom(false, false, true),
+  /** when its settlement was received; null: at once */
+  receivedAt: fc.constantFrom(...Array<null>(9).fill(null), ...UP_TO),
+});
+
+/** What happens within seconds in a round that no other row names. Its end reaches neither entries of no round nor another currency. */
+const step = fc.record({
+  id: fc.constantFrom("e", "f", "g"),
+  callback: fc.constantFrom("placeBets", "placeBets", "settleBets", "settleBets", "cancelBets", "winRewards"),
+  byRound: fc.constantFrom(false, true, true),
+  noRound: fc.constantFrom(false, false, false, true),
+  currency: fc.constantFrom("THB", "THB", "THB", "USD"),
 });
 export const world = fc.record({
   product: fc.nat(3),
   bets: fc.array(bet, { maxLength: 3 }),
   entries: fc.oneof(fc.array(entry, { maxLength: 1 }), fc.array(entry, { maxLength: 5 })),
   records: fc.array(record, { maxLength: 2 }),
+  /** most worlds have none */
+  steps: fc.oneof(
+    { weight: 3, arbitrary: fc.constant([]) },
+    { weight: 1, arbitrary: fc.array(step, { minLength: 2, maxLength: 6 }) },
+  ),
   mismatches: fc.oneof(
     { weight: 5, arbitrary: fc.constant([]) },
     { weight: 1, arbitrary: fc.array(mismatch, { minLength: 1, maxLength: 2 }) },
@@ -130,7 +146,7 @@ export async function writeWorlds(sql: Sql, worlds: readonly World[]): Promise<v
 }
 
 function writeWorld(
-  { product, bets, entries, records, mismatches, receivedAt }: World,
+  { product, bets, entries, records, steps, mismatches, receivedAt }: World,
   number: number,
   put: (table: string, key: unknown[], row: Row) => void,
 ): void {
@@ -155,12 +171,14 @@ function writeWorld(
   const close = (product_id: string, username: string, round: string | null, txn: string, bet_ref: string) =>
     closed.push({ product_id, username, round: realRound(round), txn, bet_ref });
   let entered = 0;
+  const requests: [callback: string, requestId: string][] = [];
   const enter = (one: World["entries"][number], occurred: number, received: number, request: string) => {
     // The database refuses an entry that occurred more than a day after it was received.
     const at = Math.min(occurred, received + DAY_MS);
     const { product_id, username, txn_id, round_id: round, currency } = naming(one);
     const round_id = one.noRound || one.callback === "adjustBalance" ? null : round;
     const request_id = `${username}-${product_id}-${request}`;
+    requests.push([one.callback, request_id]);
     const names = { product_id, username, txn_id };
     const entry_id = `w${number}-${entered}`;
     entered += 1;
@@ -226,24 +244,26 @@ function writeWorld(
     const usual = { ...one, request: 0, waits: false, byRound: false, singleState: null, endRound: null };
     const plain = { ...usual, skips: false, credits: false, noRound: false } as const;
     enter({ ...plain, callback: "placeBets" }, one.at, one.at, `place ${index}`);
-    if (one.settles)
-      enter(
-        { ...plain, byRound: one.byRound, callback: "settleBets" },
-        one.at + 1000,
-        one.at + 1000,
-        `settle ${index}`,
-      );
+    if (one.settles) {
+      const settlement = { ...plain, byRound: one.byRound, callback: "settleBets" } as const;
+      enter(settlement, one.at + 1000, one.receivedAt ?? one.at + 1000, `settle ${index}`);
+    }
     if (one.lists) list({ ...one, by: "betId", number: 9, status: "SETTLED", seenAt: one.at });
+  }
+  for (const [index, one] of steps.entries()) {
+    const usual = { player: 0, product: 0, round: "r3", waits: false, singleState: null, endRound: null };
+    const at = NOON - 4 * DAY_MS + index * 1000;
+    enter({ ...usual, skips: false, credits: false, at, request: 0, ...one }, at, at, `step ${index}`);
   }
   for (const one of entries) enter(one, one.at, receivedAt[one.request] ?? NOON, String(one.request));
   for (const one of records) list(one);
   for (const one of mismatches) {
     const { product_id, username, txn_id, round_id } = naming(one);
     const real = realRound(round_id) ?? `round of ${txn_id}`;
-    const request = JSON.stringify([one.callback, `${username}-${product_id}-${one.request}`]);
+    const request = JSON.stringify(requests[one.request % Math.max(requests.length, 1)] ?? []);
     const subjects = {
       ...{ bet: `bet:${txn_id}`, round: `round:${real}`, request: `request:${request}` },
-      session: `session:${iso(one.request)} THB`,
+      session: `session:${iso(NOON)} THB`,
     };
     const misnamed = one.misnames && one.about === "bet";
     const kind = misnamed ? "username-differs" : "payout-differs";
@@ -274,4 +294,32 @@ function writeWorld(
     const figures = { provider_bets: 1, provider_stake: 1, provider_payout: 1, provider_net: 0 };
     put("closed_bets", Object.values(key), { ...key, ...figures });
   }
+}
+
+/** A round of so many bets that it may be too large to be loaded whole, and why its first bet stays. */
+export interface WideRound {
+  readonly bets: number;
+  readonly first: "ended" | "open" | "running" | "mismatch";
+}
+
+export async function writeWideRound(sql: Sql, { bets, first }: WideRound): Promise<void> {
+  const at = iso(NOON - 3 * DAY_MS);
+  await sql`
+    insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,
+      bet_amount, payout_amount, skip_balance_update, occurred_at, received_at, appended_in)
+    select 'wide ' || callback || n, callback, 'wide ' || callback || n, 'P1', 'wide', 'THB', 'wide ' || n, 'wide', 'OPEN', 1,
+      2, false, ${at}, ${at}, '1'
+    from generate_series(1, ${bets}) n, unnest(array['placeBets', 'settleBets']) callback
+    where callback = 'placeBets' or n > 1 or ${first !== "open"}`;
+  await sql`
+    insert into bet_records (product_id, username, bet_id, id, round_id, currency, stake, payout, game_code, game_name,
+      bet_status, payout_status, accounting_date, updated_date, version_seen_at, requested_at)
+    select 'P1', 'wide', 'wide ' || n, 'wide tx ' || n, 'wide', 'THB', 1, 2, 'G', 'G',
+      case when n = 1 and ${first === "running"} then 'OPEN' else 'SETTLED' end, 'WIN', ${at}, ${at}, ${at}, ${at}
+    from generate_series(1, ${bets}) n`;
+  if (first !== "mismatch") return;
+  await sql`
+    insert into mismatches (product_id, username, subject, kind, status, bet_id, amount_at_risk, reason, occurred_at,
+      first_seen_at, last_seen_at)
+    values ('P1', 'wide', 'bet:wide 1', 'payout-differs', 'open', 'wide 1', 1, 'r', ${at}, ${at}, ${at})`;
 }

@@ -15,6 +15,7 @@ import { followLedger } from "../../../src/flows/ledger/follow-ledger.ts";
 import { planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../../../src/flows/retention/drop-expired.ts";
+import { keepCounts } from "../../../src/flows/retention/keep-counts.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openProvider } from "../../../src/provider/client.ts";
@@ -242,6 +243,7 @@ class Year {
     const before = await seeBeforeDeletion(sql, now, this.#world.changing, this.#world.plantedBy(now));
     await dropExpired(this.#now, this.#never);
     await dropClosed(this.#now, this.#never);
+    await keepCounts(this.#now);
     const deleted = await takeDeleted(sql);
     this.#counts.deleted += deleted.length;
     this.#problems.push(...judgeDeletions(deleted, before));

@@ -9,6 +9,8 @@ export function openByKeys() {
     const links = [...document.querySelectorAll("a[data-key]")];
     const link = links.find((one) => one.dataset.key === key.toLowerCase());
     if (link === undefined) return;
+    // The field that gets the focus must not get the key.
+    event.preventDefault();
     // What was typed and not sent must not be lost.
     const typed = [...document.querySelectorAll("main textarea, main form[method=post] input[name]")].find(
       (field) => field.type !== "hidden" && field.value !== field.defaultValue,

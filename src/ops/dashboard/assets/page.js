@@ -1,11 +1,16 @@
-/** What every page does in the browser: it reports its zone, stays up to date, counts the selected rows, and obeys keys. */
+/**
+ * What every page does in the browser: it reports its zone, stays up to date, counts the selected rows, obeys keys, and
+ * reads charts.
+ */
 
+import { readCharts } from "./charts.js";
 import { openByKeys } from "./keys.js";
 import { keepLive } from "./live.js";
 import { countSelected } from "./select.js";
 import { reportZone } from "./zone.js";
 
 reportZone();
+openByKeys();
 keepLive();
 countSelected();
-openByKeys();
+readCharts();

@@ -130,7 +130,7 @@ function likelyMove(told: Told): string {
   const [expected, real] = [parseAmount(asked, "asked"), parseAmount(moved, "moved")];
   if (real.eq(ZERO))
     return "Most likely the wallet answered the callback with success, and never moved the money.";
-  if (!expected.eq(ZERO) && real.eq(expected.times(2)))
+  if (!expected.eq(ZERO) && real.eq(expected.plus(expected)))
     return "Most likely the wallet applied a callback twice.";
   if (expected.eq(ZERO)) return "Most likely the wallet did not give the money of a void bet back.";
   return "Most likely the wallet applied one of the callbacks twice, or with another amount.";

@@ -2,11 +2,11 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { compareSides } from "../../../flows/read/compare-sides.ts";
-import type { FoundBet, SearchResult } from "../../../flows/read/search.ts";
+import { type FoundBet, MOST_ENTRIES, type SearchResult } from "../../../flows/read/search.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { renderSideTable } from "../mismatches/render-sides.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
-import { sayWords, showAmount, showState } from "../parts/show.ts";
+import { sayWords, showAmount, showCount, showState } from "../parts/show.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 
 interface Search {
@@ -24,19 +24,28 @@ ${renderInput({ label: "Id or player", name: "q", value: q, problem }, html`size
 <button>Find</button>
 </form>
 ${renderProblem(problem, ["q"])}
-<p class="faint">The whole id of a bet, a record, a transaction, a transfer, or a request to the callbacks server; or a player. For a round, the player and the round: <code>anna round-1</code>.</p>
+<p class="faint">The whole id of a bet, a round, a record, a transaction, a transfer or a request; or a player. One player's round is found fastest by both: <code>anna round-1</code>.</p>
 ${found === null ? null : renderFound(found, q, zone)}`;
 }
 
-function renderFound({ bets, hasMore, playsAt, transfers, requests }: SearchResult, q: string, zone: string) {
-  if (bets.length + playsAt.length + transfers.length + requests.length === 0) {
-    return html`<p class="sheet">Nothing stored has this id. Parts of ids are not found, and old data may be deleted.</p>`;
-  }
+function renderFound(found: SearchResult, q: string, zone: string) {
+  const { bets, hasMore, playsAt, transfers, requests, unsearched } = found;
+  const isNothing = bets.length + playsAt.length + transfers.length + requests.length === 0;
+  const words = "Nothing stored has this id. Parts of ids are not found, and old data may be deleted.";
+  if (isNothing && !unsearched.players && !unsearched.entries) return html`<p class="sheet">${words}</p>`;
   return html`${playsAt.length === 0 ? null : renderPlayer(q, playsAt)}
 ${transfers.map((one) => renderTransfer(q, one))}
 ${requests.map((one) => renderRequest(q, one))}
 ${bets.map((bet) => renderBet(bet, zone))}
-${hasMore ? html`<p>There are more bets: search for one of their ids.</p>` : null}`;
+${hasMore ? html`<p>There are more bets: search for one of their ids.</p>` : null}
+${renderUnsearched(found, isNothing)}`;
+}
+
+function renderUnsearched({ unsearched: { players, entries } }: SearchResult, isNothing: boolean) {
+  if (!players && !entries) return null;
+  return html`<div class="sheet"><p>${isNothing ? "Nothing was found, but not" : "There may be more: not"} everything could be searched.</p>
+<ul>${players ? html`<li>For a round, there are too many players: type the player too, as in <code>anna round-1</code>.</li>` : null}
+${entries ? html`<li>For a request, only the newest ${showCount(MOST_ENTRIES)} ledger entries were searched.</li>` : null}</ul></div>`;
 }
 
 function renderBet(bet: FoundBet, zone: string): SafeHtml {

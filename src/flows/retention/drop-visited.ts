@@ -1,0 +1,123 @@
+/** Loads and judges the bets of some visited rows, and deletes those that nobody needs any more (§3.10). */
+
+import { formatInstant, type Instant } from "../../clock.ts";
+import { type ForgottenBet, forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
+import type { ProductConfig } from "../../config-file.ts";
+import type { Query } from "../../db/client.ts";
+import { readDeletedUpTo, rememberDeleted } from "../../db/retention-store.ts";
+import { subjectsOf } from "../../diff/finding.ts";
+import { deleteEntries, lockEntries } from "../../ledger/old-entries-store.ts";
+import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
+import { deleteRecords, lockRecords, textOfKey } from "../../sync/old-records-store.ts";
+import type { FlowContext } from "../context.ts";
+import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
+import { loadGroups, type VisitedRow } from "./load-groups.ts";
+import { loadSessionGroups } from "./load-session-groups.ts";
+
+/** The numbers of deleted rows. */
+export interface DroppedBets {
+  readonly records: number;
+  readonly entries: number;
+}
+
+/** A callback of a bet that began earlier is no longer expected (`LONGEST_BET_MS` of a comparison). */
+export const LONGEST_BET_MS = 400 * 24 * 3_600_000;
+
+/** Deletes the old groups of some rows, but no group of which another transaction has locked a row. */
+export async function dropVisited(
+  context: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  visited: readonly VisitedRow[],
+  upTo: DeleteUpTo,
+): Promise<DroppedBets> {
+  const { productId, settlement } = product;
+  const now = context.clock.now();
+  const loaded = await loadGroups(tx, product, visited);
+  const groups = settlement === "session" ? await loadSessionGroups(context, tx, product, loaded) : loaded;
+  const usernames = [...new Set(visited.map(({ username }) => username))];
+  const mismatches = await readNamedByMismatches(tx, productId, usernames);
+  const { records: deletedRecords } = await readDeletedUpTo(tx, productId);
+  const omitsLostBets = product.lostBets === "omitted";
+  const decided = groups.map((group) =>
+    decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches }),
+  );
+  const free = await lockAll(tx, productId, decided);
+  const entries = free.flatMap((one) => one.entries);
+  const lastAt = new Map<string, { username: string; ref: string; lastAt: Instant }>();
+  for (const { username, txnId, occurredAt } of entries) {
+    if (occurredAt < now - LONGEST_BET_MS) continue;
+    const key = `${username}\0${txnId}`;
+    const last = Math.max(occurredAt, lastAt.get(key)?.lastAt ?? occurredAt);
+    lastAt.set(key, { username, ref: txnId, lastAt: last });
+  }
+  await rememberDeleted(tx, productId, [...lastAt.values()]);
+  await forgetClosedBets(tx, productId, forgottenBets(free, decided, groups));
+  return {
+    records: await deleteRecords(
+      tx,
+      productId,
+      free.flatMap((one) => one.records),
+    ),
+    entries: await deleteEntries(
+      tx,
+      productId,
+      entries.map(({ entryId }) => entryId),
+    ),
+  };
+}
+
+/** Locks the rows of each group. @returns the groups whose rows are all locked now */
+async function lockAll(tx: Query, productId: string, groups: readonly Deletable[]): Promise<Deletable[]> {
+  const wanted = groups.filter(({ records, entries }) => records.length + entries.length > 0);
+  const locked = await lockRecords(
+    tx,
+    productId,
+    wanted.flatMap(({ records }) => records),
+  );
+  const records = new Set(locked.map(textOfKey));
+  const entries = await lockEntries(
+    tx,
+    wanted.flatMap((one) => one.entries.map(({ entryId }) => entryId)),
+  );
+  return wanted.filter(
+    (one) =>
+      one.records.every((record) => records.has(textOfKey(record))) &&
+      one.entries.every(({ entryId }) => entries.has(entryId)),
+  );
+}
+
+/** What closed days need not know any more of the deleted groups. */
+function forgottenBets(
+  free: readonly Deletable[],
+  decided: readonly Deletable[],
+  groups: readonly BetGroup[],
+): ForgottenBet[] {
+  const isFree = new Set(free);
+  return groups.flatMap((group, index) => {
+    const one = decided[index];
+    if (one === undefined || !isFree.has(one)) return [];
+    const keys = keysOfGroup(group);
+    if (group.records.length === one.records.length && group.entries.length === one.entries.length)
+      return keys;
+    // What only the entries name could not be found when the records go.
+    if (one.records.length > 0) return [];
+    const left = new Set(keysOfGroup({ ...group, entries: [] }).map(({ subject }) => subject));
+    return keys.filter(({ subject }) => !left.has(subject));
+  });
+}
+
+/** The keys under which closed days know a group. */
+function keysOfGroup({ records, entries, session, isPart }: BetGroup): ForgottenBet[] {
+  const username = records[0]?.username ?? entries[0]?.username ?? "";
+  if (session !== undefined) {
+    const { firstAt, currency } = session;
+    return [{ username, subject: "sessions", betRef: formatInstant(firstAt), currency }];
+  }
+  const ids = [...records.flatMap(({ betId, id }) => [betId, id]), ...entries.map(({ txnId }) => txnId)];
+  // The other bets of a large round may stay.
+  const betRefs = isPart === true ? [...new Set(ids)] : [null];
+  return subjectsOf(records, entries).flatMap((subject) =>
+    betRefs.map((betRef) => ({ username, subject, betRef, currency: null })),
+  );
+}

@@ -1,0 +1,63 @@
+/** The walks through old records and old entries, in the order of their times (decision 161). */
+
+import type { Instant } from "../../clock.ts";
+import type { Query } from "../../db/client.ts";
+import { ENTRIES_WALK, recordsWalk, type WalkPosition } from "../../db/retention-store.ts";
+import { findOldEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
+import { findOldRecords, readOldRecords } from "../../sync/old-records-store.ts";
+import type { VisitedRow } from "./load-groups.ts";
+
+/** Rows of a walk, in its order. */
+export interface Slice {
+  readonly count: number;
+  /** the sort keys: of the row before the first one, and of the last one */
+  readonly after: WalkPosition;
+  readonly last: readonly string[];
+  readonly productIds: readonly string[];
+}
+
+/** A walk through one table. */
+export interface Walk {
+  readonly name: string;
+  readonly side: "records" | "entries";
+  readonly to: Instant;
+  readonly find: (
+    tx: Query,
+    after: WalkPosition,
+    most: number,
+  ) => Promise<Pick<Slice, "count" | "last" | "productIds"> | null>;
+  readonly read: (tx: Query, productId: string, slice: Slice) => Promise<VisitedRow[]>;
+}
+
+export function recordsOf(productId: string, to: Instant): Walk {
+  return {
+    name: recordsWalk(productId),
+    side: "records",
+    to,
+    find: async (tx, after, most) => {
+      const found = await findOldRecords(tx, productId, to, after, most);
+      return found === null ? null : { ...found, productIds: [productId] };
+    },
+    read: async (tx, _, { after, last }) =>
+      (await readOldRecords(tx, productId, after, last)).map(({ username, betId, id, roundId }) => ({
+        username,
+        roundId,
+        refs: [betId, id],
+      })),
+  };
+}
+
+export function entriesOf(to: Instant): Walk {
+  return {
+    name: ENTRIES_WALK,
+    side: "entries",
+    to,
+    find: (tx, after, most) => findOldEntries(tx, to, after, most),
+    read: async (tx, productId, { after, last }) =>
+      (await readOldEntries(tx, productId, after, last)).map(({ username, txnId, roundId }) => ({
+        username,
+        roundId,
+        refs: [txnId],
+      })),
+  };
+}

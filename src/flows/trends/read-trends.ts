@@ -1,0 +1,158 @@
+/** Reads the trends of the last day, week or month (decision 210). */
+
+import type { Instant } from "../../clock.ts";
+import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/trend-store.ts";
+import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
+import { readPullStands, readUnfetched } from "../../sync/pull-overview-store.ts";
+import type { TimeRange } from "../../window.ts";
+import { QUARTER_MS, readWorkSteps, type WorkStep } from "../../work/trend-store.ts";
+import { readWorkFacts } from "../../work/work-facts-store.ts";
+import type { FlowContext } from "../context.ts";
+
+export const SPANS = ["day", "week", "month"] as const;
+export type Span = (typeof SPANS)[number];
+
+const HOUR_MS = 4 * QUARTER_MS;
+const STEPS: Readonly<Record<Span, { readonly stepMs: number; readonly count: number }>> = {
+  day: { stepMs: QUARTER_MS, count: 96 },
+  week: { stepMs: 2 * HOUR_MS, count: 84 },
+  month: { stepMs: 8 * HOUR_MS, count: 90 },
+};
+
+/** The values of all steps of a range; null: unknown. */
+type Line<Value> = readonly (Value | null)[];
+
+export interface Trends {
+  readonly range: TimeRange;
+  readonly stepMs: number;
+  /** at the end of each step */
+  readonly open: Line<number>;
+  /** by currency, the largest number of mismatches first; null: without a currency; decimal text */
+  readonly risk: readonly { readonly currency: string | null; readonly line: Line<string> }[];
+  /** the median, in milliseconds; null also where no mismatch was first seen */
+  readonly delay: Line<number>;
+  /** the longest, in milliseconds */
+  readonly lag: Line<number>;
+  /** per minute */
+  readonly records: Line<number>;
+  readonly callbacks: Line<number>;
+}
+
+type ReadWork = (products: readonly string[], range: TimeRange, stepMs: number) => Promise<WorkStep[]>;
+
+/**
+ * The shortest interval of reading the samples: they change once in some minutes, and every page reads them at each
+ * change of anything.
+ */
+const KEEP_WORK_MS = 15_000;
+const MOST_KEPT = 50;
+
+/**
+ * Opens a reader for repeated use. Every reading is new, except for the samples.
+ * @returns a function; its `productId` null: all products together
+ */
+export function openTrends(context: FlowContext): (productId: string | null, span: Span) => Promise<Trends> {
+  const kept = new Map<string, { readonly at: Instant; readonly work: Promise<WorkStep[]> }>();
+  const readWork: ReadWork = (products, range, stepMs) => {
+    const key = JSON.stringify([products, range.from, stepMs]);
+    const now = context.clock.now();
+    const found = kept.get(key);
+    if (found !== undefined && now >= found.at && now - found.at < KEEP_WORK_MS) return found.work;
+    const work = readWorkSteps(context.sql, products, range, stepMs);
+    if (kept.size >= MOST_KEPT) kept.clear();
+    kept.set(key, { at: now, work });
+    work.catch(() => kept.delete(key));
+    return work;
+  };
+  return (productId, span) => readTrends(context, readWork, productId, span);
+}
+
+async function readTrends(
+  context: FlowContext,
+  readWork: ReadWork,
+  productId: string | null,
+  span: Span,
+): Promise<Trends> {
+  const { sql, config, clock } = context;
+  const { stepMs, count } = STEPS[span];
+  const to = (Math.floor(clock.now() / stepMs) + 1) * stepMs;
+  const range = { from: to - count * stepMs, to };
+  const chosen = config.products.filter((one) => productId === null || one.productId === productId);
+  const pulled = chosen.filter(({ walletMode }) => walletMode === "seamless").map((one) => one.productId);
+  const named = productId === null ? null : [productId];
+  const [isKnown, changes, delays, work] = await Promise.all([
+    findKnown(context, pulled),
+    readOpenChanges(sql, named, range, stepMs),
+    readDelaySteps(sql, named, range, stepMs),
+    readWork(pulled, range, stepMs),
+  ]);
+  const steps = Array.from({ length: count }, (_, step) => step);
+  const known = steps.map((step) =>
+    isKnown({ from: range.from + step * stepMs, to: range.from + (step + 1) * stepMs }),
+  );
+  const workOf = new Map(work.map((one) => [one.step, one]));
+  const delayOf = new Map(delays.map((one) => [one.step, one.medianMs]));
+  return {
+    range,
+    stepMs,
+    ...addUpOpen(changes, known),
+    delay: steps.map((step) => delayOf.get(step) ?? null),
+    lag: steps.map((step) => workOf.get(step)?.lagMs ?? null),
+    records: steps.map((step) => workOf.get(step)?.records ?? null),
+    callbacks: steps.map((step) => workOf.get(step)?.callbacks ?? null),
+  };
+}
+
+/**
+ * Differences are known from the beginning of pulling up to the time that was fetched and compared and whose graces are
+ * over, except for time that was not fetched. A step is known where some of its time is, and none is missing before.
+ */
+async function findKnown(
+  { sql, config, clock }: FlowContext,
+  pulled: readonly string[],
+): Promise<(step: TimeRange) => boolean> {
+  const now = clock.now();
+  if (pulled.length === 0) return ({ from }) => from < now;
+  const [stands, unfetched, { marks }] = await Promise.all([
+    readPullStands(sql, pulled),
+    readUnfetched(sql, pulled),
+    readWorkFacts(sql, { now, compared: pulled, relation: null, most: 1 }),
+  ]);
+  const graceMs = Math.max(config.diff.callbackGrace, config.diff.providerGrace);
+  const heads = stands.map(({ head }) => head);
+  const compared = marks.map(({ oldestDueAt }) => oldestDueAt ?? now);
+  const begin = Math.min(...stands.map((stand) => stand.begin));
+  const end = Math.min(now, ...heads, ...compared) - graceMs;
+  return (step) => {
+    const part = { from: step.from, to: Math.min(step.to, end) };
+    if (part.to <= part.from || part.to <= begin) return false;
+    return !unfetched.some(({ from, to }) => from < part.to && to > part.from);
+  };
+}
+
+/** From the changes to what was open at the end of each step. */
+function addUpOpen(changes: readonly OpenChange[], known: readonly boolean[]): Pick<Trends, "open" | "risk"> {
+  const byCurrency = Map.groupBy(changes, ({ currency }) => currency);
+  const lines = [...byCurrency].map(([currency, those]) => {
+    const byStep = Map.groupBy(those, ({ step }) => step);
+    let [count, amount]: [number, Amount] = [0, ZERO];
+    const levels = known.map((isKnown, step) => {
+      for (const change of byStep.get(step) ?? []) {
+        count += change.count;
+        amount = amount.plus(parseAmount(change.amount, "amount"));
+      }
+      return isKnown ? { count, amount: formatAmount(amount) } : null;
+    });
+    return { currency, levels, total: those.reduce((sum, one) => sum + Math.max(0, one.count), 0) };
+  });
+  lines.sort((a, b) => b.total - a.total);
+  return {
+    open: known.map((isKnown, step) =>
+      isKnown ? lines.reduce((sum, { levels }) => sum + (levels[step]?.count ?? 0), 0) : null,
+    ),
+    risk: lines.map(({ currency, levels }) => ({
+      currency,
+      line: levels.map((level) => level?.amount ?? null),
+    })),
+  };
+}

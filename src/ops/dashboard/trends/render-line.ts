@@ -1,0 +1,68 @@
+/** Draws one figure over time as level steps. Unknown steps are grey and have no line. */
+
+import { html, type SafeHtml } from "@remix-run/html-template";
+import type { TimeRange } from "../../../window.ts";
+import { sayTime } from "../parts/show.ts";
+
+const HEIGHT = 80;
+const STEP_WIDTH = 4;
+
+export interface Line {
+  /** unique on the page */
+  readonly id: string;
+  readonly title: string;
+  /** what is drawn, without exactness; null: unknown */
+  readonly values: readonly (number | null)[];
+  /** a value exactly, with its unit */
+  say(step: number): string;
+  /** where there is no value */
+  readonly absent: { readonly word: string; readonly isUnknown: boolean };
+}
+
+/** @param range of all steps */
+export function renderLine(line: Line, range: TimeRange, zone: string): SafeHtml {
+  const { id, title, values, absent } = line;
+  const stepMs = (range.to - range.from) / values.length;
+  const shown = values.filter((value) => value !== null);
+  const highest = Math.max(0, ...shown);
+  const y = (value: number) => round(HEIGHT - 1 - (highest === 0 ? 0 : (value / highest) * (HEIGHT - 4)));
+  const say = (step: number) => (values[step] === null ? absent.word : line.say(step));
+  const top = values.indexOf(highest);
+  const last = values.findLastIndex((value) => value !== null);
+  const lately = last === -1 ? absent.word : line.say(last);
+  const words = `${title} from ${sayTime(range.from, zone)} to ${sayTime(range.to, zone)}: ${
+    last === -1 ? absent.word : `at most ${line.say(top)}, lately ${lately}`
+  }`;
+  const steps = values.map((value, step) => {
+    const when = sayTime(range.from + step * stepMs, zone).slice(0, 16);
+    const of = value === null && absent.isUnknown ? "step unknown" : "step";
+    return html`<rect class="${of}" x="${step * STEP_WIDTH}" y="0" width="${STEP_WIDTH}" height="${HEIGHT}"><title>${when}: ${say(step)}</title></rect>`;
+  });
+  return html`<figure class="chart plot" id="${id}">
+<figcaption><span>${title}</span> <b>${lately}</b></figcaption>
+<svg role="img" aria-label="${words}" viewBox="0 0 ${values.length * STEP_WIDTH} ${HEIGHT}" preserveAspectRatio="none" width="100%" height="${HEIGHT}"><path class="line" d="${drawSteps(values, y)}"/>${steps}</svg>
+<div class="axis" aria-hidden="true"><span>${sayEdge(range.from, zone)}</span><span>${top === -1 || last === -1 ? null : html`top ${line.say(top)}`}</span><span>${sayEdge(range.to, zone)}</span></div>
+<input type="range" min="0" max="${values.length - 1}" value="${values.length - 1}" aria-label="Read ${title}">
+<p class="reading"></p>
+</figure>`;
+}
+
+/** Broken where values are unknown; a single value is still seen. */
+function drawSteps(values: readonly (number | null)[], y: (value: number) => number): string {
+  let path = "";
+  let isDrawing = false;
+  for (const [step, value] of values.entries()) {
+    if (value !== null)
+      path += `${isDrawing ? "L" : "M"}${step * STEP_WIDTH} ${y(value)}H${(step + 1) * STEP_WIDTH}`;
+    isDrawing = value !== null;
+  }
+  return path;
+}
+
+function sayEdge(at: number, zone: string): string {
+  return sayTime(at, zone).slice(5, 16);
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
