@@ -68,7 +68,8 @@ test("a file is imported from the page, its result has every count and rejected 
     /^3\t.*request_id is missing/,
   );
   const row = eye.locator("#import-1");
-  await row.waitFor();
+  // It is listed from its beginning on.
+  await row.getByText("some rejected").waitFor();
   expect((await row.innerText()).replace(/\s+/g, " ")).toMatch(
     /^#1 new\.ndjson .* 0 s ago writer on the page entries 2 0 0 0 1 some rejected$/,
   );
