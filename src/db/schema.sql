@@ -255,6 +255,17 @@ create table closing_states (
 );
 alter table closing_states add constraint closing_states_pkey PRIMARY KEY (id);
 
+create table comments (
+  id bigint generated always as identity not null,
+  about text not null,
+  about_id bigint not null,
+  at timestamp(6) with time zone not null,
+  by text not null,
+  note text not null
+);
+alter table comments add constraint comments_pkey PRIMARY KEY (id);
+CREATE INDEX comments_of ON public.comments USING btree (about, about_id, id);
+
 create table comparisons_set_aside (
   product_id text not null,
   username text not null,
