@@ -199,6 +199,15 @@ describe("a bet that somebody may still need stays whole:", () => {
     expect(await txns()).toEqual([]);
   });
 
+  test("of an operator who omits lost bets, whose record pays, but whose settlement never came", async () => {
+    await receive(exampleEntry({ txnId: "won", roundId: null }));
+    await listed(recordOf("25", { betId: "b-won", id: "won", roundId: "UNKNOWN" }));
+    clock.advance(40 * DAY_MS);
+    await closeUpTo(20 * 24 * 60);
+    await drop(configOf({}, { lostBets: "omitted" }));
+    expect([await bets(), await txns()]).toEqual([["b-won"], ["won"]]);
+  });
+
   test("running at the provider", async () => {
     await play("a", { record: { betStatus: "UNSETTLED" } });
     await age();
