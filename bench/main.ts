@@ -55,7 +55,7 @@ const MEASUREMENTS: Readonly<
   retain: { figures: ["retain", "retain-beside"], measure: () => measureRetain() },
   width: { figures: ["width"], measure: () => measureWidth() },
   verify: { figures: ["verify"], measure: measureVerify },
-  dashboard: { figures: ["dashboard"], measure: () => measureDashboard() },
+  dashboard: { figures: ["dashboard", "dashboard trends"], measure: () => measureDashboard() },
   idle: { figures: ["idle"], measure: measureIdle },
   workers: { figures: ["workers-2", "workers-4", "workers-budget"], measure: measureWorkers },
 };

@@ -17,6 +17,7 @@ import * as pulling from "../../src/db/schema/pulling.ts";
 import * as records from "../../src/db/schema/records.ts";
 import * as retention from "../../src/db/schema/retention.ts";
 import * as storage from "../../src/db/schema/storage.ts";
+import * as trends from "../../src/db/schema/trends.ts";
 import * as verification from "../../src/db/schema/verification.ts";
 import * as wallet from "../../src/db/schema/wallet.ts";
 import * as work from "../../src/db/schema/work.ts";
@@ -37,6 +38,7 @@ const schema = {
   ...records,
   ...retention,
   ...storage,
+  ...trends,
   ...verification,
   ...wallet,
   ...work,
