@@ -96,11 +96,16 @@ function isBefore(at: Instant, limit: Instant | null): boolean {
 function isOpen({ records, bets }: BetGroup, { omitsLostBets, deletedRecords }: GroupContext): boolean {
   if (records.some(isRunning)) return true;
   const open = bets.filter((bet) => bet.status === "open");
-  const isPaid = ({ txnId }: LedgerBet) =>
-    records.some(({ betId, id, payout }) => (betId === txnId || id === txnId) && !payout.eq(ZERO));
-  // Where lost bets are omitted, an ended record that pays nothing, or its deletion, says that the bet has ended.
+  const wasNotLost = ({ txnId }: LedgerBet) =>
+    records.some(
+      ({ betId, id, betStatus, payout }) =>
+        (betId === txnId || id === txnId) && (betStatus !== "SETTLED" || !payout.eq(ZERO)),
+    );
+  // Where lost bets are omitted, a settled record that pays nothing, or its deletion, says that the bet has ended.
   const hasEnded = (bet: LedgerBet) =>
-    omitsLostBets && !bet.waiting && (records.length > 0 ? !isPaid(bet) : bet.firstEntryAt < deletedRecords);
+    omitsLostBets &&
+    !bet.waiting &&
+    (records.length > 0 ? !wasNotLost(bet) : bet.firstEntryAt < deletedRecords);
   return !open.every(hasEnded);
 }
 
