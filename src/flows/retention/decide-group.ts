@@ -8,6 +8,7 @@ import { subjectsOf } from "../../diff/finding.ts";
 import { type PlayerSession, subjectsOfSession } from "../../diff/sessions.ts";
 import { isRunning } from "../../diff/sums.ts";
 import type { NamedByMismatch } from "../../mismatches/evidence-store.ts";
+import { ZERO } from "../../money.ts";
 
 /** The records and entries of a round, or of a bet without a round. They are deleted together, or stay. */
 export interface BetGroup {
@@ -95,9 +96,16 @@ function isBefore(at: Instant, limit: Instant | null): boolean {
 function isOpen({ records, bets }: BetGroup, { omitsLostBets, deletedRecords }: GroupContext): boolean {
   if (records.some(isRunning)) return true;
   const open = bets.filter((bet) => bet.status === "open");
-  // Where lost bets are omitted, an ended record, or its deletion, says that the bet has ended.
+  const wasNotLost = ({ txnId }: LedgerBet) =>
+    records.some(
+      ({ betId, id, betStatus, payout }) =>
+        (betId === txnId || id === txnId) && (betStatus !== "SETTLED" || !payout.eq(ZERO)),
+    );
+  // Where lost bets are omitted, a settled record that pays nothing, or its deletion, says that the bet has ended.
   const hasEnded = (bet: LedgerBet) =>
-    omitsLostBets && !bet.waiting && (records.length > 0 || bet.firstEntryAt < deletedRecords);
+    omitsLostBets &&
+    !bet.waiting &&
+    (records.length > 0 ? !wasNotLost(bet) : bet.firstEntryAt < deletedRecords);
   return !open.every(hasEnded);
 }
 

@@ -35,7 +35,7 @@ const ENDED = `
   ),
   provider as materialized (
     select key, count(*) as records, max(accounting_date) as last_at, max(version_seen_at) as last_seen_at,
-      bool_or(is_running) as are_running
+      bool_or(is_running) as are_running, bool_or(not_lost) as are_not_lost
     from records group by key
   ),
   refs as materialized (
@@ -105,7 +105,7 @@ export const PLAIN_GROUPS = `${LOADED}, ${ENDED}, ${NAMED},
       coalesce(p.are_running, false) as are_running,
       coalesce(p.records, 0) < $9 and coalesce(l.entries, 0) < $9 as is_whole,
       l.entries is null or not l.are_unclear and (l.have_ended
-        or $6::boolean and not l.wait and (p.records is not null or l.last_begun_at < coalesce($7::timestamptz, '-infinity'))) as has_ended
+        or $6::boolean and not l.wait and (p.records is not null and not p.are_not_lost or p.records is null and l.last_begun_at < coalesce($7::timestamptz, '-infinity'))) as has_ended
     from ledger l full join provider p using (key)
   ),
   clear as materialized (

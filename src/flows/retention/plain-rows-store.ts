@@ -33,7 +33,7 @@ const ENTRY = `f.ctid, f.username, f.txn_id, ${REAL_ROUND} is null as is_loose, 
   f.callback = 'settleBets' and f.single_state is false as needs_placement, f.callback = 'rollback' as ran_again,
   f.currency, f.occurred_at, f.received_at`;
 const RECORD = `f.ctid, f.username, f.bet_id, f.id, ${REAL_ROUND} is null as is_loose,
-  f.bet_status in ('OPEN', 'UNSETTLED') as is_running, f.accounting_date, f.version_seen_at`;
+  f.bet_status in ('OPEN', 'UNSETTLED') as is_running, f.bet_status <> 'SETTLED' or f.payout <> 0 as not_lost, f.accounting_date, f.version_seen_at`;
 const namesOf = (columns: string) =>
   columns
     .split(/,\s+(?![^(]*\))/)

@@ -199,6 +199,20 @@ describe("a bet that somebody may still need stays whole:", () => {
     expect(await txns()).toEqual([]);
   });
 
+  test("of an operator who omits lost bets, whose record pays or is void, but whose end never came", async () => {
+    await receive(exampleEntry({ txnId: "void", roundId: null }));
+    await listed(recordOf("0", { betId: "b-void", id: "void", roundId: "UNKNOWN", betStatus: "VOID" }));
+    await receive(exampleEntry({ txnId: "won", roundId: null }));
+    await listed(recordOf("25", { betId: "b-won", id: "won", roundId: "UNKNOWN" }));
+    clock.advance(40 * DAY_MS);
+    await closeUpTo(20 * 24 * 60);
+    await drop(configOf({}, { lostBets: "omitted" }));
+    expect([await bets(), await txns()]).toEqual([
+      ["b-void", "b-won"],
+      ["void", "won"],
+    ]);
+  });
+
   test("running at the provider", async () => {
     await play("a", { record: { betStatus: "UNSETTLED" } });
     await age();

@@ -238,7 +238,15 @@ function writeWorld(
     const key = { product_id, username, bet_id, id };
     const content = {
       ...key,
-      ...{ round_id, currency, stake: 1, payout: 0, game_code: "G", game_name: "G", bet_status: one.status },
+      ...{
+        round_id,
+        currency,
+        stake: 1,
+        payout: one.number % 2,
+        game_code: "G",
+        game_name: "G",
+        bet_status: one.status,
+      },
       ...{ payout_status: "LOSE", accounting_date: iso(one.at), updated_date: iso(one.at) },
       ...{ version_seen_at: iso(one.seenAt), requested_at: iso(one.seenAt) },
     };
