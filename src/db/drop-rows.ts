@@ -26,10 +26,12 @@ export async function dropById(
 ): Promise<DroppedById> {
   const [row] = await tx<DroppedById[]>`
     with visited as (select id from ${tx(table)} where id > ${after} order by id limit ${most}),
+    -- Arrays make PostgreSQL search each id by the index. With a join it may read the whole table for each batch.
     locked as (
-      select t.id from ${tx(table)} t join visited using (id) where ${mayGo} order by t.id for update of t skip locked
+      select t.id from ${tx(table)} t where t.id = any(array(select id from visited)) and ${mayGo}
+      order by t.id for update of t skip locked
     ),
-    deleted as (delete from ${tx(table)} where id in (select id from locked) returning 1)
+    deleted as (delete from ${tx(table)} where id = any(array(select id from locked)) returning 1)
     select (select count(*) from deleted) as count, max(id) as last from visited`;
   return row ?? { count: 0, last: null };
 }

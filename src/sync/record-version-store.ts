@@ -108,29 +108,39 @@ function readable(sql: Query, column: string) {
 }
 
 /**
- * Deletes versions that were replaced in a range of time, as `dropOldest` does, except for those of bets that a mismatch
- * names: they are its evidence (§3.10). Without its sessions, nobody knows which bets a session's mismatch is about.
+ * Deletes versions that were replaced in a range of time, except for those of bets, rounds and players' sessions that are
+ * the subject of a mismatch: they are its evidence (§3.10).
+ * @param most the most rows to visit, and all that were replaced at the same time as the last of them
+ * @returns `last`: where the next call goes on, which is a millisecond after the last visited row
  */
 export async function dropOldVersions(
   sql: Query,
   { from, to }: TimeRange,
   most: number,
 ): Promise<DroppedRows> {
-  const names = sql`(m.bet_id in (v.bet_id, v.id) or m.transaction_id in (v.bet_id, v.id) or m.round_id = v.round_id
-    or m.subject like 'session:%')`;
+  // Each condition is one search of an index, however many mismatches a player has.
+  const isSubject = sql`m.subject = any(array['bet:' || v.bet_id, 'bet:' || v.id, 'round:' || v.round_id])`;
   // The table has no key. Its rows never change, so their ctid is stable.
   const [row] = await sql<DroppedRows[]>`
-    with dropped as (
+    with slice as (
+      select ctid as place, replaced_at from bet_record_versions where replaced_at >= ${from} and replaced_at < ${to}
+      order by replaced_at fetch first ${most} rows with ties
+    ),
+    dropped as (
       delete from bet_record_versions where ctid = any(array(
-        select v.ctid from bet_record_versions v where v.replaced_at >= ${from} and v.replaced_at < ${to}
+        select v.ctid from bet_record_versions v where v.ctid = any(array(select place from slice))
           and not exists (select from mismatches m
-            where m.product_id = v.product_id and m.username = v.username and ${names})
+            where m.product_id = v.product_id and m.username = v.username and ${isSubject} offset 0)
+          and not exists (select from mismatches m
+            where m.product_id = v.product_id and m.username = v.username
+              and m.subject >= 'session:0' and m.subject < 'session:9' offset 0)
           and not exists (select from mismatches m
             where m.product_id = v.product_id and m.kind = 'username-differs'
-              and m.provider ->> 'username' = v.username and ${names})
-        order by v.replaced_at limit ${most} for update skip locked))
-      returning replaced_at as at
+              and m.provider ->> 'username' = v.username and ${isSubject} offset 0)
+        for update skip locked))
+      returning 1
     )
-    select count(*) as count, max(at) as last from dropped`;
+    select (select count(*) from dropped) as count,
+      (select max(replaced_at) + interval '1 millisecond' from slice) as last`;
   return row ?? { count: 0, last: null };
 }

@@ -1,6 +1,5 @@
 import type { Page } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
-import { noteFailed as noteChannelFailed } from "../../src/alerts/delivery-store.ts";
 import { recordAlert } from "../../src/alerts/store.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { writeStorage } from "../../src/db/storage-store.ts";
@@ -13,7 +12,7 @@ import { useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
-import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { MINUTE_MS, NOON } from "../support/examples.ts";
 import { openMismatches } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
@@ -60,7 +59,7 @@ async function rowsOf(page: Page, name: string): Promise<Record<string, string>>
   );
 }
 
-test("before any work was done everything is unknown, and nothing is called well or 0", async () => {
+test("before any work was done everything is unknown; an open page shows the first work without a reload", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto("/health");
   const work = await rowsOf(page, "Work");
@@ -82,6 +81,13 @@ test("before any work was done everything is unknown, and nothing is called well
   expect(said).toContain("Unknown: no worker has served a queue yet.");
   expect(said).toContain("Its size is unknown");
   expect(said).toMatch(/Days of disk\s+unknown/);
+  await page.locator('#connection[data-state="live"]').waitFor();
+  await noteDone(sql, { work: "retention", subject: "" }, NOON);
+  clock.advance(MINUTE_MS);
+  await page
+    .getByRole("row", { name: /^Retention/ })
+    .getByText("1 min ago")
+    .waitFor();
 });
 
 test("each kind of work says when it was last done, how far behind it is, what holds it up, and what to do", async () => {
@@ -139,18 +145,6 @@ test("queues that do not answer are unknown, and the page comes all the same; wi
   const work = await rowsOf(page, "Work");
   expect(work["Heartbeat"]).toMatch(/^not used \| – \| – \| HEARTBEAT_URL is not set/);
   expect(work["Alerting"]).toContain("No channel is set, so nobody gets alerts.");
-});
-
-test("an open page of health shows new work without a reload", async () => {
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
-  await page.goto("/health");
-  await page.locator('#connection[data-state="live"]').waitFor();
-  await noteDone(sql, { work: "retention", subject: "" }, NOON);
-  clock.advance(MINUTE_MS);
-  await page
-    .getByRole("row", { name: /^Retention/ })
-    .getByText("1 min ago")
-    .waitFor();
 });
 
 /** Alert 1: an incident, which the webhook has received. Alert 2: the webhook failed. */
@@ -262,15 +256,4 @@ test("a test reaches the channels from the page; a wrong channel is refused, and
   expect((await mary.goto("/alerts?state=lost&product=P1"))?.status()).toBe(400);
   expect(await mary.locator("[role=alert]").innerText()).toContain('there is no state "lost"');
   for (const id of ["99", "x"]) expect((await mary.goto(`/alerts/${id}`))?.status()).toBe(404);
-});
-
-test("a failing channel waits, and its last error stands on the page", async () => {
-  await haveAlerts();
-  const [{ token } = { token: "" }] = await sql<{ token: string }[]>`
-    update alert_channels set lease_token = gen_random_uuid() where channel = 'webhook' returning lease_token as token`;
-  const failure = { error: "cannot be reached (ECONNREFUSED)", now: NOON, nextAttemptAt: NOON + HOUR_MS };
-  await noteChannelFailed(sql, { channel: "webhook", token, attempts: 1 }, 2, failure);
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context, [], { worker: worker() }) });
-  await page.goto("/alerts/2");
-  expect((await rowsOf(page, "Deliveries"))["webhook"]).toMatch(/ECONNREFUSED\) \| 2026-11-20 13:00:00/);
 });

@@ -29,8 +29,8 @@ import { readTransferStory, type TransferStory } from "./read-transfer.ts";
 /** Of one mismatch. */
 const MOST_BODY_BYTES = 10 * 1024 * 1024;
 /** Refused requests are searched around each time that a side names; the index of their times bounds the search. */
-const SEARCHED_MS = 5 * 60_000;
-const MOST_SEARCHED = 10_000;
+const SEARCHED_MS = 60_000;
+const MOST_SEARCHED = 5_000;
 
 /** A callback that the operator answered with success. Amounts are decimal text. */
 export interface EvidenceEntry
@@ -95,13 +95,11 @@ export async function readMismatchEvidence(
   const { sql } = context;
   const { note: _, resolvedBy: _by, resolvedAt: _at, status: _status, ...facts } = mismatch;
   const choice = chooseEvents(mismatch);
-  const [entries, versions, transfer] = await Promise.all([
-    readEvidenceEntries(context, mismatch, choice),
-    mismatch.transactionRef === null
-      ? readWholeVersions(sql, mismatch.productId, choice, MOST_EVENTS + 1)
-      : [],
-    readTransferOf(context, mismatch),
-  ]);
+  // One after the other: a file takes no more than one connection.
+  const entries = await readEvidenceEntries(context, mismatch, choice);
+  const isBet = mismatch.transactionRef === null;
+  const versions = isBet ? await readWholeVersions(sql, mismatch.productId, choice, MOST_EVENTS + 1) : [];
+  const transfer = await readTransferOf(context, mismatch);
   const shown = entries.slice(0, MOST_EVENTS);
   const times = shown.map((one) => ({
     at: formatInstant(one.occurredAt),

@@ -30,9 +30,19 @@ export interface DeleteUpTo {
 export interface GroupContext extends DeleteUpTo {
   /** the operator writes no entry for a lost bet, so an open bet may have ended */
   readonly omitsLostBets: boolean;
-  /** records of earlier time were deleted */
+  /** `lostRecordsBefore` */
   readonly deletedRecords: Instant;
   readonly mismatches: readonly NamedByMismatch[];
+}
+
+/**
+ * The time before which a bet without a record may have had one that was deleted. Where records do not go before entries,
+ * such a bet never had one, so it did not end.
+ * @param deleted records of earlier time were deleted
+ */
+export function lostRecordsBefore(deleted: Instant, { records, entries }: DeleteUpTo): Instant {
+  const goFirst = records !== null && entries !== null && records > entries;
+  return goFirst ? deleted : Number.NEGATIVE_INFINITY;
 }
 
 /** What may be deleted of a group. */

@@ -64,8 +64,8 @@ export async function dropExpired(
   await dropAll(context, dropOldSessions, 0, limits, signal);
   await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
-  await dropSamples(context, limits, signal);
   await dropAll(context, dropOldImports, KEEP_AUDIT_MS, limits, signal);
+  await dropSamples(context, limits, signal);
   await forgetDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {
     context.log.info({ recordVersions, rawBodies }, "expired rows were deleted");

@@ -4,7 +4,7 @@ import type { ProductConfig } from "../../config-file.ts";
 import { readDeletedUpTo } from "../../db/retention-store.ts";
 import { ifUndisturbed, inOneMoment } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
-import type { DeleteUpTo } from "./decide-group.ts";
+import { type DeleteUpTo, lostRecordsBefore } from "./decide-group.ts";
 import { type DroppedBets, dropVisited, LONGEST_BET_MS } from "./drop-visited.ts";
 import { MOST_OF_ROUND, type VisitedRow } from "./load-groups.ts";
 import { type DroppedPlain, dropPlainBets } from "./plain-bets-store.ts";
@@ -25,7 +25,7 @@ export async function dropSlice(
 ): Promise<DroppedBets> {
   const { sql } = context;
   const now = context.clock.now();
-  const { records: deletedRecords } = await readDeletedUpTo(sql, product.productId);
+  const deletedRecords = lostRecordsBefore((await readDeletedUpTo(sql, product.productId)).records, upTo);
   const dropLane = (lane: number) =>
     ifUndisturbed(sql, LONGEST_WAIT_MS, (tx) =>
       dropPlainBets(tx, walk.side, [

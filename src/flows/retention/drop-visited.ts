@@ -10,7 +10,13 @@ import { deleteEntries, lockEntries } from "../../ledger/old-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
 import { deleteRecords, lockRecords, textOfKey } from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
-import { type BetGroup, type Deletable, type DeleteUpTo, decideGroup } from "./decide-group.ts";
+import {
+  type BetGroup,
+  type Deletable,
+  type DeleteUpTo,
+  decideGroup,
+  lostRecordsBefore,
+} from "./decide-group.ts";
 import { loadGroups, type VisitedRow } from "./load-groups.ts";
 import { loadSessionGroups } from "./load-session-groups.ts";
 
@@ -37,7 +43,7 @@ export async function dropVisited(
   const groups = settlement === "session" ? await loadSessionGroups(context, tx, product, loaded) : loaded;
   const usernames = [...new Set(visited.map(({ username }) => username))];
   const mismatches = await readNamedByMismatches(tx, productId, usernames);
-  const { records: deletedRecords } = await readDeletedUpTo(tx, productId);
+  const deletedRecords = lostRecordsBefore((await readDeletedUpTo(tx, productId)).records, upTo);
   const omitsLostBets = product.lostBets === "omitted";
   const decided = groups.map((group) =>
     decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches }),

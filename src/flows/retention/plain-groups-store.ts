@@ -85,7 +85,8 @@ const NAMED = `
     select entries.key from (
       select username, substr(subject, 9)::jsonb ->> 0 as callback, substr(subject, 9)::jsonb ->> 1 as request_id
       from named where subject like 'request:%'
-    ) by_request join entries using (username) join callback_entries e on e.ctid = entries.ctid
+    ) by_request join entries using (username)
+    cross join lateral (select callback, request_id from callback_entries where ctid = entries.ctid offset 0) e
     where e.callback = by_request.callback and e.request_id = by_request.request_id
   )`;
 

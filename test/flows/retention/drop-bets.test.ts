@@ -181,6 +181,24 @@ describe("a bet that somebody may still need stays whole:", () => {
     expect(await txns()).toEqual(["open"]);
   });
 
+  test("of an operator who omits lost bets, where the provider never had a record that ended it", async () => {
+    await receive(exampleEntry({ txnId: "never listed", roundId: null }));
+    await receive(exampleEntry({ txnId: "lost", roundId: null }));
+    await listed(recordOf("0", { betId: "lost", id: "rec of lost", roundId: "UNKNOWN" }));
+    clock.advance(40 * DAY_MS);
+    await closeUpTo(20 * 24 * 60);
+    const omits = { lostBets: "omitted" };
+    await drop(configOf({}, omits));
+    await sql`update retention_states set after = null`;
+    await drop(configOf({ entries: "P29D" }, omits));
+    expect([await bets(), await txns()]).toEqual([[], ["never listed"]]);
+    // Where records go first, nobody knows whether there was one.
+    await drop(configOf({ entries: "P31D" }, omits));
+    await sql`update retention_states set after = null`;
+    await drop(configOf({ entries: "P31D" }, omits));
+    expect(await txns()).toEqual([]);
+  });
+
   test("running at the provider", async () => {
     await play("a", { record: { betStatus: "UNSETTLED" } });
     await age();

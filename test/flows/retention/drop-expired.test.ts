@@ -69,9 +69,30 @@ beforeEach(async () => {
 });
 
 describe("data that is kept for a time", () => {
+  test("goes on behind many kept versions, also where they were replaced at the same time", async () => {
+    await changeRecord(30, 20, 9, 1);
+    await sql`insert into bet_record_versions select v.* from bet_record_versions v, generate_series(1, 5) where replaced_at = ${NOON - 20 * DAY_MS}`;
+    await openMismatches(sql, config, NOON, [{}]);
+    const other = exampleRecord({ id: "rec-2", betId: "bet-2", roundId: "round-2" });
+    const at = (age: number) => ({ requestedAt: NOON - age * DAY_MS, now: NOON - age * DAY_MS });
+    await writeRecords(sql, "P1", [other], at(8));
+    await writeRecords(
+      sql,
+      "P1",
+      [{ ...other, stake: amount("5"), updatedDate: "2026-11-20T11:59:30Z" }],
+      at(7),
+    );
+    expect(await drop()).toMatchObject({ recordVersions: 1 });
+    expect(await replaced()).toEqual([20, 20, 20, 20, 20, 20, 9, 1]);
+  });
+
   test.each([
     ["the same bet", {}, [20, 9, 1]],
-    ["its round", { betId: null, transactionId: null, roundId: "round-1" }, [20, 9, 1]],
+    [
+      "its round",
+      { betId: null, transactionId: null, roundId: "round-1", subject: "round:round-1" },
+      [20, 9, 1],
+    ],
     [
       "the bet under the other player's name",
       { kind: "username-differs", username: "bo", ledger: { ...LEDGER_SIDE, username: "bo" } },
@@ -79,7 +100,7 @@ describe("data that is kept for a time", () => {
     ],
     [
       "a session of the player",
-      { betId: null, transactionId: null, roundId: null, subject: "session:x" },
+      { betId: null, transactionId: null, roundId: null, subject: "session:2026-11-01T00:00:00.000Z THB" },
       [20, 9, 1],
     ],
     ["another bet", { betId: "bet-2", transactionId: "bet-2", roundId: "round-2" }, [1]],

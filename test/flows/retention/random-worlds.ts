@@ -119,7 +119,15 @@ export const PRODUCTS = [
 ];
 
 type Row = Record<string, unknown>;
-type Place = Pick<World["entries"][number], "player" | "product" | "id" | "round" | "currency">;
+/** What names a bet. */
+interface Place {
+  readonly player: number;
+  readonly product: number;
+  readonly id: string;
+  readonly round: string;
+  readonly currency: string;
+}
+type Entry = Place & Omit<World["entries"][number], keyof Place>;
 
 const iso = (at: number) => new Date(at).toISOString();
 
@@ -172,7 +180,7 @@ function writeWorld(
     closed.push({ product_id, username, round: realRound(round), txn, bet_ref });
   let entered = 0;
   const requests: [callback: string, requestId: string][] = [];
-  const enter = (one: World["entries"][number], occurred: number, received: number, request: string) => {
+  const enter = (one: Entry, occurred: number, received: number, request: string) => {
     // The database refuses an entry that occurred more than a day after it was received.
     const at = Math.min(occurred, received + DAY_MS);
     const { product_id, username, txn_id, round_id: round, currency } = naming(one);

@@ -1,4 +1,7 @@
-/** What every page does in the browser: it reports its zone, stays up to date, counts the selected rows, obeys keys, and reads charts. */
+/**
+ * What every page does in the browser: it reports its zone, stays up to date, counts the selected rows, obeys keys, and
+ * reads charts.
+ */
 
 import { readCharts } from "./charts.js";
 import { openByKeys } from "./keys.js";

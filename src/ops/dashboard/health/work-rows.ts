@@ -104,25 +104,30 @@ function describeComparing(health: Health, { products }: Config): WorkRow {
 
 function describeFollowing({ now, work, lastReceivedAt }: Health, { ledger }: Config): WorkRow {
   const name = "Following the ledger";
-  const newest =
-    lastReceivedAt === null
-      ? "it has no entry yet: nothing is compared"
-      : `its newest entry arrived ${showDuration(Math.max(0, now - lastReceivedAt))} ago`;
+  const isEmpty = lastReceivedAt === null;
+  const empty = isEmpty ? [{ what: "the ledger has no entry yet: nothing is compared", toDo: null }] : [];
   const { following } = work;
   if (following === null || ledger.relation === null) {
-    const what = `The ledger is the table callback_entries, which needs no following; ${newest}.`;
-    const tone = lastReceivedAt === null ? "unknown" : "good";
-    return { name, tone, doneAt: lastReceivedAt, behind: null, heldUp: [{ what, toDo: null }], href: null };
+    const what = "The ledger is the table callback_entries, which needs no following.";
+    const heldUp = [{ what, toDo: null }, ...empty];
+    return {
+      name,
+      tone: isEmpty ? "unknown" : "good",
+      doneAt: lastReceivedAt,
+      behind: null,
+      heldUp,
+      href: null,
+    };
   }
   const { readAt, problem, stalls } = following;
   const held = stalls.map(({ what, toDo }) => ({ what, toDo }));
   const waits = held.length === 0 && problem !== null ? [{ what: problem, toDo: null }] : held;
   return {
     name,
-    tone: toneOf(held, readAt === null || problem !== null || lastReceivedAt === null, false),
+    tone: toneOf(held, readAt === null || problem !== null || isEmpty, false),
     doneAt: readAt,
     behind: readAt === null ? "unknown" : showDuration(Math.max(0, now - readAt)),
-    heldUp: [...waits, { what: `${ledger.relation}: ${newest}`, toDo: null }],
+    heldUp: [...waits, ...empty],
     href: null,
   };
 }
