@@ -3,7 +3,10 @@
 import type { Instant } from "../../src/clock.ts";
 import type { Sql } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
+import { sampleTrends } from "../../src/flows/trends/sample-trends.ts";
 import type { AnyFault } from "../../src/sandbox/faults/fault-list.ts";
+import { QUARTER_MS } from "../../src/work/trend-store.ts";
+import { noteDone } from "../../src/work/work-store.ts";
 import { HOUR_MS, MINUTE_MS } from "../support/examples.ts";
 import { openPlayedWorld } from "./played-world.ts";
 import { decideSome, fetchSomeAgain, openTill } from "./shop-people.ts";
@@ -11,6 +14,7 @@ import { decideSome, fetchSomeAgain, openTill } from "./shop-people.ts";
 const BEGIN = Date.parse("2026-11-14T06:00:00Z");
 const GAP = Date.parse("2026-11-20T09:00:00Z");
 const TODAY = Date.parse("2026-11-20T00:00:00Z");
+const YESTERDAY_NOON = Date.parse("2026-11-19T12:00:00Z");
 const AFTERNOON = Date.parse("2026-11-20T12:00:00Z");
 const NOW = Date.parse("2026-11-20T14:20:00Z");
 
@@ -56,7 +60,8 @@ export async function openShop(sql: Sql): Promise<Shop> {
       lateSettlementMs: 20 * MINUTE_MS,
       callbackLagMs: 1_000,
       reportLagMs: 1_000,
-      faultEveryMinutes: 400,
+      faultEveryMinutes: 300,
+      forPeople: true,
     },
     config: {
       products: [
@@ -72,23 +77,36 @@ export async function openShop(sql: Sql): Promise<Shop> {
   const { context, clock } = played;
   const till = openTill(played, WALLET.productId);
 
-  await played.playUntil(TODAY, 6 * HOUR_MS);
+  /** As long as the trends of a day, with a sample for each quarter of an hour. */
+  const playSampled = async (until: Instant) => {
+    while (clock.now() < until) {
+      await played.playUntil(Math.min(until, clock.now() + QUARTER_MS), QUARTER_MS);
+      await sampleTrends(context);
+    }
+  };
+
+  await played.playUntil(YESTERDAY_NOON, 6 * HOUR_MS);
+  await playSampled(TODAY);
   await decideSome(context);
   await till.send("deposit-1041", "250.00");
   await till.send("lost-1042", "80.00");
   await till.send("unheard-1043", "1200.00");
   await till.verifyUntil(TODAY + 8 * HOUR_MS);
-  await played.playUntil(AFTERNOON, HOUR_MS);
+  await playSampled(AFTERNOON);
   await fetchSomeAgain(context, "TABLE", { from: TODAY - 48 * HOUR_MS, to: TODAY });
-  await played.playUntil(NOW, 10 * MINUTE_MS);
+  await playSampled(NOW);
   await till.send("deposit-1050", "40.00");
   await till.send("late-1051", "310.00");
   await till.verifyUntil(NOW);
   clock.set(NOW);
+  await sampleTrends(context);
+  await noteAllWork(sql);
   const missing = await firstMismatch(sql);
   return {
     context,
     paths: {
+      incidents: "/incidents",
+      trends: "/trends",
       mismatches: "/mismatches?sort=-amountAtRisk",
       mismatch: `/mismatches/${missing}`,
       transfers: "/transfers",
@@ -99,6 +117,14 @@ export async function openShop(sql: Sql): Promise<Shop> {
     },
     close: played.close,
   };
+}
+
+/** As a worker notes it: here no jobs run. */
+async function noteAllWork(sql: Sql): Promise<void> {
+  for (const { productId } of PLAYED) {
+    await noteDone(sql, { work: "comparing", subject: productId }, NOW, { upTo: NOW });
+  }
+  for (const work of ["verifying", "alerting"] as const) await noteDone(sql, { work, subject: "" }, NOW, {});
 }
 
 /** A mismatch that has both sides. */

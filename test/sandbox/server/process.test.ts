@@ -10,9 +10,9 @@ import { ask, askPage, CREDENTIALS, rangeOf, readPages } from "../agent.ts";
 import { HOUR, START } from "../plans.ts";
 
 const RECON = join(import.meta.dirname, "../../../src/cli/main.ts");
-/** The busiest hour of the day. */
-const BUSY = START + 10 * HOUR;
-const PLAYED = ["--from", "2026-11-20T13:00:00Z", "--to", "2026-11-20T14:00:00Z"];
+/** A busy hour, in which no fault of the example hangs. */
+const BUSY = START + 11 * HOUR;
+const PLAYED = ["--from", "2026-11-20T14:00:00Z", "--to", "2026-11-20T15:00:00Z"];
 const AGENT = ["--username", CREDENTIALS.username, "--password", CREDENTIALS.password];
 const QUERY = rangeOf("TABLE", { from: BUSY, to: BUSY + HOUR });
 const LINES = 3;
@@ -77,7 +77,7 @@ describe("recon sandbox", () => {
     const sandbox = await startProcess(...PLAYED, "--seed", "7", "--port", "0", "--faults", file);
     const { process: child, printed, url } = sandbox;
     expect(printed).toEqual([
-      "The sandbox listens; its world has the seed 7, played from 2026-11-20 13:00:00Z to 2026-11-20 14:00:00Z. For a worker:",
+      "The sandbox listens; its world has the seed 7, played from 2026-11-20 14:00:00Z to 2026-11-20 15:00:00Z. For a worker:",
       `  PROVIDER_BASE_URL=${url} PROVIDER_USERNAME=agent PROVIDER_PASSWORD=s3cret:with colon`,
       "  products TABLE, SLOT, SPORT, WALLET",
     ]);

@@ -4,9 +4,11 @@ import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../../flows/context.ts";
 import { readOpenIncidents } from "../../../flows/read/read-incident.ts";
 import { openOverview } from "../../../flows/read/read-overview.ts";
+import { openTrends } from "../../../flows/trends/read-trends.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { zoneOf } from "../parts/zone.ts";
+import { renderDay } from "../trends/render-trends.ts";
 import { addCloseGuide, type GuideStep, renderGuide } from "./guide.ts";
 import { renderOverview } from "./render-overview.ts";
 
@@ -21,15 +23,23 @@ export function addOverviewPage(
 ): void {
   addCloseGuide(pages);
   const readOverview = openOverview(context);
+  const readTrends = openTrends(context);
   pages.get("/", async (request, reply) => {
-    const [overview, incidents] = await Promise.all([
+    const zone = zoneOf(request);
+    const [overview, incidents, trends] = await Promise.all([
       readOverview(),
       readOpenIncidents(context, MOST_INCIDENTS),
+      readTrends(null, "day"),
     ]);
     return await sendPage(request, reply, {
       title: "Overview",
       path: "/",
-      main: renderOverview(overview, incidents, renderGuide(request, guide), zoneOf(request)),
+      main: renderOverview(
+        overview,
+        incidents,
+        { guide: renderGuide(request, guide), day: renderDay(trends, zone) },
+        zone,
+      ),
       notice: takeNotice(request, reply),
       live: ["pull", "mismatches", "transfers", "backfills", "alerts"],
     });

@@ -19,19 +19,20 @@ interface OpenIncidents {
   readonly count: number;
 }
 
-/** @param guide null: there is none */
+/** @param more the guide of a start without settings (null: there is none), and the trends of a day */
 export function renderOverview(
   overview: Overview,
   open: OpenIncidents,
-  guide: SafeHtml | null,
+  more: { readonly guide: SafeHtml | null; readonly day: SafeHtml },
   zone: string,
 ): SafeHtml {
   return html`<h1>Overview</h1>
 ${renderVerdict(judgeHealth(overview), zone)}
-${guide}
+${more.guide}
 ${renderIncidents(open, { now: overview.now, zone })}
 ${renderPatterns()}
 ${renderMoneyTiles(overview)}
+${more.day}
 <section aria-labelledby="products">
 <div class="row between"><h2 id="products">Products</h2>${renderLegend()}</div>
 <ul class="products">${renderProducts(overview, zone)}</ul>

@@ -19,20 +19,27 @@ export interface Line {
   readonly absent: { readonly word: string; readonly isUnknown: boolean };
 }
 
+/** A line whose values are read elsewhere. @param range of all steps */
+export function renderSmallLine(line: Line, range: TimeRange, zone: string): SafeHtml {
+  const { title, values, absent } = line;
+  const shades = values.flatMap((value, step) =>
+    value === null && absent.isUnknown
+      ? `M${step * STEP_WIDTH} 0h${STEP_WIDTH}v${HEIGHT}h${-STEP_WIDTH}z`
+      : [],
+  );
+  const { words, y } = describe(line, range, zone);
+  return html`<figure class="chart plot">
+<figcaption><span>${title}</span></figcaption>
+<svg role="img" aria-label="${words}" viewBox="0 0 ${values.length * STEP_WIDTH} ${HEIGHT}" preserveAspectRatio="none" width="100%" height="${HEIGHT / 2}"><path class="shade" d="${shades.join("")}"/><path class="line" d="${drawSteps(values, y)}"/></svg>
+</figure>`;
+}
+
 /** @param range of all steps */
 export function renderLine(line: Line, range: TimeRange, zone: string): SafeHtml {
   const { id, title, values, absent } = line;
   const stepMs = (range.to - range.from) / values.length;
-  const shown = values.filter((value) => value !== null);
-  const highest = Math.max(0, ...shown);
-  const y = (value: number) => round(HEIGHT - 1 - (highest === 0 ? 0 : (value / highest) * (HEIGHT - 4)));
   const say = (step: number) => (values[step] === null ? absent.word : line.say(step));
-  const top = values.indexOf(highest);
-  const last = values.findLastIndex((value) => value !== null);
-  const lately = last === -1 ? absent.word : line.say(last);
-  const words = `${title} from ${sayTime(range.from, zone)} to ${sayTime(range.to, zone)}: ${
-    last === -1 ? absent.word : `at most ${line.say(top)}, lately ${lately}`
-  }`;
+  const { words, y, highest, lately } = describe(line, range, zone);
   const steps = values.map((value, step) => {
     const when = sayTime(range.from + step * stepMs, zone).slice(0, 16);
     const of = value === null && absent.isUnknown ? "step unknown" : "step";
@@ -41,10 +48,26 @@ export function renderLine(line: Line, range: TimeRange, zone: string): SafeHtml
   return html`<figure class="chart plot" id="${id}">
 <figcaption><span>${title}</span> <b>${lately}</b></figcaption>
 <svg role="img" aria-label="${words}" viewBox="0 0 ${values.length * STEP_WIDTH} ${HEIGHT}" preserveAspectRatio="none" width="100%" height="${HEIGHT}"><path class="line" d="${drawSteps(values, y)}"/>${steps}</svg>
-<div class="axis" aria-hidden="true"><span>${sayEdge(range.from, zone)}</span><span>${top === -1 || last === -1 ? null : html`top ${line.say(top)}`}</span><span>${sayEdge(range.to, zone)}</span></div>
+<div class="axis" aria-hidden="true"><span>${sayEdge(range.from, zone)}</span><span>${highest === null ? null : html`top ${highest}`}</span><span>${sayEdge(range.to, zone)}</span></div>
 <input type="range" min="0" max="${values.length - 1}" value="${values.length - 1}" aria-label="Read ${title}">
 <p class="reading"></p>
 </figure>`;
+}
+
+function describe(line: Line, range: TimeRange, zone: string) {
+  const { title, values, absent } = line;
+  const most = Math.max(0, ...values.filter((value) => value !== null));
+  const last = values.findLastIndex((value) => value !== null);
+  const lately = last === -1 ? absent.word : line.say(last);
+  const highest = last === -1 ? null : line.say(values.indexOf(most));
+  const said = highest === null ? absent.word : `at most ${highest}, lately ${lately}`;
+  return {
+    words: `${title} from ${sayTime(range.from, zone)} to ${sayTime(range.to, zone)}: ${said}`,
+    y: (value: number) => round(HEIGHT - 1 - (most === 0 ? 0 : (value / most) * (HEIGHT - 4))),
+    /** null: nothing is known */
+    highest,
+    lately,
+  };
 }
 
 /** Broken where values are unknown; a single value is still seen. */

@@ -6,7 +6,7 @@ import type { Trends } from "../../../flows/trends/read-trends.ts";
 import { nameItself, type Problem, renderProblem, renderSelect } from "../parts/fields.ts";
 import { groupThousands, sayAmounts, sayTime, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
-import { type Line, renderLine } from "./render-line.ts";
+import { type Line, renderLine, renderSmallLine } from "./render-line.ts";
 
 /** Each currency has a chart of its own; the table has all. */
 const MOST_CURRENCIES = 6;
@@ -24,6 +24,13 @@ export function renderTrends(form: TrendsForm, trends: Trends | null, zone: stri
   return html`<h1>Trends</h1>
 ${renderForm(form)}
 ${trends === null ? null : renderAll(trends, zone)}`;
+}
+
+/** The last day of the overview, which leads to the whole page. */
+export function renderDay(trends: Trends, zone: string): SafeHtml {
+  const lines = linesOf(trends).filter(({ id }) => ["open", "lag", "callbacks"].includes(id));
+  return html`<section class="sheet" aria-labelledby="day"><div class="row between"><h2 id="day">The last 24 hours</h2><a href="/trends">All trends, and what they mean</a></div>
+<div class="plots">${lines.map((line) => renderSmallLine(line, trends.range, zone))}</div></section>`;
 }
 
 function renderForm({ products, typed, problem }: TrendsForm): SafeHtml {
