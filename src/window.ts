@@ -16,6 +16,14 @@ export interface ProductRange extends TimeRange {
 /** The provider answers ranges of at most an hour (§4.B3, §8). */
 export const LONGEST_WINDOW_MS = 3_600_000;
 
+export function overlaps(one: TimeRange, other: TimeRange): boolean {
+  return one.from < other.to && other.from < one.to;
+}
+
+export function includes({ from, to }: TimeRange, at: Instant): boolean {
+  return at >= from && at < to;
+}
+
 export function lengthOf(range: TimeRange): number {
   return range.to - range.from;
 }

@@ -15,12 +15,12 @@ export interface ClosedDay extends Statement {
 /** The tables whose triggers note what may change a closed day; they have no other triggers. */
 const NOTED = ["diff_marks", "mismatches"] as const;
 
-/**
- * The exclusive end of the closed time, which has no gap from the first closed day on; null: no day is closed.
- */
-export async function readClosedUpTo(tx: Query): Promise<Instant | null> {
-  const [row] = await tx<{ upTo: Instant | null }[]>`select max(to_at) as "upTo" from closed_days`;
-  return row?.upTo ?? null;
+/** The closed time, which has no gap from the first closed day on; null: no day is closed. */
+export async function readClosedTime(tx: Query): Promise<TimeRange | null> {
+  const [row] = await tx<{ from: Instant | null; to: Instant | null }[]>`
+    select min(from_at) as "from", max(to_at) as "to" from closed_days`;
+  const { from = null, to = null } = row ?? {};
+  return from === null || to === null ? null : { from, to };
 }
 
 /**

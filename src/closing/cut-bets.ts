@@ -1,7 +1,7 @@
 /** Finds bets of closed days of which one side was deleted: what is left says nothing about them (decision 156). Pure. */
 
 import type { Instant } from "../clock.ts";
-import type { BetName, DeletedUpTo } from "../db/retention-store.ts";
+import type { BetName, DeletedTime } from "../db/retention-store.ts";
 import type { TimeRange } from "../window.ts";
 import type { ClosedBet } from "./changed-bets.ts";
 
@@ -31,13 +31,13 @@ export function namesWithoutEntries({ username, before, txnIds, recordIds }: Loa
 export function mayLackRecords(
   { before, recordIds, isNarrow }: LoadedBets,
   days: readonly ClosedBounds[],
-  deleted: DeletedUpTo,
+  deleted: DeletedTime,
 ): boolean {
   const beganBefore = (day: string, limit: Instant) =>
     limit !== Number.NEGATIVE_INFINITY && (days.find((one) => one.day === day)?.from ?? limit) < limit;
   return before.some(({ day, betRef, provider }) => {
-    if (isNarrow && beganBefore(day, Math.max(deleted.records, deleted.entries))) return true;
+    if (isNarrow && beganBefore(day, Math.max(deleted.records.to, deleted.entries.to))) return true;
     // A matched bet is stored by its txn id, which one of the ids of its record need not be.
-    return provider.bets > 0 && betRef !== "" && recordIds.size === 0 && beganBefore(day, deleted.records);
+    return provider.bets > 0 && betRef !== "" && recordIds.size === 0 && beganBefore(day, deleted.records.to);
   });
 }

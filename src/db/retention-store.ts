@@ -1,32 +1,46 @@
-/** Up to which time rows were deleted, how far the walks through old rows are, and which bets were deleted. */
+/** The time whose rows were deleted, how far the walks through old rows are, and which bets were deleted. */
 
-import type { Instant } from "../clock.ts";
+import { formatInstant, type Instant } from "../clock.ts";
+import type { TimeRange } from "../window.ts";
 import type { Query } from "./client.ts";
 
-/** Rows of earlier time may have been deleted; -Infinity: none were. */
-export interface DeletedUpTo {
-  readonly records: Instant;
-  readonly entries: Instant;
+/**
+ * Rows of these ranges may have been deleted; empty: none were. A range begins with the first closed day (§3.10). It
+ * begins with -Infinity where an earlier version may have deleted what lies before that day.
+ */
+export interface DeletedTime {
+  readonly records: TimeRange;
+  readonly entries: TimeRange;
 }
 
-export const NOTHING_DELETED: DeletedUpTo = {
-  records: Number.NEGATIVE_INFINITY,
-  entries: Number.NEGATIVE_INFINITY,
-};
+const NEVER: TimeRange = { from: Number.NEGATIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
+export const NOTHING_DELETED: DeletedTime = { records: NEVER, entries: NEVER };
+
+/** A range of `DeletedTime` in words, as in "records before …" and "records from … to …". */
+export function showDeleted({ from, to }: TimeRange): string {
+  return from === Number.NEGATIVE_INFINITY
+    ? `before ${formatInstant(to)}`
+    : `from ${formatInstant(from)} to ${formatInstant(to)}`;
+}
 
 export const ENTRIES_WALK = "entries";
 export const recordsWalk = (productId: string) => `records of ${productId}`;
 
-/** The times up to which records and entries of a product were deleted. */
-export async function readDeletedUpTo(tx: Query, productId: string): Promise<DeletedUpTo> {
-  const rows = await tx<{ walk: string; upTo: Instant }[]>`
-    select walk, deleted_up_to as "upTo" from retention_states
+/** The time of a product whose records and entries were deleted. */
+export async function readDeletedTime(tx: Query, productId: string): Promise<DeletedTime> {
+  // Earlier versions, which also deleted what lies before the first closed day, stored an earlier beginning or none.
+  const rows = await tx<{ walk: string; from: Instant | null; to: Instant }[]>`
+    select walk, case when began_at >= first.from_at then first.from_at end as "from", deleted_up_to as "to"
+    from retention_states left join (select from_at from closed_days order by number limit 1) first on true
     where walk in (${ENTRIES_WALK}, ${recordsWalk(productId)})`;
-  const of = (walk: string) => rows.find((row) => row.walk === walk)?.upTo ?? Number.NEGATIVE_INFINITY;
+  const of = (walk: string): TimeRange => {
+    const row = rows.find((one) => one.walk === walk);
+    return row === undefined ? NEVER : { from: row.from ?? Number.NEGATIVE_INFINITY, to: row.to };
+  };
   return { records: of(recordsWalk(productId)), entries: of(ENTRIES_WALK) };
 }
 
-/** The time up to which entries were deleted; -Infinity: none were. */
+/** The end of the time whose entries were deleted; -Infinity: none were. */
 export async function readEntriesDeletedUpTo(tx: Query): Promise<Instant> {
   const [row] = await tx<{ upTo: Instant }[]>`
     select deleted_up_to as "upTo" from retention_states where walk = ${ENTRIES_WALK}`;
@@ -37,11 +51,19 @@ export async function readEntriesDeletedUpTo(tx: Query): Promise<Instant> {
 export type WalkPosition = readonly string[] | null;
 
 /**
- * Announces, before anything is deleted, that rows before `upTo` may be deleted. The time never goes back. A later
- * time than before begins a new walk, which also visits the rows that had to stay.
+ * Announces, before anything is deleted, that rows of a range may be deleted. Its end never goes back. A later end
+ * than before begins a new walk, which also visits the rows that had to stay.
  */
-export async function openWalk(sql: Query, walk: string, upTo: Instant): Promise<WalkPosition> {
-  const beganAt = walk === ENTRIES_WALK ? sql`(select min(occurred_at) from callback_entries)` : sql`null`;
+export async function openWalk(
+  sql: Query,
+  walk: string,
+  { from, to: upTo }: TimeRange,
+): Promise<WalkPosition> {
+  // The first entry is the beginning of the ledger. Earlier entries than `from` stay.
+  const beganAt =
+    walk === ENTRIES_WALK
+      ? sql`(select greatest(occurred_at, ${from}) from callback_entries order by occurred_at limit 1)`
+      : sql`${from}::timestamptz`;
   const [row] = await sql<{ after: string | null }[]>`
     insert into retention_states as s (walk, deleted_up_to, began_at) values (${walk}, ${upTo}, ${beganAt})
     on conflict (walk) do update set deleted_up_to = greatest(s.deleted_up_to, excluded.deleted_up_to),

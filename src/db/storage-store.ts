@@ -92,15 +92,20 @@ interface DatedRows {
   /** rows before this time were looked at; null: none were */
   readonly from: string | null;
   readonly to: Instant;
+  /** rows with an earlier time in this column stay */
+  readonly since: { readonly column: string; readonly at: Instant };
   readonly productId?: string;
 }
 
 /** Counts the rows of a range of time, up to `MOST_DUE`. */
-export async function countDated(sql: Query, { table, at, from, to, productId }: DatedRows): Promise<number> {
+export async function countDated(
+  sql: Query,
+  { table, at, from, to, since, productId }: DatedRows,
+): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*) as count from (
       select from ${sql(table)}
-      where ${sql(at)} < ${to} ${from === null ? sql`` : sql`and ${sql(at)} > ${from}::text::timestamptz`}
+      where ${sql(at)} < ${to} and ${sql(since.column)} >= ${since.at} ${from === null ? sql`` : sql`and ${sql(at)} > ${from}::text::timestamptz`}
         ${productId === undefined ? sql`` : sql`and product_id = ${productId}`}
       limit ${MOST_DUE}) rows`;
   return row?.count ?? 0;
@@ -109,10 +114,16 @@ export async function countDated(sql: Query, { table, at, from, to, productId }:
 /** Counts the old rows among the next `MOST_DUE` rows of a table with an ascending id. */
 export async function countById(
   sql: Query,
-  { table, at, after, to }: { table: string; at: string; after: number; to: Instant },
+  {
+    table,
+    at,
+    after,
+    to,
+    since,
+  }: Pick<DatedRows, "table" | "at" | "to" | "since"> & { readonly after: number },
 ): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
-    select count(*) filter (where at < ${to}) as count from (
-      select ${sql(at)} as at from ${sql(table)} where id > ${after} order by id limit ${MOST_DUE}) rows`;
+    select count(*) filter (where at < ${to} and since >= ${since.at}) as count from (
+      select ${sql(at)} as at, ${sql(since.column)} as since from ${sql(table)} where id > ${after} order by id limit ${MOST_DUE}) rows`;
   return row?.count ?? 0;
 }

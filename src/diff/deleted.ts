@@ -1,8 +1,9 @@
 /** Verdicts that a deletion of old rows may have caused (decision 160). */
 
 import { type Instant, parseInstant } from "../clock.ts";
-import type { BetName, DeletedUpTo } from "../db/retention-store.ts";
+import type { BetName, DeletedTime } from "../db/retention-store.ts";
 import type { MismatchKind } from "../mismatch.ts";
+import { includes } from "../window.ts";
 import type { Verdict } from "./assess.ts";
 import type { Pair } from "./match.ts";
 
@@ -22,22 +23,34 @@ const LACKS_RECORDS: ReadonlySet<MismatchKind> = new Set([
  * Whether a verdict may only be about deleted rows, by the times of what is left. An open bet is never deleted, so a
  * placed bet has all its entries.
  */
-export function mayLackOldRows({ finding, pair }: Verdict, deleted: DeletedUpTo): boolean {
+export function mayLackOldRows({ finding, pair }: Verdict, deleted: DeletedTime): boolean {
   const { records, bets } = pair;
-  const recordBefore = (limit: Instant) =>
-    records.some((record) => parseInstant(record.accountingDate, "accountingDate") < limit);
-  if (LACKS_RECORDS.has(finding.kind)) return bets.some((bet) => bet.firstEntryAt < deleted.records);
-  if (LACKS_ENTRIES.has(finding.kind) && bets.length === 0) return recordBefore(deleted.entries);
-  if (bets.some((bet) => !bet.placed)) return recordBefore(deleted.entries);
+  const lacksEntries = () => records.some((record) => includes(deleted.entries, dateOf(record)));
+  // Nobody knows the date of a missing record: it may be any time of the bet.
+  if (LACKS_RECORDS.has(finding.kind))
+    return bets.some(
+      (bet) => bet.firstEntryAt < deleted.records.to && bet.lastReceivedAt >= deleted.records.from,
+    );
+  if (LACKS_ENTRIES.has(finding.kind) && bets.length === 0) return lacksEntries();
+  if (bets.some((bet) => !bet.placed)) return lacksEntries();
   return isDueForDeletion(pair, deleted);
 }
 
-/** All of the pair is older than what is kept on both sides: its decided mismatch may have been deleted before it. */
-function isDueForDeletion({ records, bets }: Pair, deleted: DeletedUpTo): boolean {
+/**
+ * All of the pair is older than what is kept on both sides, and not all of it lies before deleted time: its decided
+ * mismatch may have been deleted before it.
+ */
+function isDueForDeletion({ records, bets }: Pair, deleted: DeletedTime): boolean {
   return (
-    records.every((record) => record.versionSeenAt < deleted.records) &&
-    bets.every((bet) => bet.lastReceivedAt < deleted.entries)
+    records.every((record) => record.versionSeenAt < deleted.records.to) &&
+    bets.every((bet) => bet.lastReceivedAt < deleted.entries.to) &&
+    (records.some((record) => dateOf(record) >= deleted.records.from) ||
+      bets.some((bet) => bet.lastReceivedAt >= deleted.entries.from))
   );
+}
+
+function dateOf({ accountingDate }: { readonly accountingDate: string }): Instant {
+  return parseInstant(accountingDate, "accountingDate");
 }
 
 /** The names of a verdict's bets, by which a deleted bet is recognised. */

@@ -1,9 +1,9 @@
 /** Old entries: what may be deleted, and deleting it. */
 
-import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
 import { noteAddedText } from "../db/row-counts.ts";
+import type { TimeRange } from "../window.ts";
 
 /** An old entry that a walk visits. */
 export interface OldEntry {
@@ -15,25 +15,23 @@ export interface OldEntry {
 /** The sort key of a walk, as text: occurred_at, entry_id. */
 type WalkKey = readonly string[];
 
-const FIRST: WalkKey = ["-infinity", ""];
-
 /**
  * Finds the next old entries.
- * @param after the key before the first one; null: there is none
+ * @param after the key before the first one
  * @param most the most rows
  * @returns the number of rows, their products, and the key of the last one; null: there are none
  */
 export async function findOldEntries(
   tx: Query,
-  to: Instant,
-  after: WalkKey | null,
+  { to }: TimeRange,
+  after: WalkKey,
   most: number,
 ): Promise<{
   readonly count: number;
   readonly last: WalkKey;
   readonly productIds: readonly string[];
 } | null> {
-  const [at = "", id = ""] = after ?? FIRST;
+  const [at = "", id = ""] = after;
   const [row] = await tx<{ count: number; last: string[]; productIds: string[] }[]>`
     with slice as materialized (
       select occurred_at, entry_id, product_id from callback_entries
@@ -51,10 +49,10 @@ export async function findOldEntries(
 export async function readOldEntries(
   tx: Query,
   productId: string,
-  after: WalkKey | null,
+  after: WalkKey,
   last: WalkKey,
 ): Promise<OldEntry[]> {
-  const [at = "", id = ""] = after ?? FIRST;
+  const [at = "", id = ""] = after;
   const [lastAt = "", lastId = ""] = last;
   return await tx<OldEntry[]>`
     select username, txn_id as "txnId", round_id as "roundId" from callback_entries
@@ -119,12 +117,18 @@ export async function deleteEntries(
   return deleted.length;
 }
 
-/** Deletes rejected rows that were first seen before a time. */
+/** Deletes rejected rows that were first seen in a range of time. */
 export function dropOldRejectedEntries(
   tx: Query,
-  to: Instant,
+  { from, to }: TimeRange,
   after: number,
   most: number,
 ): Promise<DroppedById> {
-  return dropById(tx, "rejected_entries", tx`t.first_seen_at < ${to}`, after, most);
+  return dropById(
+    tx,
+    "rejected_entries",
+    tx`t.first_seen_at >= ${from} and t.first_seen_at < ${to}`,
+    after,
+    most,
+  );
 }

@@ -2,9 +2,10 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
 
 /**
- * Deletes mismatches that ended before a time, the oldest first, with their histories, comments and places in
+ * Deletes mismatches of bets of a range of time that ended before its end, the oldest first, with their histories, comments and places in
  * incidents. Keeps those that are open or acknowledged, and those with an adjustment, whose reference must not count twice. A
  * mismatch whose difference may still hold goes only where its rows may go too, because a comparison would open it again.
  * @param lastingTo mismatches of earlier time may go although their difference holds; null: none may
@@ -12,13 +13,14 @@ import type { Query } from "../db/client.ts";
  */
 export async function dropOldMismatches(
   tx: Query,
-  to: Instant,
+  { from, to }: TimeRange,
   lastingTo: Instant | null,
   most: number,
 ): Promise<number> {
   const old = await tx<{ id: number }[]>`
     select id from mismatches m
-    where status in ('resolved', 'ignored') and last_seen_at < ${to} and occurred_at < ${to}
+    where status in ('resolved', 'ignored') and last_seen_at < ${to}
+      and occurred_at >= ${from} and occurred_at < ${to}
       and coalesce(resolved_at, last_seen_at) < ${to}
       and (resolved_by = 'recon' or ceased_at < ${to} or occurred_at < ${lastingTo})
       and not exists (select from adjustments a where a.mismatch_id = m.id)

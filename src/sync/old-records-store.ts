@@ -1,9 +1,9 @@
 /** Old records: what may be deleted, and deleting it. */
 
-import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
 import { noteAddedText } from "../db/row-counts.ts";
+import type { TimeRange } from "../window.ts";
 
 /** The key of a record of one product. */
 export interface RecordKey {
@@ -15,22 +15,20 @@ export interface RecordKey {
 /** The sort key of a walk, as text: accountingDate, betId, username, id. */
 type WalkKey = readonly string[];
 
-const FIRST: WalkKey = ["-infinity", "", "", ""];
-
 /**
  * Finds the next old records of a product.
- * @param after the key before the first one; null: there is none
+ * @param after the key before the first one
  * @param most the most rows
  * @returns the number of rows, and the key of the last one; null: there are none
  */
 export async function findOldRecords(
   tx: Query,
   productId: string,
-  to: Instant,
-  after: WalkKey | null,
+  { to }: TimeRange,
+  after: WalkKey,
   most: number,
 ): Promise<{ readonly count: number; readonly last: WalkKey } | null> {
-  const [at = "", betId = "", username = "", id = ""] = after ?? FIRST;
+  const [at = "", betId = "", username = "", id = ""] = after;
   const [row] = await tx<{ count: number; last: string[] }[]>`
     with slice as materialized (
       select accounting_date, bet_id, username, id from bet_records
@@ -47,10 +45,10 @@ export async function findOldRecords(
 export async function readOldRecords(
   tx: Query,
   productId: string,
-  after: WalkKey | null,
+  after: WalkKey,
   last: WalkKey,
 ): Promise<(RecordKey & { readonly roundId: string })[]> {
-  const [at = "", betId = "", username = "", id = ""] = after ?? FIRST;
+  const [at = "", betId = "", username = "", id = ""] = after;
   const [lastAt = "", ...lastIds] = last;
   return await tx<(RecordKey & { roundId: string })[]>`
     select username, bet_id as "betId", id, round_id as "roundId" from bet_records
@@ -108,14 +106,14 @@ export async function deleteRecords(
   return row?.deleted ?? 0;
 }
 
-/** Deletes rejected records that were first seen before a time. */
+/** Deletes rejected records that were first seen in a range of time. */
 export async function dropOldRejected(
   tx: Query,
-  to: Instant,
+  { from, to }: TimeRange,
   after: number,
   most: number,
 ): Promise<DroppedById> {
-  const mayGo = tx`t.first_seen_at < ${to}`;
+  const mayGo = tx`t.first_seen_at >= ${from} and t.first_seen_at < ${to}`;
   await tx`
     insert into rows_added (table_name, product_id, added)
     select 'rejected_records', product_id, -count(*)::integer from rejected_records t

@@ -1,15 +1,20 @@
 /** Deletes old windows, and says whether deletion should rest. */
 
-import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
+import type { TimeRange } from "../window.ts";
 
 /**
- * Deletes finished windows of earlier time that were also fetched before `to`. Keeps the windows that fetched a time
+ * Deletes finished windows of a range of time that were also fetched before its end. Keeps the windows that fetched a time
  * which another window still has as a gap: without them, the time would look as if it was never fetched.
  */
-export function dropOldWindows(tx: Query, to: Instant, after: number, most: number): Promise<DroppedById> {
-  const mayGo = tx`t.status in ('done', 'split', 'cancelled') and t.to_at < ${to} and t.lease_token is null
+export function dropOldWindows(
+  tx: Query,
+  { from, to }: TimeRange,
+  after: number,
+  most: number,
+): Promise<DroppedById> {
+  const mayGo = tx`t.status in ('done', 'split', 'cancelled') and t.from_at >= ${from} and t.to_at < ${to} and t.lease_token is null
     and coalesce(t.fetched_at, ${to - 1}) < ${to}
     and not exists (select from backfills b where b.id = t.backfill_id and b.ended_at is null)
     and not exists (select from windows g where g.product_id = t.product_id and g.status in ('planned', 'gap')

@@ -110,12 +110,14 @@ function readable(sql: Query, column: string) {
 /**
  * Deletes versions that were replaced in a range of time, except for those of bets, rounds and players' sessions that are
  * the subject of a mismatch: they are its evidence (§3.10).
+ * @param datedFrom versions with an earlier accountingDate stay
  * @param most the most rows to visit, and all that were replaced at the same time as the last of them
  * @returns `last`: where the next call goes on, which is a millisecond after the last visited row
  */
 export async function dropOldVersions(
   sql: Query,
   { from, to }: TimeRange,
+  datedFrom: Instant,
   most: number,
 ): Promise<DroppedRows> {
   // Each condition is one search of an index, however many mismatches a player has.
@@ -128,7 +130,7 @@ export async function dropOldVersions(
     ),
     dropped as (
       delete from bet_record_versions where ctid = any(array(
-        select v.ctid from bet_record_versions v where v.ctid = any(array(select place from slice))
+        select v.ctid from bet_record_versions v where v.ctid = any(array(select place from slice)) and v.accounting_date >= ${datedFrom}
           and not exists (select from mismatches m
             where m.product_id = v.product_id and m.username = v.username and ${isSubject} offset 0)
           and not exists (select from mismatches m

@@ -8,7 +8,7 @@ import { ENTRIES_WALK, openWalk, rememberDeleted } from "../../src/db/retention-
 import { deleteEntries } from "../../src/ledger/old-entries-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
-import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
+import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleEnvelope, expectLedgerAgrees, type Operator, post, startOperator } from "./operator.ts";
 
 const { sql } = useDatabase();
@@ -24,7 +24,7 @@ describe("after retention has deleted a request and its bet,", () => {
   /** Deletes what the player's requests wrote, as retention does, and all time before `upTo`. */
   const forget = async (txnIds: readonly string[], upTo: number) => {
     await sql.begin(async (tx) => {
-      await openWalk(tx, ENTRIES_WALK, upTo);
+      await openWalk(tx, ENTRIES_WALK, { from: NOON - 24 * HOUR_MS, to: upTo });
       const bets = txnIds.map((ref) => ({ username: operator.player, ref, lastAt: NOON }));
       await rememberDeleted(tx, "P1", bets);
       const entries = await tx<{ id: string }[]>`

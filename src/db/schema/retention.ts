@@ -7,9 +7,12 @@ import { instant } from "./columns.ts";
 export const retentionStates = pgTable("retention_states", {
   /** a walk: "entries", "windows", "mismatches", "records of P1", … */
   walk: text("walk").primaryKey(),
-  /** rows of earlier time may have been deleted; it never goes back */
+  /** rows of closed days of earlier time may have been deleted; it never goes back */
   deletedUpTo: instant("deleted_up_to").notNull(),
-  /** of entries: the time of the first entry before the first deletion; null: there was none, or not of entries */
+  /**
+   * nothing that lies before the first closed day and this time was deleted. Of entries: not before the time of the
+   * first entry at the first deletion. null: nobody knows, or there was no entry
+   */
   beganAt: instant("began_at"),
   /** the walk goes on after this row, as JSON text; null: with the first row */
   after: text("after"),

@@ -20,7 +20,7 @@ import {
 } from "../../closing/correction-store.ts";
 import { type LoadedBets, mayLackRecords, namesWithoutEntries } from "../../closing/cut-bets.ts";
 import type { Query } from "../../db/client.ts";
-import { readDeletedUpTo, wereDeleted } from "../../db/retention-store.ts";
+import { readDeletedTime, wereDeleted } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
 import { readTouchedTimes } from "../../diff/session-store.ts";
 import { ReconError } from "../../errors.ts";
@@ -128,7 +128,7 @@ async function findCut<Loaded extends LoadedBets>(
   days: readonly ClosedBounds[],
   loaded: readonly Loaded[],
 ): Promise<ReadonlySet<Loaded>> {
-  const deleted = await readDeletedUpTo(tx, productId);
+  const deleted = await readDeletedTime(tx, productId);
   const named = loaded.flatMap((one) => namesWithoutEntries(one).map((name) => ({ one, name })));
   const gone = await wereDeleted(
     tx,

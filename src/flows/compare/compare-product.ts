@@ -5,7 +5,7 @@ import { formatInstant, type Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { isOfData } from "../../db/database-error.ts";
-import { readDeletedUpTo } from "../../db/retention-store.ts";
+import { readDeletedTime } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
 import type { StaleKind } from "../../diff/stale-store.ts";
 import { type DiffMark, lockProduct, takeMarks } from "../../diff/store.ts";
@@ -162,7 +162,7 @@ async function takeDue(
   if (!(await lockProduct(tx, productId))) return "busy" as const;
   const ledgerStart = await openLedgerStart(tx, context.config, product, now);
   if (ledgerStart === null) return "no ledger" as const;
-  const deleted = await readDeletedUpTo(tx, productId);
+  const deleted = await readDeletedTime(tx, productId);
   const marks = await takeMarks(tx, productId, now, MARKS_PER_STEP);
   return { comparison: openComparison(context, tx, product, ledgerStart, now, limits, deleted), marks };
 }

@@ -3,7 +3,7 @@
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { type DeletedUpTo, NOTHING_DELETED } from "../../db/retention-store.ts";
+import { type DeletedTime, NOTHING_DELETED } from "../../db/retention-store.ts";
 import type { AssessSettings } from "../../diff/compare.ts";
 import type { Graces } from "../../diff/ripeness.ts";
 import type { StaleKind } from "../../diff/stale-store.ts";
@@ -19,7 +19,7 @@ export interface JudgeContext {
   readonly settings: AssessSettings;
   readonly graces: Graces;
   /** rows of earlier time were deleted, so what lacks them is no difference */
-  readonly deleted: DeletedUpTo;
+  readonly deleted: DeletedTime;
   /** the time between two comparisons */
   readonly everyMs: number;
   /** the pause that ends a session */
@@ -69,7 +69,7 @@ export function openComparison(
   ledgerStart: Instant,
   now: Instant,
   limits: CompareLimits = COMPARE_LIMITS,
-  deleted: DeletedUpTo = NOTHING_DELETED,
+  deleted: DeletedTime = NOTHING_DELETED,
 ): ComparisonContext {
   const { diff, pull } = context.config;
   const { productId, matchBy, singleState, openBetsListed, stuckOpenAfter, lostBets } = product;

@@ -12,6 +12,7 @@ import type { Absences } from "../../diff/vanished.ts";
 import type { Finding } from "../../mismatch.ts";
 import type { SeenFinding } from "../../mismatches/transitions.ts";
 import type { Amount } from "../../money.ts";
+import { includes } from "../../window.ts";
 import type { JudgeContext } from "./comparison-context.ts";
 
 /** The requests of a comparison, each with all its items. */
@@ -58,7 +59,7 @@ export function findOneSided(
   for (const finding of findBalances(compared, requests.asked, settings.tolerance)) {
     const received = itemsOf.get(finding.subject) ?? [];
     // Other items of an old request may have been deleted.
-    const isWhole = received.every((entry) => entry.occurredAt >= deleted.entries);
+    const isWhole = received.every((entry) => !includes(deleted.entries, entry.occurredAt));
     see(finding, Math.max(...received.map((entry) => entry.receivedAt)), isWhole);
   }
   return { seen, waits };

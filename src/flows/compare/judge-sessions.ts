@@ -2,6 +2,7 @@
 
 import type { CallbackEntry } from "../../callback.ts";
 import type { Instant } from "../../clock.ts";
+import type { DeletedTime } from "../../db/retention-store.ts";
 import { findBalances, subjectOfRequest } from "../../diff/balance.ts";
 import { type Conditions, type Lack, type Pass, whatIsLacking } from "../../diff/ripeness.ts";
 import {
@@ -14,6 +15,7 @@ import {
 import type { DiffMark } from "../../diff/store.ts";
 import { askedByEntry } from "../../ledger/fold.ts";
 import type { Finding } from "../../mismatch.ts";
+import { includes } from "../../window.ts";
 import type { JudgeContext } from "./comparison-context.ts";
 import type { DecidedAbsences } from "./decide-absences.ts";
 import type { PlayedSessions } from "./load-sessions.ts";
@@ -82,7 +84,7 @@ function compareOne(
   session: PlayerSession,
   inDoubt: Lack | null,
 ): SessionCandidate[] {
-  const mayBeCut = mayLackOldParts(session, Math.min(deleted.records, deleted.entries));
+  const mayBeCut = mayLackOldParts(session, deleted, sessionQuietMs);
   const finding = compareSession(session, settings);
   if (finding === null) return [];
   const conditions = whatSessionNeeds(session, sessionQuietMs, graces);
@@ -93,8 +95,14 @@ function compareOne(
  * Whether a session may be the late rest of a deleted one, or may be deleted itself, as its decided mismatch. Sessions are
  * deleted whole (decision 156), so one that has old and new rows is whole.
  */
-function mayLackOldParts({ firstAt, entries, records }: PlayerSession, limit: Instant): boolean {
-  if (firstAt >= limit) return false;
+function mayLackOldParts(
+  { firstAt, lastAt, entries, records }: PlayerSession,
+  deleted: DeletedTime,
+  sessionQuietMs: number,
+): boolean {
+  const limit = Math.min(deleted.records.to, deleted.entries.to);
+  const from = Math.min(deleted.records.from, deleted.entries.from);
+  if (firstAt >= limit || lastAt + sessionQuietMs < from) return false;
   const times = [...entries.map((one) => one.receivedAt), ...records.map((one) => one.versionSeenAt)];
   return times.every((at) => at < limit) || times.every((at) => at >= limit);
 }
@@ -109,7 +117,7 @@ function compareBalances(
     const items = itemsOf.get(finding.subject) ?? [];
     const receivedAt = items.reduce((last, entry) => Math.max(last, entry.receivedAt), 0);
     const conditions = { notBefore: receivedAt + graces.callbackGraceMs, eitherFetched: [] };
-    const mayBeCut = items.some((entry) => entry.occurredAt < deleted.entries);
+    const mayBeCut = items.some((entry) => includes(deleted.entries, entry.occurredAt));
     return { finding, subjects: [finding.subject], conditions, inDoubt: null, mayBeCut };
   });
 }

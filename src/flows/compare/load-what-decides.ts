@@ -76,7 +76,7 @@ async function findDeleted(
   { tx, product: { productId }, deleted }: ComparisonContext,
   verdicts: readonly Verdict[],
 ): Promise<Verdict[]> {
-  if (deleted.records === Number.NEGATIVE_INFINITY && deleted.entries === Number.NEGATIVE_INFINITY) return [];
+  if (Math.max(deleted.records.to, deleted.entries.to) === Number.NEGATIVE_INFINITY) return [];
   const named = verdicts.flatMap((verdict) => namesOfVerdict(verdict).map((name) => ({ verdict, name })));
   const gone = await wereDeleted(
     tx,

@@ -101,7 +101,7 @@ async function followNews(run: FollowRun): Promise<boolean> {
     const [relation, time] = [run.relation.name, formatInstant(keptFrom)];
     run.context.log.warn(
       { relation, time },
-      "older rows are not read: entries of their time were deleted (retain.entries)",
+      "rows before this time are not read: entries were deleted up to it (retain.entries)",
     );
   }
   for (const range of rangesToRead({ readUntil, readAt, now: run.now, lookbackMs: lookback, keptFrom })) {

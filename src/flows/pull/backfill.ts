@@ -2,7 +2,7 @@
 
 import { formatInstant, type Instant, showDuration } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
-import { readDeletedUpTo } from "../../db/retention-store.ts";
+import { readDeletedTime, showDeleted } from "../../db/retention-store.ts";
 import { ReconError } from "../../errors.ts";
 import { type Backfill, type BackfillChange, type BackfillStatus, statusAfter } from "../../sync/backfill.ts";
 import {
@@ -17,7 +17,7 @@ import {
 } from "../../sync/backfill-store.ts";
 import { measureCovered } from "../../sync/coverage-store.ts";
 import { readPullState } from "../../sync/pull-state-store.ts";
-import { cutIntoPieces, lengthOf, type ProductRange, type TimeRange } from "../../window.ts";
+import { cutIntoPieces, lengthOf, overlaps, type ProductRange, type TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 
 /** Eleven years of hours. */
@@ -39,7 +39,7 @@ export interface BackfillPlan {
 export async function planBackfill(context: FlowContext, asked: ProductRange): Promise<BackfillPlan> {
   const { pull } = context.config;
   checkSettled(asked, context.clock.now() - pull.settleDelay);
-  checkKept(asked, (await readDeletedUpTo(context.sql, asked.productId)).records);
+  checkKept(asked, (await readDeletedTime(context.sql, asked.productId)).records);
   const learnedMs = (await readPullState(context.sql, asked.productId))?.windowMs ?? pull.windowMax;
   const windowMs = Math.min(learnedMs, pull.windowMax);
   const count = Math.ceil(lengthOf(asked) / windowMs);
@@ -67,11 +67,12 @@ function checkSettled({ to }: TimeRange, settledUntil: Instant): void {
 }
 
 /** Records that were deleted would come back as new, and lack their callbacks. */
-function checkKept({ productId, from }: ProductRange, deletedUpTo: Instant): void {
-  if (from >= deletedUpTo) return;
+function checkKept(asked: ProductRange, deleted: TimeRange): void {
+  if (!overlaps(asked, deleted)) return;
+  const { productId, from, to } = asked;
   throw new ReconError(
     "usage",
-    `from "${formatInstant(from)}" is too early: records of ${productId} before ${formatInstant(deletedUpTo)} were deleted (retain.records), and would come back as new`,
+    `from "${formatInstant(from)}" to "${formatInstant(to)}" reaches into deleted time: records of ${productId} ${showDeleted(deleted)} were deleted (retain.records), and would come back as new`,
   );
 }
 

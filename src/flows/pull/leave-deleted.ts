@@ -1,12 +1,13 @@
 /** Leaves out records of time whose records were deleted, so that none comes back as new (decision 160). */
 
 import type { BetRecord, RejectedRecord } from "../../bet.ts";
-import { formatInstant, type Instant, parseInstant } from "../../clock.ts";
+import { parseInstant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
-import { readDeletedUpTo } from "../../db/retention-store.ts";
+import { readDeletedTime, showDeleted } from "../../db/retention-store.ts";
 import { formatAmount } from "../../money.ts";
 import type { LeasedWindow } from "../../sync/leased-window-store.ts";
 import { readKnownKeys, textOfKey } from "../../sync/old-records-store.ts";
+import { includes, overlaps, type TimeRange } from "../../window.ts";
 
 export interface PageWithoutDeleted {
   /** the records to write */
@@ -23,24 +24,25 @@ export async function leaveDeleted(
   window: LeasedWindow,
   records: readonly BetRecord[],
 ): Promise<PageWithoutDeleted> {
-  const { records: deletedUpTo } = await readDeletedUpTo(tx, window.productId);
-  const isOld = (record: BetRecord) => parseInstant(record.accountingDate, "accountingDate") < deletedUpTo;
-  const old = deletedUpTo === Number.NEGATIVE_INFINITY ? [] : records.filter(isOld);
+  const { records: deleted } = await readDeletedTime(tx, window.productId);
+  const isOld = (record: BetRecord) =>
+    includes(deleted, parseInstant(record.accountingDate, "accountingDate"));
+  const old = deleted.to === Number.NEGATIVE_INFINITY ? [] : records.filter(isOld);
   if (old.length === 0) return { kept: records, skipped: 0, refused: [] };
   const known = await readKnownKeys(tx, window.productId, old);
   const unknown = new Set(old.filter((record) => !known.has(textOfKey(record))));
   const kept = records.filter((record) => !unknown.has(record));
-  if (window.from < deletedUpTo) return { kept, skipped: unknown.size, refused: [] };
-  return { kept, skipped: 0, refused: [...unknown].map((record) => refuse(record, deletedUpTo)) };
+  if (overlaps(window, deleted)) return { kept, skipped: unknown.size, refused: [] };
+  return { kept, skipped: 0, refused: [...unknown].map((record) => refuse(record, deleted)) };
 }
 
-function refuse(record: BetRecord, deletedUpTo: Instant): RejectedRecord {
+function refuse(record: BetRecord, deleted: TimeRange): RejectedRecord {
   const { stake, payout, extra, ...fields } = record;
   const raw = { ...fields, stake: formatAmount(stake), payout: formatAmount(payout), extra };
   return {
     raw: JSON.stringify(raw),
     reason:
-      `accountingDate is ${record.accountingDate}, and records before ${formatInstant(deletedUpTo)} were deleted ` +
+      `accountingDate is ${record.accountingDate}, and records ${showDeleted(deleted)} were deleted ` +
       "(retain.records): compare this bet by hand",
   };
 }

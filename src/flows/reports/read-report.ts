@@ -1,16 +1,15 @@
 /** The day's statement of every product (the JSON of `recon report` and `/api/report`). */
 
-import { formatInstant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import { cancelledBy } from "../../db/cancel-store.ts";
 import type { Query } from "../../db/client.ts";
-import { readDeletedUpTo } from "../../db/retention-store.ts";
+import { readDeletedTime, showDeleted } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { addUp, type Counted, type DayReport, type ReportRow, type Totals, toRows } from "../../report.ts";
 import { findGaps } from "../../sync/coverage.ts";
 import { readCoverage } from "../../sync/coverage-store.ts";
-import type { TimeRange } from "../../window.ts";
+import { overlaps, type TimeRange } from "../../window.ts";
 import {
   type CompareLimits,
   type ComparisonContext,
@@ -87,15 +86,18 @@ async function reportProduct(
 }
 
 /** In the snapshot of the report: before a row is deleted, its time is announced. */
-async function checkKept(tx: Query, productId: string, { day, zone, from }: RequestedDay): Promise<void> {
-  const { records, entries } = await readDeletedUpTo(tx, productId);
-  const upTo = Math.max(records, entries);
-  if (from >= upTo) return;
-  const [what, setting] =
-    records === upTo ? [`bet records of ${productId}`, "records"] : ["callback entries", "entries"];
+async function checkKept(tx: Query, productId: string, day: RequestedDay): Promise<void> {
+  const deleted = await readDeletedTime(tx, productId);
+  const sides = [
+    { what: `bet records of ${productId}`, setting: "records", time: deleted.records },
+    { what: "callback entries", setting: "entries", time: deleted.entries },
+  ];
+  const [latest] = sides.filter(({ time }) => overlaps(day, time)).sort((a, b) => b.time.to - a.time.to);
+  if (latest === undefined) return;
+  const { what, setting, time } = latest;
   throw new ReconError(
     "bets-deleted",
-    `the sums of ${day} in ${zone} cannot be computed any more: ${what} before ${formatInstant(upTo)} are deleted (retain.${setting})`,
+    `the sums of ${day.day} in ${day.zone} cannot be computed any more: ${what} ${showDeleted(time)} are deleted (retain.${setting})`,
   );
 }
 

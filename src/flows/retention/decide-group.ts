@@ -22,8 +22,10 @@ export interface BetGroup {
   readonly isPart?: boolean;
 }
 
-/** Rows of earlier time may be deleted; null: rows are kept. */
+/** Rows of closed days before these times may be deleted; null: rows are kept. */
 export interface DeleteUpTo {
+  /** the beginning of the first closed day: rows of earlier time stay (decision 216) */
+  readonly closedFrom: Instant;
   readonly records: Instant | null;
   readonly entries: Instant | null;
 }
@@ -41,7 +43,10 @@ export interface GroupContext extends DeleteUpTo {
  * such a bet never had one, so it did not end.
  * @param deleted records of earlier time were deleted
  */
-export function lostRecordsBefore(deleted: Instant, { records, entries }: DeleteUpTo): Instant {
+export function lostRecordsBefore(
+  deleted: Instant,
+  { records, entries }: Pick<DeleteUpTo, "records" | "entries">,
+): Instant {
   const goFirst = records !== null && entries !== null && records > entries;
   return goFirst ? deleted : Number.NEGATIVE_INFINITY;
 }
@@ -54,10 +59,18 @@ export interface Deletable {
 
 const NOTHING: Deletable = { records: [], entries: [] };
 
-/** A group with an open bet, a mismatch, or a row of a later time stays whole; each side has its own time. */
+/**
+ * A group with an open bet, a mismatch, or a row of a later time or of before the first closed day stays whole; each
+ * side has its own time.
+ */
 export function decideGroup(group: BetGroup, context: GroupContext): Deletable {
   const { records, entries, session } = group;
-  if (isOpen(group, context) || hasMismatch(group, context.mismatches)) return NOTHING;
+  if (
+    beginsBefore(group, context.closedFrom) ||
+    isOpen(group, context) ||
+    hasMismatch(group, context.mismatches)
+  )
+    return NOTHING;
   if (session !== undefined) return decideSession(group, context);
   const recordsAreOld = records.every(
     (one) =>
@@ -87,6 +100,13 @@ function decideSession({ records, entries }: BetGroup, context: DeleteUpTo): Del
         parseInstant(one.accountingDate, "accountingDate") < limit && isBefore(one.versionSeenAt, limit),
     ) && entries.every((one) => isBefore(one.occurredAt, limit) && isBefore(one.receivedAt, limit));
   return isOld ? { records, entries } : NOTHING;
+}
+
+function beginsBefore({ records, entries }: BetGroup, from: Instant): boolean {
+  return (
+    records.some((one) => parseInstant(one.accountingDate, "accountingDate") < from) ||
+    entries.some((one) => one.occurredAt < from)
+  );
 }
 
 function isBefore(at: Instant, limit: Instant | null): boolean {

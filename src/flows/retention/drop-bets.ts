@@ -18,16 +18,19 @@ export async function dropBets(
   { rows, batches }: DropLimits,
   signal: AbortSignal,
 ): Promise<DroppedBets> {
-  const { records: to } = upTo;
+  const { closedFrom: from, records, entries } = upTo;
   const walks = [
-    ...(to === null ? [] : context.config.products.map(({ productId }) => recordsOf(productId, to))),
-    ...(upTo.entries === null ? [] : [entriesOf(upTo.entries)]),
-  ];
+    ...(records === null
+      ? []
+      : context.config.products.map(({ productId }) => recordsOf(productId, { from, to: records }))),
+    ...(entries === null ? [] : [entriesOf({ from, to: entries })]),
+    // While nothing is old enough, nothing is announced.
+  ].filter(({ range }) => range.from < range.to);
   const total = { records: 0, entries: 0 };
   for (const walk of walks) {
     // Committed before the first row is deleted.
-    await openWalk(context.sql, walk.name, walk.to);
-    const lateMs = context.clock.now() - (context.config.retain[walk.side] ?? 0) - walk.to;
+    await openWalk(context.sql, walk.name, walk.range);
+    const lateMs = context.clock.now() - (context.config.retain[walk.side] ?? 0) - walk.range.to;
     const giveWay = openPace(context, lateMs, signal);
     for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
       const step = await inTurn(context.sql, (tx) => takeStep(context, tx, walk, upTo, rows));
@@ -50,7 +53,7 @@ async function takeStep(
 ): Promise<DroppedBets & { readonly isOver: boolean }> {
   const total = { records: 0, entries: 0 };
   if (!(await lockWalk(tx, walk.name))) return { ...total, isOver: true };
-  const after = await readWalk(tx, walk.name);
+  const after = (await readWalk(tx, walk.name)) ?? walk.first;
   const found = await walk.find(tx, after, most);
   if (found === null) return { ...total, isOver: true };
   for (const productId of found.productIds) {

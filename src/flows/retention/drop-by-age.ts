@@ -12,52 +12,56 @@ import { dropOldMismatches } from "../../mismatches/old-mismatches-store.ts";
 import { dropOldRejected } from "../../sync/old-records-store.ts";
 import { dropOldWindows } from "../../sync/old-windows-store.ts";
 import { dropOldTransfers } from "../../verify/old-transfers-store.ts";
+import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
+import type { DeleteUpTo } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
 import { LONGEST_BET_MS } from "./drop-visited.ts";
 
-/** The times before which rows may be deleted, by setting; null: rows are kept. */
-export interface RetainedFrom {
-  readonly records: Instant | null;
-  readonly entries: Instant | null;
+/** The times before which rows of closed days may be deleted, by setting; null: rows are kept. */
+export interface RetainedFrom extends DeleteUpTo {
   readonly mismatches: Instant | null;
   readonly windows: Instant | null;
 }
 
-type ByTable = (tx: Query, to: Instant, after: number, most: number) => Promise<DroppedById>;
+type ByTable = (tx: Query, range: TimeRange, after: number, most: number) => Promise<DroppedById>;
 
 /** Tables with an ascending id, each with the setting that rules it (docs/operations.md#kept-and-deleted). */
-const WALKS: readonly { readonly table: string; readonly by: keyof RetainedFrom; readonly drop: ByTable }[] =
-  [
-    { table: "windows", by: "windows", drop: dropOldWindows },
-    { table: "rejected_records", by: "records", drop: dropOldRejected },
-    { table: "rejected_entries", by: "entries", drop: dropOldRejectedEntries },
-    { table: "transfers", by: "entries", drop: transfersOf("transfers") },
-    { table: "top_ups", by: "entries", drop: transfersOf("top_ups") },
-    { table: "alerts", by: "mismatches", drop: dropOldAlerts },
-    { table: "incidents", by: "mismatches", drop: dropOldIncidents },
-  ];
+const WALKS: readonly {
+  readonly table: string;
+  readonly by: Exclude<keyof RetainedFrom, "closedFrom">;
+  readonly drop: ByTable;
+}[] = [
+  { table: "windows", by: "windows", drop: dropOldWindows },
+  { table: "rejected_records", by: "records", drop: dropOldRejected },
+  { table: "rejected_entries", by: "entries", drop: dropOldRejectedEntries },
+  { table: "transfers", by: "entries", drop: transfersOf("transfers") },
+  { table: "top_ups", by: "entries", drop: transfersOf("top_ups") },
+  { table: "alerts", by: "mismatches", drop: dropOldAlerts },
+  { table: "incidents", by: "mismatches", drop: dropOldIncidents },
+];
 
 function transfersOf(table: "transfers" | "top_ups"): ByTable {
-  return (tx, to, after, most) => dropOldTransfers(tx, table, to, after, most);
+  return (tx, range, after, most) => dropOldTransfers(tx, table, range, after, most);
 }
 
 /** @returns the number of deleted rows of each table */
 export async function dropByAge(
   context: FlowContext,
-  from: RetainedFrom,
+  upTo: RetainedFrom,
   limits: DropLimits,
   signal: AbortSignal,
 ): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  if (from.mismatches !== null) counts["mismatches"] = await dropMismatches(context, from, limits, signal);
+  const { closedFrom: from, entries } = upTo;
+  if (upTo.mismatches !== null) counts["mismatches"] = await dropMismatches(context, upTo, limits, signal);
   for (const { table, by, drop } of WALKS) {
-    const to = from[by];
-    if (to !== null) counts[table] = await walk(context, table, to, drop, limits, signal);
+    const to = upTo[by];
+    if (to !== null) counts[table] = await walk(context, table, { from, to }, drop, limits, signal);
   }
-  if (from.entries !== null) {
-    const [to, now] = [from.entries, context.clock.now()];
-    await repeat((most) => dropOldTombstones(context.sql, to, most), limits, signal);
+  if (entries !== null) {
+    const now = context.clock.now();
+    await repeat((most) => dropOldTombstones(context.sql, { from, to: entries }, most), limits, signal);
     await repeat((most) => forgetDeletedBets(context.sql, now - LONGEST_BET_MS, most), limits, signal);
   }
   return counts;
@@ -67,7 +71,7 @@ export async function dropByAge(
 async function walk(
   { sql }: FlowContext,
   table: string,
-  to: Instant,
+  range: TimeRange,
   drop: ByTable,
   { rows, batches }: DropLimits,
   signal: AbortSignal,
@@ -76,8 +80,8 @@ async function walk(
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
     const step = await inTurn(sql, async (tx) => {
       if (!(await lockWalk(tx, table))) return null;
-      const after = Number((await openWalk(tx, table, to))?.[0] ?? 0);
-      const dropped = await drop(tx, to, after, rows);
+      const after = Number((await openWalk(tx, table, range))?.[0] ?? 0);
+      const dropped = await drop(tx, range, after, rows);
       await saveWalk(tx, table, [String(dropped.last ?? after)]);
       return dropped;
     });
@@ -90,12 +94,13 @@ async function walk(
 /** A mismatch that a person decided, and whose difference may hold, goes when its bet may go too. */
 async function dropMismatches(
   { sql }: FlowContext,
-  { mismatches, records, entries }: RetainedFrom,
+  { closedFrom: from, mismatches, records, entries }: RetainedFrom,
   limits: DropLimits,
   signal: AbortSignal,
 ): Promise<number> {
   const lastingTo = records === null || entries === null ? null : Math.min(records, entries);
-  const drop = (most: number) => inTurn(sql, (tx) => dropOldMismatches(tx, mismatches ?? 0, lastingTo, most));
+  const drop = (most: number) =>
+    inTurn(sql, (tx) => dropOldMismatches(tx, { from, to: mismatches ?? from }, lastingTo, most));
   return await repeat(drop, limits, signal);
 }
 

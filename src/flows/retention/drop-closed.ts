@@ -1,7 +1,8 @@
 /** Deletes the rows of closed days that `retain` no longer keeps (§3.10). */
 
 import type { Instant } from "../../clock.ts";
-import { readClosedUpTo } from "../../closing/closed-day-store.ts";
+import { readClosedTime } from "../../closing/closed-day-store.ts";
+import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import { dropBets } from "./drop-bets.ts";
 import { dropByAge, type RetainedFrom } from "./drop-by-age.ts";
@@ -21,9 +22,9 @@ export async function dropClosed(
   signal: AbortSignal,
   limits: DropLimits = LIMITS,
 ): Promise<Record<string, number>> {
-  const from = retainedFrom(context.config.retain, await readClosedUpTo(context.sql), context.clock.now());
-  const others = await dropByAge(context, from, limits, signal);
-  const dropped = { ...others, ...(await dropBets(context, from, limits, signal)) };
+  const upTo = retainedFrom(context.config.retain, await readClosedTime(context.sql), context.clock.now());
+  const others = await dropByAge(context, upTo, limits, signal);
+  const dropped = { ...others, ...(await dropBets(context, upTo, limits, signal)) };
   if (Object.values(dropped).some((count) => count > 0)) {
     context.log.info(dropped, "rows of closed days were deleted");
   }
@@ -33,19 +34,20 @@ export async function dropClosed(
 /**
  * The times before which rows may be deleted: only rows of closed days (§3.10), and whole days, so that most bets have
  * all their rows on the same side of the time.
- * @param closedUpTo the exclusive end of the closed time; null: no day is closed
+ * @param closed null: no day is closed
  */
 export function retainedFrom(
   retain: FlowContext["config"]["retain"],
-  closedUpTo: Instant | null,
+  closed: TimeRange | null,
   now: Instant,
 ): RetainedFrom {
   const from = (keepMs: number | null) =>
-    keepMs === null || closedUpTo === null
+    keepMs === null || closed === null
       ? null
-      : Math.min(Math.floor((now - keepMs) / DAY_MS) * DAY_MS, closedUpTo);
+      : Math.max(closed.from, Math.min(Math.floor((now - keepMs) / DAY_MS) * DAY_MS, closed.to));
   const { records, entries, mismatches, windows } = retain;
   return {
+    closedFrom: closed?.from ?? now,
     records: from(records),
     entries: from(entries),
     mismatches: from(mismatches),

@@ -4,8 +4,7 @@ import { dropOldAudit } from "../../access/audit-store.ts";
 import { dropOldSessions } from "../../access/session-store.ts";
 import { dropOldBodies } from "../../callbacks/body-store.ts";
 import { dropOldSignatures } from "../../callbacks/signature-store.ts";
-import type { Instant } from "../../clock.ts";
-import { readClosedUpTo } from "../../closing/closed-day-store.ts";
+import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedRows } from "../../db/drop-oldest.ts";
 import { dropOldImports } from "../../ledger/past-import-store.ts";
@@ -31,7 +30,8 @@ export interface Dropped {
 /** A statement takes some milliseconds, and a run a few seconds at the most. */
 const LIMITS: DropLimits = { rows: 1_000, batches: 1_000 };
 
-const BEGINNING: Instant = 0;
+const ALWAYS: TimeRange = { from: 0, to: Number.POSITIVE_INFINITY };
+const NEVER: TimeRange = { from: 0, to: 0 };
 
 /**
  * The audit of a year is complete until a month after its end (decision 74). It also contains programs that hand over
@@ -57,9 +57,10 @@ export async function dropExpired(
   limits: DropLimits = LIMITS,
 ): Promise<Dropped> {
   const { retain } = context.config;
-  const upTo = await closedUpTo(context);
-  const recordVersions = await dropAll(context, dropOldVersions, retain.recordVersions, limits, signal, upTo);
-  const rawBodies = await dropAll(context, dropOldBodies, retain.rawBodies, limits, signal, upTo);
+  const closed = mayExpire(context.config, await readClosedTime(context.sql));
+  const dropVersions: Drop = (sql, range, most) => dropOldVersions(sql, range, closed.from, most);
+  const recordVersions = await dropAll(context, dropVersions, retain.recordVersions, limits, signal, closed);
+  const rawBodies = await dropAll(context, dropOldBodies, retain.rawBodies, limits, signal, closed);
   // Nobody needs an expired session.
   await dropAll(context, dropOldSessions, 0, limits, signal);
   await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
@@ -84,10 +85,13 @@ async function dropSamples(
   }
 }
 
-/** Where days are closed, only rows of closed days may go; where nobody closes days, age alone decides (decision 165). */
-async function closedUpTo({ sql, config }: FlowContext): Promise<Instant> {
-  const nothingClosed = config.closing.after === null ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
-  return (await readClosedUpTo(sql)) ?? nothingClosed;
+/**
+ * The time whose versions and bodies may be deleted. Where days are closed, only rows of closed days may go; where
+ * nobody closes days, age alone decides (decision 165).
+ * @param closed null: no day is closed
+ */
+export function mayExpire({ closing }: FlowContext["config"], closed: TimeRange | null): TimeRange {
+  return closed ?? (closing.after === null ? ALWAYS : NEVER);
 }
 
 async function dropAll(
@@ -96,12 +100,12 @@ async function dropAll(
   keepMs: number | null,
   { rows, batches }: DropLimits,
   signal: AbortSignal,
-  upTo: Instant = Number.POSITIVE_INFINITY,
+  within: TimeRange = ALWAYS,
 ): Promise<number> {
   if (keepMs === null) return 0;
-  const to = Math.min(clock.now() - keepMs, upTo);
+  const to = Math.min(clock.now() - keepMs, within.to);
   // Each statement begins where the one before ended: deleted rows stay in the index until a vacuum (decision 41).
-  let from = BEGINNING;
+  let { from } = within;
   let total = 0;
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
     const { count, last } = await drop(sql, { from, to }, rows);

@@ -1,7 +1,7 @@
 /** Deletes the old bets of some visited rows: the plain ones at once, and all others judged one by one (decision 162). */
 
 import type { ProductConfig } from "../../config-file.ts";
-import { readDeletedUpTo } from "../../db/retention-store.ts";
+import { readDeletedTime } from "../../db/retention-store.ts";
 import { ifUndisturbed, inOneMoment } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import { type DeleteUpTo, lostRecordsBefore } from "./decide-group.ts";
@@ -25,7 +25,7 @@ export async function dropSlice(
 ): Promise<DroppedBets> {
   const { sql } = context;
   const now = context.clock.now();
-  const deletedRecords = lostRecordsBefore((await readDeletedUpTo(sql, product.productId)).records, upTo);
+  const deletedRecords = lostRecordsBefore((await readDeletedTime(sql, product.productId)).records.to, upTo);
   const dropLane = (lane: number) =>
     ifUndisturbed(sql, LONGEST_WAIT_MS, (tx) =>
       dropPlainBets(tx, walk.side, [
@@ -38,7 +38,8 @@ export async function dropSlice(
         deletedRecords === Number.NEGATIVE_INFINITY ? null : deletedRecords,
         now - LONGEST_BET_MS,
         MOST_OF_ROUND,
-        ...(slice.after ?? (walk.side === "records" ? ["-infinity", "", "", ""] : ["-infinity", ""])),
+        upTo.closedFrom,
+        ...slice.after,
         ...slice.last,
       ]),
     );

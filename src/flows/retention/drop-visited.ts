@@ -4,7 +4,7 @@ import { formatInstant, type Instant } from "../../clock.ts";
 import { type ForgottenBet, forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { readDeletedUpTo, rememberDeleted } from "../../db/retention-store.ts";
+import { readDeletedTime, rememberDeleted } from "../../db/retention-store.ts";
 import { subjectsOf } from "../../diff/finding.ts";
 import { deleteEntries, lockEntries } from "../../ledger/old-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
@@ -43,7 +43,7 @@ export async function dropVisited(
   const groups = settlement === "session" ? await loadSessionGroups(context, tx, product, loaded) : loaded;
   const usernames = [...new Set(visited.map(({ username }) => username))];
   const mismatches = await readNamedByMismatches(tx, productId, usernames);
-  const deletedRecords = lostRecordsBefore((await readDeletedUpTo(tx, productId)).records, upTo);
+  const deletedRecords = lostRecordsBefore((await readDeletedTime(tx, productId)).records.to, upTo);
   const omitsLostBets = product.lostBets === "omitted";
   const decided = groups.map((group) =>
     decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches }),

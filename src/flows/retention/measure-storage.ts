@@ -1,6 +1,6 @@
 /** Measures the space that the database takes, and what waits for its deletion. */
 
-import { readClosedUpTo } from "../../closing/closed-day-store.ts";
+import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import { ENTRIES_WALK, readWalks, recordsWalk } from "../../db/retention-store.ts";
 import { countById, countDated, writeStorage } from "../../db/storage-store.ts";
@@ -8,16 +8,22 @@ import { inOneMoment } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import type { RetainedFrom } from "./drop-by-age.ts";
 import { retainedFrom } from "./drop-closed.ts";
+import { mayExpire } from "./drop-expired.ts";
 
-/** Tables whose rows are visited by id, each with the time by which its rows are old. */
-const BY_ID: readonly { readonly table: string; readonly by: keyof RetainedFrom; readonly at: string }[] = [
-  { table: "windows", by: "windows", at: "to_at" },
+/** Tables whose rows are visited by id, each with the time by which its rows are old, and that of its day where it differs. */
+const BY_ID: readonly {
+  readonly table: string;
+  readonly by: Exclude<keyof RetainedFrom, "closedFrom">;
+  readonly at: string;
+  readonly since?: string;
+}[] = [
+  { table: "windows", by: "windows", at: "to_at", since: "from_at" },
   { table: "rejected_records", by: "records", at: "first_seen_at" },
   { table: "rejected_entries", by: "entries", at: "first_seen_at" },
   { table: "transfers", by: "entries", at: "sent_at" },
   { table: "top_ups", by: "entries", at: "sent_at" },
   { table: "alerts", by: "mismatches", at: "created_at" },
-  { table: "incidents", by: "mismatches", at: "last_at" },
+  { table: "incidents", by: "mismatches", at: "last_at", since: "began_at" },
 ];
 
 /**
@@ -35,42 +41,62 @@ async function countDue({ config, clock }: FlowContext, tx: Query): Promise<Read
   const { retain, products } = config;
   const now = clock.now();
   const due = new Map<string, number>();
-  const from = retainedFrom(retain, await readClosedUpTo(tx), now);
+  const closed = await readClosedTime(tx);
+  const upTo = retainedFrom(retain, closed, now);
+  const daysFrom = (column: string) => ({ column, at: upTo.closedFrom });
   const walks = await readWalks(tx);
   const timeOf = (walk: string) => walks.get(walk)?.[0] ?? null;
-  if (from.records !== null) {
-    const { records: to } = from;
+  if (upTo.records !== null) {
+    const { records: to } = upTo;
     let sum = 0;
     for (const { productId } of products) {
-      const rows = { table: "bet_records", at: "accounting_date", from: timeOf(recordsWalk(productId)), to };
-      sum += await countDated(tx, { ...rows, productId });
+      const from = timeOf(recordsWalk(productId));
+      const since = daysFrom("accounting_date");
+      sum += await countDated(tx, {
+        table: "bet_records",
+        at: "accounting_date",
+        from,
+        to,
+        since,
+        productId,
+      });
     }
     due.set("bet_records", sum);
   }
-  if (from.entries !== null) {
+  if (upTo.entries !== null) {
     const rows = {
       table: "callback_entries",
       at: "occurred_at",
       from: timeOf(ENTRIES_WALK),
-      to: from.entries,
+      to: upTo.entries,
+      since: daysFrom("occurred_at"),
     };
     due.set("callback_entries", await countDated(tx, rows));
   }
-  if (from.mismatches !== null) {
-    const rows = { table: "mismatches", at: "last_seen_at", from: null, to: from.mismatches };
-    due.set("mismatches", await countDated(tx, rows));
+  if (upTo.mismatches !== null) {
+    const rows = { table: "mismatches", at: "last_seen_at", from: null, to: upTo.mismatches };
+    due.set("mismatches", await countDated(tx, { ...rows, since: daysFrom("occurred_at") }));
   }
-  for (const { table, by, at } of BY_ID) {
-    const to = from[by];
-    if (to !== null)
-      due.set(table, await countById(tx, { table, at, after: Number(timeOf(table) ?? 0), to }));
+  for (const { table, by, at, since = at } of BY_ID) {
+    const to = upTo[by];
+    if (to === null) continue;
+    const after = Number(timeOf(table) ?? 0);
+    due.set(table, await countById(tx, { table, at, after, to, since: daysFrom(since) }));
   }
+  const within = mayExpire(config, closed);
   const byAge = [
-    { table: "bet_record_versions", at: "replaced_at", keepMs: retain.recordVersions },
-    { table: "callback_bodies", at: "received_at", keepMs: retain.rawBodies },
+    {
+      table: "bet_record_versions",
+      at: "replaced_at",
+      keepMs: retain.recordVersions,
+      column: "accounting_date",
+    },
+    { table: "callback_bodies", at: "received_at", keepMs: retain.rawBodies, column: "received_at" },
   ];
-  for (const { table, at, keepMs } of byAge) {
-    if (keepMs !== null) due.set(table, await countDated(tx, { table, at, from: null, to: now - keepMs }));
+  for (const { table, at, keepMs, column } of byAge) {
+    if (keepMs === null) continue;
+    const to = Math.min(now - keepMs, within.to);
+    due.set(table, await countDated(tx, { table, at, from: null, to, since: { column, at: within.from } }));
   }
   return due;
 }

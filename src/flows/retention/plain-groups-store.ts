@@ -25,7 +25,7 @@ const ENDED = `
     from entries group by username, key, txn_id
   ),
   ledger as materialized (
-    select key, sum(entries) as entries, max(last_at) as last_at, max(last_received_at) as last_received_at,
+    select key, sum(entries) as entries, min(first_at) as first_at, max(last_at) as last_at, max(last_received_at) as last_received_at,
       bool_and(has_ended) or coalesce(
         min(round_ended_at) > max(begun_at) filter (where not has_ended) and min(currency) = max(last_currency)
           and not bool_or(is_loose), false) as have_ended,
@@ -34,7 +34,7 @@ const ENDED = `
     from bets group by key
   ),
   provider as materialized (
-    select key, count(*) as records, max(accounting_date) as last_at, max(version_seen_at) as last_seen_at,
+    select key, count(*) as records, min(accounting_date) as first_at, max(accounting_date) as last_at, max(version_seen_at) as last_seen_at,
       bool_or(is_running) as are_running, bool_or(not_lost) as are_not_lost
     from records group by key
   ),
@@ -102,6 +102,7 @@ export const PLAIN_GROUPS = `${LOADED}, ${ENDED}, ${NAMED},
         as drops_records,
       coalesce(l.last_at < $5::timestamptz and greatest(p.last_seen_at, l.last_received_at) < $5::timestamptz, false)
         as drops_entries,
+      least(p.first_at, l.first_at) < $10::timestamptz as begin_early,
       coalesce(p.are_running, false) as are_running,
       coalesce(p.records, 0) < $9 and coalesce(l.entries, 0) < $9 as is_whole,
       l.entries is null or not l.are_unclear and (l.have_ended
@@ -111,7 +112,7 @@ export const PLAIN_GROUPS = `${LOADED}, ${ENDED}, ${NAMED},
   clear as materialized (
     select judged.*, is_whole and has_ended and tangled.key is null and key not like 'x%' as is_clear, kept.key is not null as is_kept
     from judged left join tangled using (key) left join kept using (key)
-    where (drops_records or drops_entries) and not (are_running and is_whole)
+    where (drops_records or drops_entries) and not ((are_running or begin_early) and is_whole)
   ),
   groups as materialized (select * from clear where is_clear and not is_kept),
   unclear as materialized (select key from clear where not is_clear and not (is_kept and is_whole)),

@@ -19,6 +19,8 @@ export type PlainParameters = readonly [
   rememberedFrom: Instant,
   /** a round with so many records or entries is not loaded whole */
   wide: number,
+  /** rows of earlier time stay */
+  closedFrom: Instant,
   ...slice: readonly string[],
 ];
 
@@ -56,16 +58,16 @@ const OTHER_ROUND = `'x' || ${textOf("f.username", REAL_ROUND)}`;
 export const VISITED = {
   records: `visited as materialized (
     select username, ${REAL_ROUND} as round, bet_id as ref, id as other_ref from bet_records f
-    where product_id = $1 and accounting_date between $10::timestamptz and $14::timestamptz
-      and (accounting_date, bet_id, username, id) > ($10::timestamptz, $11::text, $12::text, $13::text)
-      and (accounting_date, bet_id, username, id) <= ($14::timestamptz, $15::text, $16::text, $17::text)
+    where product_id = $1 and accounting_date between $11::timestamptz and $15::timestamptz
+      and (accounting_date, bet_id, username, id) > ($11::timestamptz, $12::text, $13::text, $14::text)
+      and (accounting_date, bet_id, username, id) <= ($15::timestamptz, $16::text, $17::text, $18::text)
       and abs(hashtext(username)::bigint) % $2::integer = $3::integer
   )`,
   entries: `visited as materialized (
     select username, ${REAL_ROUND} as round, txn_id as ref, null::text as other_ref from callback_entries f
-    where product_id = $1 and occurred_at between $10::timestamptz and $12::timestamptz
-      and (occurred_at, entry_id) > ($10::timestamptz, $11::text)
-      and (occurred_at, entry_id) <= ($12::timestamptz, $13::text)
+    where product_id = $1 and occurred_at between $11::timestamptz and $13::timestamptz
+      and (occurred_at, entry_id) > ($11::timestamptz, $12::text)
+      and (occurred_at, entry_id) <= ($13::timestamptz, $14::text)
       and abs(hashtext(username)::bigint) % $2::integer = $3::integer
   )`,
 } as const;

@@ -1,18 +1,22 @@
 /** The walks through old records and old entries, in the order of their times (decision 161). */
 
-import type { Instant } from "../../clock.ts";
+import { formatInstant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
-import { ENTRIES_WALK, recordsWalk, type WalkPosition } from "../../db/retention-store.ts";
+import { ENTRIES_WALK, recordsWalk } from "../../db/retention-store.ts";
 import { findOldEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
 import { findOldRecords, readOldRecords } from "../../sync/old-records-store.ts";
+import type { TimeRange } from "../../window.ts";
 import type { VisitedRow } from "./load-groups.ts";
+
+/** The sort key of a row, as text. */
+type SortKey = readonly string[];
 
 /** Rows of a walk, in its order. */
 export interface Slice {
   readonly count: number;
   /** the sort keys: of the row before the first one, and of the last one */
-  readonly after: WalkPosition;
-  readonly last: readonly string[];
+  readonly after: SortKey;
+  readonly last: SortKey;
   readonly productIds: readonly string[];
 }
 
@@ -20,22 +24,25 @@ export interface Slice {
 export interface Walk {
   readonly name: string;
   readonly side: "records" | "entries";
-  readonly to: Instant;
+  readonly range: TimeRange;
+  /** the walk begins after this key */
+  readonly first: SortKey;
   readonly find: (
     tx: Query,
-    after: WalkPosition,
+    after: SortKey,
     most: number,
   ) => Promise<Pick<Slice, "count" | "last" | "productIds"> | null>;
   readonly read: (tx: Query, productId: string, slice: Slice) => Promise<VisitedRow[]>;
 }
 
-export function recordsOf(productId: string, to: Instant): Walk {
+export function recordsOf(productId: string, range: TimeRange): Walk {
   return {
     name: recordsWalk(productId),
     side: "records",
-    to,
+    range,
+    first: [formatInstant(range.from), "", "", ""],
     find: async (tx, after, most) => {
-      const found = await findOldRecords(tx, productId, to, after, most);
+      const found = await findOldRecords(tx, productId, range, after, most);
       return found === null ? null : { ...found, productIds: [productId] };
     },
     read: async (tx, _, { after, last }) =>
@@ -47,12 +54,13 @@ export function recordsOf(productId: string, to: Instant): Walk {
   };
 }
 
-export function entriesOf(to: Instant): Walk {
+export function entriesOf(range: TimeRange): Walk {
   return {
     name: ENTRIES_WALK,
     side: "entries",
-    to,
-    find: (tx, after, most) => findOldEntries(tx, to, after, most),
+    range,
+    first: [formatInstant(range.from), ""],
+    find: (tx, after, most) => findOldEntries(tx, range, after, most),
     read: async (tx, productId, { after, last }) =>
       (await readOldEntries(tx, productId, after, last)).map(({ username, txnId, roundId }) => ({
         username,

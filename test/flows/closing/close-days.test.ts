@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { readClosedDays, readClosedUpTo } from "../../../src/closing/closed-day-store.ts";
+import { readClosedDays, readClosedTime } from "../../../src/closing/closed-day-store.ts";
 import { findFlaw } from "../../../src/closing/statement.ts";
 import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
@@ -46,7 +46,7 @@ describe("closing a day", () => {
     expect(second).toMatchObject({ number: 2, previousHash: first?.hash, from: first?.to });
     if (first === undefined || second === undefined) throw new Error("two days are closed");
     expect([findFlaw(first, null), findFlaw(second, first)]).toEqual([null, null]);
-    expect(await readClosedUpTo(sql)).toBe(TODAY + 2 * DAY_MS);
+    expect((await readClosedTime(sql))?.to).toBe(TODAY + 2 * DAY_MS);
   });
 
   test("a second time changes nothing", async () => {

@@ -35,7 +35,7 @@ async function closeUpTo(minutes: number): Promise<void> {
   await sql`delete from closed_days`;
   await sql`
     insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
-    values ('2026-11-20', 'UTC', ${minute(minutes) - DAY_MS}, ${minute(minutes)}, 1, ${clock.now()}, 'hash', '{}')`;
+    values ('2026-11-20', 'UTC', ${NOON - 1000 * DAY_MS}, ${minute(minutes)}, 1, ${clock.now()}, 'hash', '{}')`;
 }
 
 const bets = async () =>

@@ -23,7 +23,7 @@ const drop = (retain: object = kept) =>
 const daysAgo = (days: number): Instant => NOON - days * DAY_MS;
 const close = (upTo: Instant) => sql`
   insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
-  values ('2026-11-19', 'UTC', ${upTo - DAY_MS}, ${upTo}, 1, ${NOON}, 'hash', '{}')`;
+  values ('2026-11-19', 'UTC', ${daysAgo(1000)}, ${upTo}, 1, ${NOON}, 'hash', '{}')`;
 const column = async (text: string) =>
   (await sql.unsafe<{ value: number | string }[]>(text)).map(({ value }) => value);
 

@@ -81,7 +81,7 @@ test("rows of closed days that a setting deletes are due until the worker has lo
   const to = NOON - 5 * DAY_MS;
   await sql`
     insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
-    values ('2026-11-14', 'UTC', ${to - DAY_MS}, ${to}, 1, ${NOON}, 'hash', '{}')`;
+    values ('2026-11-14', 'UTC', ${NOON - 100 * DAY_MS}, ${to}, 1, ${NOON}, 'hash', '{}')`;
   const [{ old } = { old: 0 }] = await sql<
     { old: number }[]
   >`select count(*) as old from windows where to_at < ${to}`;

@@ -12,6 +12,7 @@ import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { NOON } from "../../support/examples.ts";
 import {
+  CLOSED_FROM,
   DAY_MS,
   PRODUCTS,
   UP_TO,
@@ -32,6 +33,7 @@ const upTo = fc.constantFrom(null, ...UP_TO, UP_TO[0]);
 const setting = fc.record({
   /** the settings of one run, or of two after each other */
   runs: fc.array(fc.record({ records: upTo, entries: upTo }), { minLength: 1, maxLength: 2 }),
+  closedFrom: fc.constantFrom(...CLOSED_FROM),
   rows: fc.constantFrom(25, 1000),
   wide: fc.constantFrom<(WideRound | null)[]>(
     ...Array<null>(4).fill(null),
@@ -64,9 +66,14 @@ function intercept(sql: Sql, onPlain: (run: () => Promise<unknown>) => Promise<u
   });
 }
 
-async function drop(sql: Sql, { runs, rows }: Setting): Promise<void> {
+async function drop(sql: Sql, { runs, closedFrom, rows }: Setting): Promise<void> {
   for (const run of runs)
-    await dropBets({ sql, config, clock, log: silentLog }, run, { rows, batches: 1e5 }, never);
+    await dropBets(
+      { sql, config, clock, log: silentLog },
+      { closedFrom, ...run },
+      { rows, batches: 1e5 },
+      never,
+    );
 }
 
 const TABLES = [

@@ -11,6 +11,9 @@ export const DAY_MS = 24 * HOUR_MS;
 /** Half of the runs delete both sides up to the first, and the others one of them up to the second. */
 export const UP_TO = [NOON, NOON + DAY_MS] as const;
 
+/** The beginning of the first closed day: before all rows, mostly, or between them. */
+export const CLOSED_FROM = [...Array<number>(3).fill(NOON - 1000 * DAY_MS), NOON - 3 * DAY_MS] as const;
+
 /** Far before, right before, at and after each time up to which rows are deleted; and of a bet nobody remembers. */
 const TIMES = [
   NOON - 900 * DAY_MS,
