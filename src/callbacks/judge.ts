@@ -86,7 +86,7 @@ export function judgeRequest(
     return {
       statusCode: 30001,
       reason:
-        "timestampMillis lies in time whose requests were deleted, so this one may have been applied before",
+        "timestampMillis is older than the requests that are kept, so this one may have been applied before",
       tombstones: none,
     };
   }

@@ -37,7 +37,10 @@ export async function readDeletedTime(tx: Query, productId: string): Promise<Del
     const row = rows.find((one) => one.walk === walk);
     return row === undefined ? NEVER : { from: row.from ?? Number.NEGATIVE_INFINITY, to: row.to };
   };
-  return { records: of(recordsWalk(productId)), entries: of(ENTRIES_WALK) };
+  const [records, entries] = [of(recordsWalk(productId)), of(ENTRIES_WALK)];
+  // A walk through records also deletes entries.
+  const from = records === NEVER ? entries.from : Math.min(records.from, entries.from);
+  return { records, entries: { ...entries, from } };
 }
 
 /** The end of the time whose entries were deleted; -Infinity: none were. */

@@ -19,6 +19,7 @@ const { sql, url } = useDatabase();
 /** The midnight at which 2025-09-10 begins in UTC. */
 const BEGIN = Date.parse("2025-09-10T00:00:00Z");
 const KEPT = "2025-10-01T00:00:00.000Z";
+const DELETED = `from 2025-09-10T00:00:00.000Z to ${KEPT}`;
 const SETTINGS = {
   products: [{ productId: "P1" }],
   pull: { resweepAfter: ["P1D"] },
@@ -34,7 +35,7 @@ const recon = (...args: string[]) => callRecon(args, { DATABASE_URL: url, RECON_
 beforeAll(async () => {
   writeFileSync(path, JSON.stringify(SETTINGS));
   await fetched(BEGIN - DAY_MS, BEGIN + 30 * DAY_MS);
-  for (const day of [0, 1]) {
+  for (const day of [-1, 0, 1]) {
     const names = { txnId: `bet-${day}`, roundId: `round-${day}`, requestId: `request-${day}` };
     const occurredAt = BEGIN + day * DAY_MS + 12 * HOUR_MS;
     const at = { ...names, occurredAt, receivedAt: occurredAt };
@@ -76,7 +77,7 @@ test("a closed day keeps its stored statement, and other zones are refused by na
   expect(await statementOf("--day", "2025-09-10", "--zone", "UTC")).toEqual(stored);
 
   const problem =
-    `the sums of 2025-09-10 in America/Lima cannot be computed any more: bet records of P1 before ${KEPT} ` +
+    `the sums of 2025-09-10 in America/Lima cannot be computed any more: bet records of P1 ${DELETED} ` +
     "are deleted (retain.records); its stored statement is that of the zone UTC: ask for this zone";
   for (const format of [[], ["--json"], ["--csv"]]) {
     const refused = await recon("report", "--day", "2025-09-10", "--zone", "America/Lima", ...format);
@@ -92,18 +93,25 @@ test("a closed day keeps its stored statement, and other zones are refused by na
   expect([csv.status, csv.text]).toEqual([410, expect.stringContaining(problem)]);
 });
 
-test("a day that was never closed is refused as well, and a kept day is not", async () => {
+test("days before the first closed day and after the closed time keep their sums", async () => {
+  const before = await statementOf("--day", "2025-09-09");
+  expect(before).toMatchObject({ closed: null, rows: [{ provider: { bets: 1 }, ledger: { bets: 1 } }] });
+  expect(await statementOf("--day", "2025-10-01")).toMatchObject({ rows: [], closed: null });
+});
+
+test("where an earlier version may have deleted what lies before the first closed day, it is refused", async () => {
+  await sql`update retention_states set began_at = null where walk like 'records of %'`;
   const refused = await recon("report", "--day", "2025-09-09");
+  await sql`update retention_states set began_at = '2025-09-10T00:00:00Z' where walk like 'records of %'`;
   expect([refused.code, refused.stderr]).toEqual([
     1,
     `recon: the sums of 2025-09-09 in UTC cannot be computed any more: bet records of P1 before ${KEPT} are deleted (retain.records)\n`,
   ]);
-  expect(await statementOf("--day", "2025-10-01")).toMatchObject({ rows: [], closed: null });
 });
 
 test("where only entries were deleted, the message names them", async () => {
   await sql`update retention_states set deleted_up_to = '2025-09-01T00:00:00Z' where walk like 'records of %'`;
   expect((await recon("report", "--day", "2025-09-20", "--zone", "Asia/Bangkok")).stderr).toMatch(
-    /: callback entries before 2025-09-21T00:00:00.000Z are deleted \(retain.entries\)\n$/,
+    /: callback entries from 2025-09-10T00:00:00.000Z to 2025-09-21T00:00:00.000Z are deleted \(retain.entries\)\n$/,
   );
 });

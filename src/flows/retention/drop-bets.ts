@@ -27,9 +27,9 @@ export async function dropBets(
     // While nothing is old enough, nothing is announced.
   ].filter(({ range }) => range.from < range.to);
   const total = { records: 0, entries: 0 };
+  // Committed before the first row is deleted: each walk deletes rows of both sides.
+  for (const walk of walks) await openWalk(context.sql, walk.name, walk.range);
   for (const walk of walks) {
-    // Committed before the first row is deleted.
-    await openWalk(context.sql, walk.name, walk.range);
     const lateMs = context.clock.now() - (context.config.retain[walk.side] ?? 0) - walk.range.to;
     const giveWay = openPace(context, lateMs, signal);
     for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
