@@ -19,7 +19,7 @@ export async function dropOldMismatches(
 ): Promise<number> {
   const old = await tx<{ id: number }[]>`
     select id from mismatches m
-    where status in ('resolved', 'ignored') and last_seen_at < ${to}
+    where status in ('resolved', 'ignored') and last_seen_at >= ${from} and last_seen_at < ${to}
       and occurred_at >= ${from} and occurred_at < ${to}
       and coalesce(resolved_at, last_seen_at) < ${to}
       and (resolved_by = 'recon' or ceased_at < ${to} or occurred_at < ${lastingTo})

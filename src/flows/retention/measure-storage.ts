@@ -1,5 +1,6 @@
 /** Measures the space that the database takes, and what waits for its deletion. */
 
+import { formatInstant } from "../../clock.ts";
 import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import { ENTRIES_WALK, readWalks, recordsWalk } from "../../db/retention-store.ts";
@@ -43,6 +44,7 @@ async function countDue({ config, clock }: FlowContext, tx: Query): Promise<Read
   const due = new Map<string, number>();
   const closed = await readClosedTime(tx);
   const upTo = retainedFrom(retain, closed, now);
+  const firstDay = formatInstant(upTo.closedFrom);
   const daysFrom = (column: string) => ({ column, at: upTo.closedFrom });
   const walks = await readWalks(tx);
   const timeOf = (walk: string) => walks.get(walk)?.[0] ?? null;
@@ -74,7 +76,7 @@ async function countDue({ config, clock }: FlowContext, tx: Query): Promise<Read
     due.set("callback_entries", await countDated(tx, rows));
   }
   if (upTo.mismatches !== null) {
-    const rows = { table: "mismatches", at: "last_seen_at", from: null, to: upTo.mismatches };
+    const rows = { table: "mismatches", at: "last_seen_at", from: firstDay, to: upTo.mismatches };
     due.set("mismatches", await countDated(tx, { ...rows, since: daysFrom("occurred_at") }));
   }
   for (const { table, by, at, since = at } of BY_ID) {
@@ -96,7 +98,8 @@ async function countDue({ config, clock }: FlowContext, tx: Query): Promise<Read
   for (const { table, at, keepMs, column } of byAge) {
     if (keepMs === null) continue;
     const to = Math.min(now - keepMs, within.to);
-    due.set(table, await countDated(tx, { table, at, from: null, to, since: { column, at: within.from } }));
+    const since = { column, at: within.from };
+    due.set(table, await countDated(tx, { table, at, from: formatInstant(within.from), to, since }));
   }
   return due;
 }

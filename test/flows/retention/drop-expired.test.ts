@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { insertAudit, listAudit } from "../../../src/access/audit-store.ts";
+import type { BetRecord } from "../../../src/bet.ts";
 import { keepBodies as writeBodies } from "../../../src/callbacks/body-store.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { Query } from "../../../src/db/client.ts";
@@ -54,9 +55,10 @@ const bodies = async () => {
 const changeRecord = async (...ages: number[]) => {
   for (const age of [...ages].sort((a, b) => b - a)) await write(sql, age);
 };
-const write = (to: Query, age: number) => {
+const write = (to: Query, age: number, fields: Partial<BetRecord> = {}) => {
   const now = NOON - age * DAY_MS;
-  const record = exampleRecord({ stake: amount(String(age)), updatedDate: new Date(now).toISOString() });
+  const updatedDate = new Date(now).toISOString();
+  const record = exampleRecord({ stake: amount(String(age)), updatedDate, ...fields });
   return writeRecords(to, "P1", [record], { requestedAt: now, now });
 };
 const replaced = async () => {
@@ -195,12 +197,15 @@ test("a process that died waiting for the provider is deleted, and one that wait
   expect(await sql`select waiter from request_waiters`).toEqual([{ waiter: alive }]);
 });
 
-test("once a day is closed, bodies and versions of days that are not closed stay", async () => {
-  await sql`delete from callback_bodies`;
-  await keepBodies(9, 8, 7, 6);
+test("once a day is closed, bodies and versions of later days and of days before the first closed one stay", async () => {
+  await keepBodies(10, 9, 8, 7, 6);
+  const early = { accountingDate: new Date(NOON - 10 * DAY_MS).toISOString() };
+  for (const age of [10, 8]) await write(sql, age, { betId: "early", id: "early", ...early });
+  await changeRecord(20, 10, 8, 6);
   const closing = { ...context, config: { ...config, closing: { ...config.closing, after: DAY_MS } } };
   await dropExpired(closing, never);
-  expect(await bodies()).toEqual([9, 8, 7, 6]);
+  expect(await bodies()).toEqual([10, 9, 8, 7, 6]);
+  expect(await replaced()).toEqual([10, 8, 8, 6]);
   await sql`
     insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
     values ('2026-11-12', 'UTC', ${NOON - 9 * DAY_MS}, ${NOON - 7 * DAY_MS}, 1, ${NOON}, 'hash', '{}')`;
@@ -208,5 +213,9 @@ test("once a day is closed, bodies and versions of days that are not closed stay
     await sql`delete from closed_days`;
   });
   await dropExpired(closing, never);
-  expect(await bodies()).toEqual([7, 6]);
+  expect(await bodies()).toEqual([10, 7, 6]);
+  const versions =
+    await sql`select bet_id as bet, replaced_at as at from bet_record_versions order by replaced_at`;
+  const daysAgo = (bet: string, age: number) => ({ bet, at: NOON - age * DAY_MS });
+  expect(versions).toEqual([daysAgo("bet-1", 10), daysAgo("early", 8), daysAgo("bet-1", 6)]);
 });
