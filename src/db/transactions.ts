@@ -48,6 +48,14 @@ export async function ifUndisturbed<Result>(
   }
 }
 
+/**
+ * Commits a transaction without a wait for the disk, for work that is simply done again after a crash of the server. A later
+ * commit that waits makes this one certain too.
+ */
+export async function commitWithoutWaiting(tx: Query): Promise<void> {
+  await tx`select set_config('synchronous_commit', 'off', true)`;
+}
+
 /** Gives the statements of a transaction more time than its pool allows, for work on a whole table. */
 export async function takeTime(tx: Query, longestMs: number): Promise<void> {
   await tx`select set_config('statement_timeout', ${String(longestMs)}, true)`;

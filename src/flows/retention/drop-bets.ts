@@ -2,7 +2,7 @@
 
 import type { Query } from "../../db/client.ts";
 import { lockWalk, openWalk, readWalk, saveWalk } from "../../db/retention-store.ts";
-import { inTurn } from "../../db/transactions.ts";
+import { commitWithoutWaiting, inTurn } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import type { DeleteUpTo } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
@@ -53,6 +53,8 @@ async function takeStep(
 ): Promise<DroppedBets & { readonly isOver: boolean }> {
   const total = { records: 0, entries: 0 };
   if (!(await lockWalk(tx, walk.name))) return { ...total, isOver: true };
+  // What is deleted was announced by a commit that waited. After a crash these rows are visited again.
+  await commitWithoutWaiting(tx);
   const after = (await readWalk(tx, walk.name)) ?? walk.first;
   const found = await walk.find(tx, after, most);
   if (found === null) return { ...total, isOver: true };

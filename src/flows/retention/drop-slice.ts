@@ -2,7 +2,7 @@
 
 import type { ProductConfig } from "../../config-file.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
-import { ifUndisturbed, inOneMoment } from "../../db/transactions.ts";
+import { commitWithoutWaiting, ifUndisturbed, inOneMoment } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import { type DeleteUpTo, lostRecordsBefore } from "./decide-group.ts";
 import { type DroppedBets, dropVisited, LONGEST_BET_MS } from "./drop-visited.ts";
@@ -27,8 +27,9 @@ export async function dropSlice(
   const now = context.clock.now();
   const deletedRecords = lostRecordsBefore((await readDeletedTime(sql, product.productId)).records.to, upTo);
   const dropLane = (lane: number) =>
-    ifUndisturbed(sql, LONGEST_WAIT_MS, (tx) =>
-      dropPlainBets(tx, walk.side, [
+    ifUndisturbed(sql, LONGEST_WAIT_MS, async (tx) => {
+      await commitWithoutWaiting(tx);
+      return await dropPlainBets(tx, walk.side, [
         product.productId,
         LANES,
         lane,
@@ -41,8 +42,8 @@ export async function dropSlice(
         upTo.closedFrom,
         ...slice.after,
         ...slice.last,
-      ]),
-    );
+      ]);
+    });
   const lanes = Array.from({ length: LANES }, (_, lane) => lane);
   const plain = product.settlement === "session" ? [null] : await Promise.all(lanes.map(dropLane));
   const left = plain.includes(null)
