@@ -5,6 +5,7 @@ import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import type { MismatchEvidence } from "../../flows/read/mismatch-evidence.ts";
 import type { Evidence } from "../../flows/read/read-evidence.ts";
 import { sayAmount } from "../../money.ts";
+import { showTurningMarks } from "../http/visible-marks.ts";
 import {
   renderBodies,
   renderEntries,
@@ -23,7 +24,8 @@ export function evidenceAsHtml(evidence: Evidence): string {
       ? `Evidence of ${sayCount(mismatches.length)}`
       : `Evidence of incident ${incident.id}: ${incident.kind} in ${incident.productId}`;
   const style = html.raw`<style>${EVIDENCE_STYLE}</style>`;
-  return String(html`<!doctype html>
+  return showTurningMarks(
+    String(html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -39,7 +41,8 @@ ${renderContents(mismatches)}
 <main>${mismatches.map(renderMismatch)}</main>
 </body>
 </html>
-`);
+`),
+  );
 }
 
 function renderSource({ madeAt, ledger, mismatches, incident }: Evidence): SafeHtml {

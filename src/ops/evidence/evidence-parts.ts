@@ -65,7 +65,7 @@ export function renderFetches({ fetches }: MismatchEvidence): SafeHtml | null {
   const rows = fetches.map(({ from, to, startedAt, fetchedAt, records }) => ({
     cells: [sayUtc(from), sayUtc(to), sayUtc(startedAt), sayUtc(fetchedAt), String(records)],
   }));
-  const columns = ["startDate", "endDate", "Asked", "Answered", "Records"];
+  const columns = ["startTime", "endTime", "Asked", "Answered", "Records"];
   const caption =
     "Requests of this time to betTransactionsV2 that were answered to their last page, the latest first";
   return html`<h3>Fetches of this time</h3>${renderPlainTable({ caption, columns, numbers: ["Records"], rows })}`;

@@ -1,6 +1,7 @@
 /** The common parts of all dashboard pages: head, navigation, frame of the content. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { showTurningMarks } from "./visible-marks.ts";
 
 /** The visitor of a page; null: nobody is signed in. */
 type Visitor = { readonly name: string; readonly role: "read" | "write"; readonly by: string } | null;
@@ -82,7 +83,7 @@ ${main}
 </body>
 </html>
 `;
-  return String(document);
+  return showTurningMarks(String(document));
 }
 
 function renderNavigation(path: string): SafeHtml {

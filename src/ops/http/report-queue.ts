@@ -19,7 +19,7 @@ const MOST_WAITING = 10;
 
 /**
  * The process that makes a report also pulls. After each piece of work, the report rests for this many times the
- * length of the piece, so that it uses at most a ninth of the time. A cancelled report causes a rest before the next
+ * length of the piece, so that it uses at most a ninth of the time for its first minutes. A cancelled report causes a rest before the next
  * one too. Where the process is otherwise idle, a quarter of the piece is enough.
  */
 const REST_SHARE = 8;
@@ -27,6 +27,8 @@ const QUIET_SHARE = 0.25;
 const SHORTEST_PIECE_MS = 200;
 /** The longest rest: the database ends a transaction that is idle for long. */
 const LONGEST_REST_MS = 60_000;
+/** After so much rest a report has kept its reader waiting long enough, and takes half of the time. */
+const MUCH_REST_MS = 90_000;
 /** The share of busy time below which a process counts as idle; a process that pulls is far busier. */
 const QUIET = 0.05;
 
@@ -44,11 +46,15 @@ export function openReportQueue(context: FlowContext): ReportQueue {
   let busySince = 0;
   /** the work since the last rest */
   let workedMs = 0;
+  /** the rest of the present report so far */
+  let restedInAllMs = 0;
   const restAfterWork = async (signal: AbortSignal) => {
     workedMs += clock.now() - busySince;
     busySince = clock.now();
     if (workedMs < SHORTEST_PIECE_MS) return;
-    const longestMs = Math.min(workedMs * REST_SHARE, LONGEST_REST_MS);
+    const share = restedInAllMs < MUCH_REST_MS ? REST_SHARE : 1;
+    const longestMs = Math.min(workedMs * share, LONGEST_REST_MS);
+    const restsFrom = clock.now();
     const partMs = Math.min(workedMs * QUIET_SHARE, longestMs);
     for (let restedMs = 0; restedMs < longestMs && !signal.aborted; restedMs += partMs) {
       const before = performance.eventLoopUtilization();
@@ -56,11 +62,13 @@ export function openReportQueue(context: FlowContext): ReportQueue {
       if (performance.eventLoopUtilization(before).utilization < QUIET) break;
     }
     busySince = clock.now();
+    restedInAllMs += busySince - restsFrom;
     if (!signal.aborted) workedMs = 0;
   };
   const make = async (day: RequestedDay, signal: AbortSignal) => {
     signal.throwIfAborted();
     busySince = clock.now();
+    restedInAllMs = 0;
     try {
       return await readReport(context, day, signal, REPORT_LIMITS, () => restAfterWork(signal));
     } catch (error) {
