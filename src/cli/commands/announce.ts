@@ -19,19 +19,27 @@ export function announceStart(facts: {
   readonly database: string;
   readonly queues: string;
   readonly provider: string;
+  /** whether the products and graces are those of a start without settings */
+  readonly isOwnConfig: boolean;
   readonly opsUrl: string;
   readonly guide: readonly GuideStep[];
 }): void {
   const { diff } = facts.config;
-  printLine("wallet-recon runs. There are no settings, so this start has a world of its own for trying out:");
+  const graces = `callbacks ${showDuration(diff.callbackGrace)}, provider ${showDuration(diff.providerGrace)}`;
+  printLine(
+    facts.isOwnConfig
+      ? "wallet-recon runs. PROVIDER_BASE_URL is not set, so a provider for trying out runs beside it:"
+      : "wallet-recon runs. There are no settings, so this start has a world of its own for trying out:",
+  );
   printLine(`  database   ${facts.database}`);
   printLine(`  queues     ${facts.queues}`);
   printLine(`  provider   ${facts.provider}`);
   printLine(
-    `  graces     callbacks ${showDuration(diff.callbackGrace)}, provider ${showDuration(diff.providerGrace)}: short, so that you can watch; by default they are 15 min and 1 h`,
+    `  graces     ${graces}${facts.isOwnConfig ? "" : ": short, so that you can watch; by default they are 15 min and 1 h"}`,
   );
   printLine(`  dashboard  ${facts.opsUrl}/ in a browser, or ${facts.opsUrl}/api/mismatches`);
   printLine();
+  if (facts.isOwnConfig) return;
   printLine("Look around in a browser:");
   for (const { what, path } of facts.guide.slice(0, GUIDED)) printLine(`  ${facts.opsUrl}${path}  ${what}`);
   printLine();

@@ -83,7 +83,7 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
       queuesIn: redisUrl === null ? "PostgreSQL" : "Redis",
       countJobs: () => worker.countJobs(),
     },
-    ...(tryOut === null ? {} : { guide: tryOut.guide }),
+    ...(tryOut === null || settings.config !== null ? {} : { guide: tryOut.guide }),
   });
   opened.push({ name: "the ops server", longestMs: 500, close: () => ops.close() });
 
@@ -94,6 +94,7 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
     announceStart({
       config: context.config,
       opsUrl: ops.url,
+      isOwnConfig: settings.config !== null,
       guide: tryOut.guide,
       ...describeWorld(recon, tryOut),
     });
