@@ -4,8 +4,19 @@ import { changeEntriesUnseen } from "../../support/database.ts";
 import { amount, exampleEntry, exampleSettle } from "../../support/examples.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
-const { sql, clock, diff, diffAt, receive, listed, fetchPlanned, readAll, mismatches, ledgerBegins } =
-  useDiffWorld();
+const {
+  sql,
+  clock,
+  diff,
+  diffAt,
+  receive,
+  listed,
+  fetchPlanned,
+  fetchRange,
+  readAll,
+  mismatches,
+  ledgerBegins,
+} = useDiffWorld();
 beforeEach(ledgerBegins);
 
 async function settle(...times: number[]): Promise<void> {
@@ -154,6 +165,22 @@ describe("a bet that stays open", () => {
       await fetchPlanned(({ from }) => from === minute(600));
     }
     expect(await mismatches()).toEqual([]);
+  });
+
+  test("is not stuck where an early fetch missed the late record of its loss, and the operator omits losses", async () => {
+    const settings = { products: [{ productId: "P1", lostBets: "omitted" }] };
+    await receive(exampleEntry());
+    await diffAt(1, { settings });
+    for (let hour = -1; hour < 24; hour += 1) {
+      clock.set(minute(hour * 60 + 65));
+      await fetchRange(minute(hour * 60), minute(hour * 60 + 60));
+    }
+    await diffAt(DAY + 10, { settings });
+    const fetched = await fetchPlanned();
+    await listed(recordOf("0", { accountingDate: iso(110), updatedDate: iso(110) }));
+    await diffAt(DAY + 11, { settings });
+    expect(await mismatches()).toEqual([]);
+    expect(fetched).toContainEqual({ from: minute(60), to: minute(120) });
   });
 
   test("is not stuck while the provider lists it, nor after its end", async () => {
