@@ -14,6 +14,13 @@ export const TRY_OUT_PRODUCTS: readonly ProductPlan[] = [
   { productId: TRY_OUT_WALLET, style: "slot", roundsPerMinute: 0 },
 ];
 
+/** The products of a world with a fixed period, which programs play for tests: busy, and without a pause for people. */
+export const FIXED_PRODUCTS: readonly ProductPlan[] = [
+  { productId: "TABLE", style: "table", roundsPerMinute: 2 },
+  { productId: "SLOT", style: "slot", roundsPerMinute: 6 },
+  { productId: "SPORT", style: "sport", roundsPerMinute: 1 },
+];
+
 /** The length of the world's past at the first start. */
 export const TRY_OUT_HISTORY_MS = 48 * 3_600_000;
 

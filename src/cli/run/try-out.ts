@@ -14,10 +14,10 @@ import type { GuideStep } from "../../ops/dashboard/overview/guide.ts";
 import type { AnyFault } from "../../sandbox/faults/fault-list.ts";
 import { startSandbox } from "../../sandbox/server/server.ts";
 import { openPlayLog } from "../../sandbox/world/play-log.ts";
-import { createWorld, type World } from "../../sandbox/world/world.ts";
+import { createWorld, type World, type WorldPlan } from "../../sandbox/world/world.ts";
 import type { TimeRange } from "../../window.ts";
 import { EMBEDDED_HOME } from "./open.ts";
-import { TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS } from "./try-out-config.ts";
+import { FIXED_PRODUCTS, TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS } from "./try-out-config.ts";
 import { tryOutGuide } from "./try-out-guide.ts";
 import { LATE_BOOKING } from "./try-out-transfers.ts";
 
@@ -81,7 +81,7 @@ export async function startTryOut(
     historyMs: TRY_OUT_HISTORY_MS,
     ...(options.seed === null ? {} : { seed: options.seed }),
   });
-  const { world, begin, tryOut } = await serve(clock, playLog, options);
+  const { world, begin, tryOut } = await serve(clock, playLog, WORLD_FOR_PEOPLE, options);
   playLog.extend();
   const playing = await play(clock, context, world, begin, () => playLog.extend());
   const stop = async () => {
@@ -91,31 +91,31 @@ export async function startTryOut(
   return { ...tryOut, stop };
 }
 
+const WORLD_FOR_PEOPLE = {
+  products: TRY_OUT_PRODUCTS,
+  faultEveryMinutes: FAULT_EVERY_MINUTES,
+  forPeople: true,
+} as const;
+const FIXED_WORLD = { products: FIXED_PRODUCTS, faultEveryMinutes: 5 } as const;
+
 /** Starts the provider of a world with a fixed period. The same seed and period always give the same world. */
 export async function startFixedWorld(
   clock: Clock,
   play: { readonly seed: number; readonly period: TimeRange },
   options: ServeOptions,
 ): Promise<TryOut> {
-  const { tryOut } = await serve(clock, { seed: play.seed, periods: [play.period] }, options);
+  const { tryOut } = await serve(clock, { seed: play.seed, periods: [play.period] }, FIXED_WORLD, options);
   return tryOut;
 }
 
 async function serve(
   clock: Clock,
   { seed, periods }: { readonly seed: number; readonly periods: readonly TimeRange[] },
+  played: Pick<WorldPlan, "products" | "faultEveryMinutes" | "forPeople">,
   options: ServeOptions,
 ): Promise<{ world: World; begin: Instant; tryOut: TryOut }> {
   const { host, port, faultsOf = firstRun } = options;
-  const world = createWorld({
-    ...LAGS,
-    seed,
-    periods,
-    products: TRY_OUT_PRODUCTS,
-    players: 40,
-    faultEveryMinutes: FAULT_EVERY_MINUTES,
-    forPeople: true,
-  });
+  const world = createWorld({ ...LAGS, ...played, seed, periods, players: 40 });
   const begin = periods[0]?.from ?? clock.now();
   const credentials = {
     username: options.username ?? "sandbox",
