@@ -28,6 +28,8 @@ export interface Graces {
 export interface Fetched {
   readonly ranges: readonly TimeRange[];
   readonly since: Instant;
+  /** a pass that began before `until` counts only for time that was `lagMs` old then, because its report may be late */
+  readonly mayLag?: { readonly until: Instant; readonly lagMs: number };
 }
 
 export interface Conditions {
@@ -91,6 +93,9 @@ export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
   const confirm: Fetched = {
     ranges: fetchable([ofBets, ...recordTimes], graces),
     since: lastReceivedAt + graces.providerGraceMs,
+    ...(verdict.holdsFrom === null
+      ? {}
+      : { mayLag: { until: verdict.holdsFrom, lagMs: graces.providerGraceMs } }),
   };
   const ofRecords = records.length > 0 ? { ofRecords: true } : {};
   if (verdict.asksAgain || !includeLastEntry(verdict.pair, entryTimes))
@@ -121,9 +126,19 @@ function wasFetched(fetched: Fetched, passes: readonly Pass[], now: Instant): bo
   return missingOf(fetched, passes, now).length === 0;
 }
 
-/** The parts of some ranges, in order, that no pass since `since` has fetched. */
-export function missingOf({ ranges, since }: Fetched, passes: readonly Pass[], now: Instant): TimeRange[] {
-  const late = passes.filter(({ startedAt }) => startedAt >= since);
+/** The parts of some ranges, in order, that no pass has fetched that counts. */
+export function missingOf(
+  { ranges, since, mayLag }: Fetched,
+  passes: readonly Pass[],
+  now: Instant,
+): TimeRange[] {
+  const late = passes
+    .filter(({ startedAt }) => startedAt >= since)
+    .map(({ from, to, startedAt }) => {
+      const isEarly = mayLag !== undefined && startedAt < mayLag.until;
+      return { from, to: isEarly ? Math.min(to, startedAt - mayLag.lagMs) : to };
+    })
+    .filter(({ from, to }) => from < to);
   return untilNow(mergeRanges(ranges), now).flatMap((range) => subtractRanges(range, late));
 }
 

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
 import { assessPairs, type Verdict } from "../../src/diff/assess.ts";
-import { afterPatience, type Conditions, type Graces, whatMustHold } from "../../src/diff/ripeness.ts";
+import {
+  afterPatience,
+  type Conditions,
+  type Graces,
+  type Pass,
+  whatIsLacking,
+  whatMustHold,
+} from "../../src/diff/ripeness.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
 
@@ -186,11 +193,35 @@ test("no fetch reaches before the earliest time, whatever date a record has", ()
   expect(fetchOf([], [old])[0]?.ranges).toEqual([{ from: GRACES.earliestFetch, to: minute(50) }]);
 });
 
-test("a bet is stuck when it has been open long enough, and all that time was fetched", () => {
-  const open = held({ status: "open" });
-  expect(conditionsOf([], [open])).toEqual({
-    notBefore: minute(-20 + 24 * 60),
-    eitherFetched: [{ ranges: [{ from: minute(-25), to: minute(-20 + 24 * 60) }], since: minute(51) }],
+describe("a bet is stuck when it has been open long enough", () => {
+  const stuckFrom = minute(-20 + 24 * 60);
+  const conditions = () => conditionsOf([], [held({ status: "open" })]);
+
+  test("and all that time was fetched", () => {
+    expect(conditions()).toEqual({
+      notBefore: stuckFrom,
+      eitherFetched: [
+        {
+          ranges: [{ from: minute(-25), to: stuckFrom }],
+          since: minute(51),
+          mayLag: { until: stuckFrom, lagMs: HOUR_MS },
+        },
+      ],
+    });
+  });
+
+  test("and each moment was fetched when its report was no longer late, or when the bet was stuck", () => {
+    const passAt = (startedAt: number, from: number, to: number) => ({
+      ...{ from, to },
+      ...{ startedAt, fetchedAt: startedAt },
+    });
+    const [until, tooEarly] = [minute(600), minute(659)];
+    const begun = passAt(until + HOUR_MS, minute(-60), until);
+    const lacking = (...passes: Pass[]) => whatIsLacking(conditions(), passes, stuckFrom);
+    expect(lacking(begun, passAt(stuckFrom, until, stuckFrom))).toBeNull();
+    expect(lacking(passAt(tooEarly, minute(-60), until), passAt(stuckFrom, until, stuckFrom))).toEqual({
+      fetch: [{ from: minute(599), to: until }],
+    });
   });
 });
 

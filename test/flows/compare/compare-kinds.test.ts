@@ -127,69 +127,6 @@ test("a record that contradicts itself is a mismatch of its own, besides that of
   expect(await mismatches()).toEqual(["provider-inconsistent of bet-1 is resolved"]);
 });
 
-describe("a bet that stays open", () => {
-  const DAY = 24 * 60;
-
-  test("is stuck a day after its first entry, once all that time was fetched without a record", async () => {
-    await receive(exampleEntry());
-    await settle(1, 300, DAY - 6);
-    expect(await mismatches()).toEqual([]);
-    await settle(DAY - 5, DAY - 4);
-    expect(await mismatches()).toEqual(["stuck-open of bet-1 is open"]);
-    expect((await readAll())[0]).toMatchObject({ amountAtRisk: "10" });
-  });
-
-  test("is compared at the very moment at which it becomes stuck", async () => {
-    const occurredAt = minute(-5) + 20_345;
-    await receive(exampleEntry({ occurredAt }));
-    await diffAt(1);
-    expect(await sql`select due_at as at from diff_marks`).toEqual([{ at: occurredAt + DAY * 60_000 }]);
-  });
-
-  test("is not stuck while a part of that time is a gap", async () => {
-    await receive(exampleEntry());
-    await diffAt(1);
-    for (const minutes of [DAY, DAY + 1, DAY + 2]) {
-      await diffAt(minutes);
-      await fetchPlanned(({ from }) => from === minute(600));
-    }
-    expect(await mismatches()).toEqual([]);
-  });
-
-  test("is not stuck while the provider lists it, nor after its end", async () => {
-    await receive(exampleEntry(), exampleEntry({ txnId: "bet-2", roundId: "round-2" }));
-    await listed(recordOf("0", { betStatus: "OPEN", updatedDate: iso(0) }));
-    await receive(
-      exampleEntry({ callback: "cancelBets", status: "REFUND", txnId: "bet-2", roundId: "round-2" }),
-    );
-    await settle(1, DAY, DAY + 1, DAY + 70);
-    expect(await mismatches()).toEqual([]);
-  });
-
-  test("keeps no other mismatch of the bet open until then", async () => {
-    const debited = exampleEntry({ moved: amount("-20") });
-    await receive(debited);
-    await settle(55, 56, 57);
-    expect(await mismatches()).toEqual(["net-differs of bet-1 is open"]);
-    await receive({ ...debited, entryId: "repeat", moved: amount("10") });
-    await settle(58);
-    expect(await mismatches()).toEqual(["net-differs of bet-1 is resolved"]);
-  });
-
-  test("is missing at the provider where the provider should list it", async () => {
-    const settings = { products: [{ productId: "P1", openBetsListed: true }] };
-    await receive(
-      exampleEntry(),
-      exampleEntry({ txnId: "bet-2", status: "WAITING", skipBalanceUpdate: true }),
-    );
-    for (const minutes of [55, 56, 57]) {
-      await diffAt(minutes, { settings });
-      await fetchPlanned();
-    }
-    expect(await mismatches()).toEqual(["missing-at-provider of bet-1 is open"]);
-  });
-});
-
 describe("a stale side", () => {
   const many = (count: number) => Array.from({ length: count }, (_, index) => `b${index}`);
   const records = (count: number) => many(count).map((id) => recordOf("1", { betId: id, id, roundId: id }));
