@@ -17,7 +17,7 @@ export function renderRejected(
   const of = side === "record" ? "of the provider" : "of the ledger";
   return html`<p class="trail"><a href="/rejected">Rejected</a> <span aria-hidden="true">›</span> ${id}</p>
 <h1 class="wrap">Rejected ${id} ${showState(kind)}</h1>
-<p>A ${side} ${of}${productId === null ? null : html`, at <strong class="wrap">${productId}</strong>`}${entryId === null ? null : html`, entry_id <strong class="wrap">${entryId}</strong>`}, first seen ${showTime(firstSeenAt, zone)} ${showAgo(firstSeenAt, now, zone)}</p>
+<p>${side === "record" ? "A record" : "An entry"} ${of}${productId === null ? null : html`, at <strong class="wrap">${productId}</strong>`}${entryId === null ? null : html`, entry_id <strong class="wrap">${entryId}</strong>`}, first seen ${showTime(firstSeenAt, zone)} ${showAgo(firstSeenAt, now, zone)}</p>
 <p class="problem wrap">${reason}</p>
 <p>${toDo}</p>
 ${mayRetry ? renderForm(id) : null}
