@@ -37,6 +37,8 @@ test("every page keeps everything in its place, at six widths in both themes, an
   const found: Record<string, unknown> = {};
   for (const [name, path] of Object.entries(world.paths)) {
     await page.goto(path);
+    const heads = await page.locator("main thead th").allTextContents();
+    expect([name, heads.filter((head) => /^\p{Ll}/u.test(head))]).toEqual([name, []]);
     for (const colorScheme of THEMES) {
       await page.emulateMedia({ colorScheme });
       for (const width of WIDTHS) {

@@ -39,6 +39,21 @@ const shows = async (page: Page, id: number) => {
   await page.waitForSelector("#connection[data-state=live]");
 };
 
+test("a phone shows the values of a field next to each other, under its name", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto("/mismatches/1");
+  const heads = page.locator("table.sides thead th:visible");
+  expect(await heads.allInnerTexts()).toEqual(["Provider", "Ledger"]);
+  const stake = page.locator("table.sides tbody tr", { hasText: "Stake" });
+  const [provider, ledger] = await Promise.all(
+    [0, 1].map((side) => stake.locator("td").nth(side).boundingBox()),
+  );
+  expect(provider?.y).toBe(ledger?.y);
+  expect(provider?.x).toBeLessThan(ledger?.x ?? 0);
+  expect((await stake.locator("th").boundingBox())?.y).toBeLessThan(provider?.y ?? 0);
+});
+
 describe("comments", () => {
   const comments = (page: Page) => page.locator(".comments li");
 

@@ -147,6 +147,12 @@ describe("of a world with an hour that cannot be fetched", () => {
     await page.keyboard.press("End");
     for (let step = 0; step < 8; step += 1) await page.keyboard.press("ArrowLeft");
     expect(await reading.innerText()).toBe("2026-11-20 10:00: 0");
+    // A single value is words, no spike in a grey box.
+    expect(await page.locator("#lag svg").count()).toBe(0);
+    expect(await page.locator("#lag .reading").innerText()).toMatch(
+      / at 11-20 \d\d:\d\d.*; otherwise unknown$/,
+    );
+    expect(await page.locator("#delay .reading").innerText()).toBe("no new mismatch since 11-19 12:15");
     await page.locator("#callbacks .step").nth(2).hover();
     expect(await page.locator("#callbacks .reading").innerText()).toBe("2026-11-19 12:45: unknown");
     await expectAccessible(page);

@@ -22,7 +22,7 @@ export function tryOutGuide(productId: string, stalled: TimeRange): readonly Gui
     },
     { what: "Yesterday's statement: both sides, and what explains their difference", path: "/report" },
     {
-      what: `An hour of ${productId} that the provider does not report, with the reason`,
+      what: `Some time of ${productId} that the provider does not report, with the reason`,
       path: `/coverage?${hours}`,
     },
     { what: "Two days in lines: money at risk, callbacks, records, delays", path: "/trends" },

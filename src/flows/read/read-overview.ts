@@ -217,11 +217,15 @@ function describePulled(
   };
 }
 
-/** The range of the coverage strip: the last days to the end of today, but not before pulling began. */
+/** The range of the coverage strip: the last days to the end of this hour, but not before pulling began. */
 function rangeOfHours(begin: Instant, now: Instant): TimeRange {
-  const today = Math.floor(now / DAY_MS) * DAY_MS;
-  const from = Math.max(today - (COVERAGE_DAYS - 1) * DAY_MS, Math.floor(begin / HOUR_MS) * HOUR_MS);
-  return { from, to: Math.max(today, Math.floor(from / DAY_MS) * DAY_MS) + DAY_MS };
+  const [beginHour, hour, today] = [
+    Math.floor(begin / HOUR_MS) * HOUR_MS,
+    Math.floor(now / HOUR_MS) * HOUR_MS,
+    Math.floor(now / DAY_MS) * DAY_MS,
+  ];
+  const from = Math.max(today - (COVERAGE_DAYS - 1) * DAY_MS, beginHour);
+  return { from, to: Math.max(hour, from) + HOUR_MS };
 }
 
 function rangeOfHistory(now: Instant): TimeRange {

@@ -4,7 +4,7 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import type { ChannelState, Delivery, ListedAlert } from "../../../alerts/alert-list-store.ts";
 import { pageOf } from "../../../alerts/message.ts";
 import type { Instant } from "../../../clock.ts";
-import { sayWords, showAge, showCount, showTime } from "../parts/show.ts";
+import { sayWords, showAgo, showCount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
 interface Reader {
@@ -28,7 +28,7 @@ export function renderAlert(alert: ListedAlert, reader: Reader): SafeHtml {
 <h1>${kind} <span class="faint">alert #${id}</span></h1>
 <section class="sheet" aria-label="What it says"><p class="reason">${sayWords(body.what, zone)}</p>
 ${toDo === null ? null : html`<p>${sayWords(toDo, zone)}</p>`}
-<p>Written ${showTime(at, zone)} (${showAge(at, now, zone)})${productId === null ? null : html`, about <strong>${productId}</strong>`}. ${state}</p>
+<p>Written ${showTime(at, zone)} ${showAgo(at, now, zone)}${productId === null ? null : html`, about <strong>${productId}</strong>`}. ${state}</p>
 <p><a href="${pageOf(alert)}">${nameOfPage(pageOf(alert))}</a></p></section>
 ${renderDeliveries(alert, reader)}
 <details class="sheet"><summary>As it is sent</summary><p class="faint wrap">idempotency key ${idempotencyKey}</p>

@@ -85,7 +85,7 @@ ${renderTable({ name: "Channels", columns: CHANNEL_COLUMNS, rows })}${mayAct ? t
 }
 
 const COLUMNS: readonly Column[] = [
-  { name: "alert" },
+  { name: "alert", of: "kind" },
   { name: "written" },
   { name: "what it says", as: "text", of: "long" },
   { name: "product", as: "text" },
@@ -110,7 +110,7 @@ function renderList(
     ],
   }));
   const older = new URLSearchParams({ state, ...(product === "" ? {} : { product }), after: String(next) });
-  return html`<section class="sheet" aria-label="List">${renderTable({ name: "Alerts", caption: "The newest first", columns: COLUMNS, rows })}
+  return html`<section class="sheet" aria-label="List">${renderTable({ name: "Alerts", caption: "In the order of their numbers, the highest first", of: "alerts", columns: COLUMNS, rows })}
 ${next === null ? null : html`<p><a class="button quiet" href="/alerts?${String(older)}">Older ones</a></p>`}</section>`;
 }
 

@@ -14,7 +14,7 @@ import type { Problem } from "../parts/fields.ts";
 import {
   sayAmounts,
   sayWords,
-  showAge,
+  showAgo,
   showAmount,
   showCount,
   showState,
@@ -45,7 +45,7 @@ export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
       : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayAmounts(amounts)} were at risk.`;
   return html`<p class="trail"><a href="/incidents">Incidents</a> <span aria-hidden="true">›</span> ${id}</p>
 <h1>${kind} in ${productId} <span class="faint">incident #${id}</span></h1>
-<section class="sheet" aria-label="What it is"><p class="reason">Since ${showTime(beganAt, zone)} (${showAge(beganAt, now, zone)}), ${MEANING_OF_KIND[kind]}.${by}</p>
+<section class="sheet" aria-label="What it is"><p class="reason">Since ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}, ${MEANING_OF_KIND[kind]}.${by}</p>
 <p>${state}</p>
 <p class="faint">${WHAT_TO_DO[kind]}</p>
 ${total > MOST_IN_FILE ? html`<p class="faint">Evidence for the provider: choose at most ${showCount(MOST_IN_FILE)} of its mismatches by their ids, with <code>recon evidence</code>.</p>` : renderEvidenceLinks({ incident: String(id) })}</section>

@@ -93,8 +93,8 @@ ${renderSelect(field("Status", "status"), [
   ...MISMATCH_STATUSES.map(nameItself),
   [MISMATCH_STATUSES.join(","), "all"],
 ])}
-${renderInput(field("Player", "username"), html`size="14" autocomplete="off"`)}
-${renderInput(field("At risk, at least", "minAmount"), html`size="9" inputmode="decimal" autocomplete="off"`)}
+${renderInput(field("Player", "username"), html`size="11" autocomplete="off"`)}
+${renderInput(field("At risk, at least", "minAmount"), html`size="8" inputmode="decimal" autocomplete="off"`)}
 ${time("First seen from", "from")}
 ${time("First seen before", "to")}
 ${incident}${sort}<button>Filter</button>

@@ -10,7 +10,7 @@ const COLUMNS: readonly Column[] = [
   { name: "Field", as: "head" },
   { name: "Provider", as: "text" },
   { name: "Ledger", as: "text" },
-  { name: "Compared" },
+  { name: "Compared", of: "compared" },
 ];
 
 export function renderSideTable(

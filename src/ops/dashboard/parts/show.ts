@@ -34,6 +34,11 @@ export function showAge(at: Instant | string | null, now: Instant, zone: string)
   return html`<time datetime="${formatInstant(instant)}" title="${title}">${showDuration(Math.max(0, now - instant))} ago</time>`;
 }
 
+/** "(4 min ago)", which no line break tears apart. */
+export function showAgo(at: Instant | string, now: Instant, zone: string): SafeHtml {
+  return html`<span class="together">(${showAge(at, now, zone)})</span>`;
+}
+
 /** "2026-11-20 10:00:00" on the person's clocks. */
 export function sayTime(at: Instant | string, zone: string): string {
   return localIso(instantOf(at), zone).slice(0, 19).replace("T", " ");

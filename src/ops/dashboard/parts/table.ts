@@ -56,14 +56,19 @@ ${said}
 function renderHead({ name, head, sort, as }: Column): SafeHtml {
   if (as === "box") return html`<td></td>`;
   const isNumber = as === "number" ? html` class="number"` : null;
-  return html`<th scope="col"${isNumber}${sort == null ? null : html` aria-sort="${sort}"`}>${head ?? name}</th>`;
+  return html`<th scope="col"${isNumber}${sort == null ? null : html` aria-sort="${sort}"`}>${head ?? capitalize(name)}</th>`;
 }
 
 /** The same for all cells of a column, so that a long table costs little. */
 function openCell({ name, as, of = "" }: Column): SafeHtml {
-  if (as === "head") return html`<th scope="row" class="text ${of}" data-name="${name}">`;
+  if (as === "head") return html`<th scope="row" class="text ${of}" data-name="${capitalize(name)}">`;
   if (as === "box") return html`<td class="box">`;
-  return html`<td class="${as ?? ""} ${of}" data-name="${name}">`;
+  return html`<td class="${as ?? ""} ${of}" data-name="${capitalize(name)}">`;
+}
+
+/** Heads are short names; every one of them begins alike. */
+function capitalize(name: string): string {
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
 /** The more columns, the wider the place that they need beside each other. */

@@ -3,7 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
 import type { RejectedStory } from "../../../flows/rejected/read-rejected.ts";
-import { showAge, showCount, showState, showTime } from "../parts/show.ts";
+import { showAgo, showCount, showState, showTime } from "../parts/show.ts";
 
 /** A page shows no more of a text; the API has all of it. */
 const MOST_CHARACTERS = 200_000;
@@ -17,7 +17,7 @@ export function renderRejected(
   const of = side === "record" ? "of the provider" : "of the ledger";
   return html`<p class="trail"><a href="/rejected">Rejected</a> <span aria-hidden="true">›</span> ${id}</p>
 <h1 class="wrap">Rejected ${id} ${showState(kind)}</h1>
-<p>A ${side} ${of}${productId === null ? null : html`, at <strong class="wrap">${productId}</strong>`}${entryId === null ? null : html`, entry_id <strong class="wrap">${entryId}</strong>`}, first seen ${showTime(firstSeenAt, zone)} (${showAge(firstSeenAt, now, zone)})</p>
+<p>${side === "record" ? "A record" : "An entry"} ${of}${productId === null ? null : html`, at <strong class="wrap">${productId}</strong>`}${entryId === null ? null : html`, entry_id <strong class="wrap">${entryId}</strong>`}, first seen ${showTime(firstSeenAt, zone)} ${showAgo(firstSeenAt, now, zone)}</p>
 <p class="problem wrap">${reason}</p>
 <p>${toDo}</p>
 ${mayRetry ? renderForm(id) : null}

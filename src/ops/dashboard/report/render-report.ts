@@ -47,6 +47,7 @@ ${renderInput(field("Month", "month"), html`size="10" required autocomplete="off
 <button>Show the month</button>
 </form></div>
 ${renderProblem(problem, ["day", "zone", "month"])}
+${report === null ? null : html`<p class="faint">A day of this statement begins at midnight in ${"month" in report ? report.zone : report.statement.zone}. Other times on this page are ${reader}.</p>`}
 ${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, mayClose)}`;
 }
 

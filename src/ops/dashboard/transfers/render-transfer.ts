@@ -7,7 +7,7 @@ import type { TransferStory } from "../../../flows/read/read-transfer.ts";
 import { MISMATCH_KINDS } from "../../../mismatch.ts";
 import { LONGEST_NOTE } from "../../input/transfer-query.ts";
 import { type Problem, renderArea } from "../parts/fields.ts";
-import { showAge, showAmount, showCount, showState, showTime } from "../parts/show.ts";
+import { showAgo, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import { pathOfTransfer } from "./render-transfers.ts";
 
@@ -27,7 +27,7 @@ export function renderTransfer(
   const back = kind === "top-up" ? "/transfers?kind=top-up" : "/transfers";
   return html`<p><a href="${back}">All ${kind}s</a></p>
 <h1 class="wrap">${kind === "top-up" ? "Top-up" : "Transfer"} ${transactionRef} ${showState(status)}</h1>
-<p>${type} of ${showAmount(amount, currency)} for <strong class="wrap">${username}</strong> at <span class="wrap">${productId}</span>, sent ${showTime(story.sentAt, zone)} (${showAge(story.sentAt, now, zone)})</p>
+<p>${type} of ${showAmount(amount, currency)} for <strong class="wrap">${username}</strong> at <span class="wrap">${productId}</span>, sent ${showTime(story.sentAt, zone)} ${showAgo(story.sentAt, now, zone)}</p>
 ${renderStand(story, zone)}
 ${closing === null ? null : renderClosing(story, closing)}
 ${renderAnswers(story, zone)}`;
