@@ -68,6 +68,21 @@ test("a bet that differs shows both sides, the difference, and its mismatch", as
   expect(html).toMatch(/href="\/mismatches\/\d+">Mismatch #\d+: payout-differs/);
 });
 
+test.each(["provider-bet-4", "txn-4", "round-4", "anna round-4"])(
+  "%s leads to the mismatch of a bet that has another id on each side",
+  async (q) => {
+    const times = { accountingDate: iso(-4), updatedDate: iso(-3) };
+    const ids = { username: "anna", betId: "provider-bet-4", id: "txn-4", roundId: "round-4" };
+    await world.receive(...callbacksOf("5", { username: "anna", txnId: "txn-4", roundId: "round-4" }));
+    await world.listed(recordOf("6", { ...ids, ...times }));
+    await world.diffAt(40);
+    const { html, words } = await (await visit())(q);
+    expect(words).toMatch(/The sides differ: paid out 6\.00 THB at the provider, 5\.00 THB in the ledger/);
+    expect(html).toMatch(/href="\/mismatches\/\d+">Mismatch #\d+: payout-differs/);
+    expect(words).not.toContain("no mismatch is open");
+  },
+);
+
 test("a bet of one side says that no mismatch is open yet", async () => {
   const { words } = await (await visit())("bet-3");
   expect(words).toContain("The sides differ, and no mismatch is open: the provider has a bet");

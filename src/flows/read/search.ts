@@ -3,6 +3,7 @@
 import { realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { type AssessedPair, assessPairs } from "../../diff/assess.ts";
+import { subjectsOf } from "../../diff/finding.ts";
 import {
   type FoundKey,
   type FoundRequest,
@@ -128,18 +129,17 @@ async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBe
   const { sql, config, clock } = context;
   const { productId, username, ref } = key;
   const round = realRound(key.roundId);
-  const subjects = [`bet:${ref}`, ...(round === null ? [] : [`round:${round}`])];
   const product = config.products.find((one) => one.productId === productId);
-  const [mismatches, ledgerStart, sides] = await Promise.all([
-    findMismatches(sql, key, subjects),
-    readLedgerStart(sql),
-    loadSides(context, key, round),
-  ]);
+  const [ledgerStart, sides] = await Promise.all([readLedgerStart(sql), loadSides(context, key, round)]);
   if (product === undefined) throw new Error(`${productId} has left the config`);
   const now = clock.now();
   const { fold, settings } = openComparison(context, sql, product, ledgerStart ?? now, now);
   const pairs = assessPairs(sides.records, foldEntries(sides.entries, fold), settings);
   const own = pairs.find(({ pair }) => holds(pair, ref));
+  // A mismatch may have another id of the pair as its subject than the one that was searched.
+  const named = own === undefined ? [] : subjectsOf(own.pair.records, own.pair.bets);
+  const asked = [`bet:${ref}`, ...(round === null ? [] : [`round:${round}`])];
+  const mismatches = await findMismatches(sql, key, [...new Set([...asked, ...named])]);
   if (own === undefined) return { ...key, provider: null, ledger: null, difference: null, mismatches };
   const { pair, provider, ledger, verdict } = own;
   return {
