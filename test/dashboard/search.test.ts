@@ -6,6 +6,7 @@ import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
 import { callbacksOf, iso, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
+import { openMismatches } from "../support/open-mismatches.ts";
 
 const world = useDiffWorld();
 let context: FlowContext;
@@ -100,6 +101,22 @@ test("a player, a transfer and a request are found", async () => {
   expect((await find("request-9")).words).toContain(
     "placeBets of P2 was answered with success. The balance was 100.00 before it and 90.00 after it.",
   );
+});
+
+test("a transfer shows the mismatches about it", async () => {
+  const { sql, clock } = world;
+  await sql`
+    insert into transfers (transaction_ref, product_id, username, currency, type, amount, sent_at, handed_at)
+    values ('same-1', 'P1', 'anna', 'THB', 'DEPOSIT', 20, now(), now())`;
+  const about = { productId: "P1", username: "anna", transactionRef: "same-1", betId: null };
+  await openMismatches(sql, context.config, clock.now(), [
+    { ...about, kind: "transfer-late-success", subject: "transfer:same-1" },
+    { ...about, kind: "top-up-differs", subject: "top-up:same-1" },
+  ]);
+  const { html, words } = await (await visit())("same-1");
+  expect(html).toMatch(/href="\/mismatches\/\d+">Mismatch #\d+: transfer-late-success<\/a>/);
+  expect(words).toMatch(/Transfer same-1 pending 20\.00 THB for anna at P1 Mismatch #\d+: .* open/);
+  expect(words).not.toContain("top-up-differs");
 });
 
 test("a request leads to the bets of its entries, whichever program wrote them", async () => {

@@ -51,7 +51,7 @@ export interface SearchResult {
   readonly hasMore: boolean;
   /** the products at which a player of this name plays */
   readonly playsAt: readonly string[];
-  readonly transfers: readonly FoundTransfer[];
+  readonly transfers: readonly (FoundTransfer & { readonly mismatches: readonly MismatchOfBet[] })[];
   readonly requests: readonly FoundRequest[];
   /** what was searched in a part of the players, or of the entries, only */
   readonly unsearched: { readonly players: boolean; readonly entries: boolean };
@@ -81,10 +81,14 @@ export async function search(context: FlowContext, text: string): Promise<Search
     bets: withoutTwins(bets),
     hasMore: found.length > MOST_BETS,
     playsAt,
-    transfers,
+    transfers: await Promise.all(transfers.map((one) => withMismatches(context, text, one))),
     requests,
     unsearched: further.unsearched,
   };
+}
+
+async function withMismatches({ sql }: FlowContext, ref: string, sent: FoundTransfer) {
+  return { ...sent, mismatches: await findMismatches(sql, sent, [`${sent.kind}:${ref}`]) };
 }
 
 const NOTHING_FURTHER = { keys: [], unsearched: { players: false, entries: false } };

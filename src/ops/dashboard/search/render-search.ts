@@ -50,15 +50,19 @@ ${entries ? html`<li>For a request, only the newest ${showCount(MOST_ENTRIES)} l
 
 function renderBet(bet: FoundBet, zone: string): SafeHtml {
   const { productId, username, ref, roundId, provider, ledger, difference, mismatches } = bet;
-  const links = mismatches.map(
-    ({ id, kind, status }) =>
-      html`<li><a href="/mismatches/${id}">Mismatch #${id}: ${kind}</a> ${showState(status)}</li>`,
-  );
   return html`<section class="sheet" aria-label="Bet ${ref}"><h2>Bet ${ref}</h2>
 <p>${productId}, player <strong>${username}</strong>${roundId === null ? null : html`, round ${roundId}`}</p>
 ${renderVerdict(bet, zone)}
 ${renderSideTable({ kind: difference?.kind ?? "payout-differs", provider, ledger }, zone)}
-${links.length === 0 ? null : html`<ul>${links}</ul>`}</section>`;
+${renderMismatches(mismatches)}</section>`;
+}
+
+function renderMismatches(mismatches: FoundBet["mismatches"]): SafeHtml | null {
+  const links = mismatches.map(
+    ({ id, kind, status }) =>
+      html`<li><a href="/mismatches/${id}">Mismatch #${id}: ${kind}</a> ${showState(status)}</li>`,
+  );
+  return links.length === 0 ? null : html`<ul>${links}</ul>`;
 }
 
 function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, zone: string): SafeHtml {
@@ -95,9 +99,11 @@ function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, z
 }
 
 function renderTransfer(ref: string, one: SearchResult["transfers"][number]): SafeHtml {
-  const { kind, productId, username, status, amount, currency } = one;
+  const { kind, productId, username, status, amount, currency, mismatches } = one;
   const of = kind === "top-up" ? { kind, product: productId, username } : {};
-  return html`<p class="sheet"><a href="${pathOfTransfer(ref, of)}">${kind === "top-up" ? "Top-up" : "Transfer"} ${ref}</a> ${showState(status)} ${showAmount(amount, currency)} for ${username} at ${productId}</p>`;
+  const name = `${kind === "top-up" ? "Top-up" : "Transfer"} ${ref}`;
+  return html`<section class="sheet" aria-label="${name}"><p><a href="${pathOfTransfer(ref, of)}">${name}</a> ${showState(status)} ${showAmount(amount, currency)} for ${username} at ${productId}</p>
+${renderMismatches(mismatches)}</section>`;
 }
 
 function renderRequest(id: string, one: SearchResult["requests"][number]): SafeHtml {
