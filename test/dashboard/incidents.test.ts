@@ -66,8 +66,10 @@ test("one decision for the whole incident is shown with its count and money firs
   await page.getByRole("heading", { name: "Resolve 12 mismatches?" }).waitFor();
   expect(await page.locator("main").innerText()).toContain("1\u202f244\u202f567.891");
   expect(await readStatuses(sql)).not.toContain("resolved");
+  expect(await page.getByRole("link", { name: "Back" }).getAttribute("href")).toBe("/incidents/1");
   await page.getByRole("button", { name: "Resolve 12 mismatches" }).click();
   await page.getByText("12 mismatches resolved").waitFor();
+  expect(new URL(page.url()).pathname).toBe("/incidents/1");
   expect((await readStatuses(sql)).match(/resolved/g)).toHaveLength(12);
   const notes =
     await sql`select by, note from mismatch_events where to_status = 'resolved' group by by, note`;

@@ -85,7 +85,7 @@ function renderDecision({ incident: { id }, sums }: IncidentStory): SafeHtml {
   const status = statuses.join(",");
   return html`<section class="sheet" aria-labelledby="act-head"><h2 id="act-head">Decide on all of it</h2>
 <form method="post" action="/mismatches?incident=${id}&amp;status=${status}" id="act">
-<input type="hidden" name="scope" value="all">
+<input type="hidden" name="scope" value="all"><input type="hidden" name="back" value="/incidents/${id}">
 <div class="field note"><label class="note">Note <textarea name="note" rows="3" maxlength="2000" required></textarea></label></div>
 <p class="faint">The next page says how many mismatches and how much money this is about, and asks once more.</p>
 <p class="row">${renderActionButtons(actions)}</p>
