@@ -58,6 +58,18 @@ test("the overview begins with the open incidents, each with its money, and lead
   await page.getByText("It has not grown for 3 h.").waitFor();
 });
 
+test("an incident whose mismatches are all acknowledged says so, and comes after the undecided ones", async () => {
+  await sql`update mismatches set status = 'acknowledged' where product_id = 'P1'`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.goto("/");
+  const rows = page.locator("[id^=incident-]");
+  expect(await rows.evaluateAll((all) => all.map(({ id }) => id))).toEqual(["incident-2", "incident-1"]);
+  expect((await rows.last().innerText()).replace(/\s+/g, " ")).toContain(" 0 12 acknowledged ");
+  const said = await page.locator("main").innerText();
+  expect(said).toContain("1 mismatch is open");
+  expect(said).toContain("13 mismatches: 1 open, 12 acknowledged");
+});
+
 test("one decision for the whole incident is shown with its count and money first, done, and undone", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: WRITE_TOKEN });
   await page.goto("/incidents/1");
@@ -66,7 +78,9 @@ test("one decision for the whole incident is shown with its count and money firs
   await page.getByRole("heading", { name: "Resolve 12 mismatches?" }).waitFor();
   expect(await page.locator("main").innerText()).toContain("1\u202f244\u202f567.891");
   expect(await readStatuses(sql)).not.toContain("resolved");
-  expect(await page.getByRole("link", { name: "Back" }).getAttribute("href")).toBe("/incidents/1");
+  expect(await page.getByRole("link", { name: "Back", exact: true }).getAttribute("href")).toBe(
+    "/incidents/1",
+  );
   await page.getByRole("button", { name: "Resolve 12 mismatches" }).click();
   await page.getByText("12 mismatches resolved").waitFor();
   expect(new URL(page.url()).pathname).toBe("/incidents/1");
