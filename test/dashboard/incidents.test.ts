@@ -44,10 +44,8 @@ test("the overview begins with the open incidents, each with its money, and lead
   await page.getByRole("heading", { name: "payout-differs in P1" }).waitFor();
   const said = await page.getByRole("region", { name: "What it is" }).innerText();
   expect(said).toContain("Since 2026-11-20 12:00:00 (20 min ago), the two sides have the same bet");
-  expect(said).toContain(
-    "12 mismatches of 12 open or acknowledged, 1\u202f244\u202f567.891 THB and 0.50 USD at risk.",
-  );
-  expect(said).toContain("It grows: 12 new in the last 20 min.");
+  expect(said).toContain("12 mismatches (all open), 1\u202f244\u202f567.891 THB and 0.50 USD at risk.");
+  expect(said).toContain("It grows: 2 new in the last 20 min.");
   expect(await page.getByRole("region", { name: "The largest ones" }).innerText()).toContain(
     "paid out 1\u202f234\u202f567.891 THB too much",
   );
@@ -56,6 +54,18 @@ test("the overview begins with the open incidents, each with its money, and lead
   clock.advance(3 * HOUR_MS);
   await page.reload();
   await page.getByText("It has not grown for 3 h.").waitFor();
+});
+
+test("an incident says how many of its mismatches are decided, and does not count those with which it began as growth", async () => {
+  await sql`update mismatches set status = 'acknowledged' where id = 2`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  const said = async () => await page.getByRole("region", { name: "What it is" }).innerText();
+  await page.goto("/incidents/1");
+  expect(await said()).toContain("12 mismatches: 11 open, 1 acknowledged, ");
+  clock.advance(MINUTE_MS);
+  await page.goto("/incidents/2");
+  expect(await said()).toContain("1 mismatch (open), ");
+  expect(await said()).toContain("It has not grown since it began.");
 });
 
 test("an incident whose mismatches are all acknowledged says so, and comes after the undecided ones", async () => {

@@ -35,13 +35,13 @@ interface Reader {
 }
 
 export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
-  const { id, kind, productId, backfillId, open, total, amounts, beganAt, endedAt } = story.incident;
+  const { id, kind, productId, backfillId, total, amounts, beganAt, endedAt } = story.incident;
   const { zone, now, mayAct, comment: typed, problem } = reader;
   const by =
     backfillId === 0 ? null : html` Found by <a href="/backfills/${backfillId}">backfill ${backfillId}</a>.`;
   const state =
     endedAt === null
-      ? html`<strong>${sayCount(open)}</strong> of ${showCount(total)} open or acknowledged, ${sayAmounts(amounts)} at risk. ${sayTrend(story, now)}`
+      ? html`${sayStand(story.incident)}, ${sayAmounts(amounts)} at risk. ${sayTrend(story, now)}`
       : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayAmounts(amounts)} were at risk.`;
   return html`<p class="trail"><a href="/incidents">Incidents</a> <span aria-hidden="true">›</span> ${id}</p>
 <h1>${kind} in ${productId} <span class="faint">incident #${id}</span></h1>
@@ -59,6 +59,19 @@ ${renderComments({ action: `/incidents/${id}/comments`, comments: story.comments
 ${renderTrend(story.trend, zone)}
 ${renderLargest(story, zone)}
 ${renderNotifications(story, zone)}`;
+}
+
+/** "14 mismatches: 12 open, 1 acknowledged, 1 decided". */
+function sayStand({ open, acknowledged, total }: IncidentStory["incident"]): SafeHtml {
+  const parts = [
+    { count: open - acknowledged, state: "open" },
+    { count: acknowledged, state: "acknowledged" },
+    { count: total - open, state: "decided" },
+  ].filter(({ count }) => count > 0);
+  const [first] = parts;
+  const said = parts.map(({ count, state }) => `${showCount(count)} ${state}`).join(", ");
+  const all = total === 1 ? first?.state : `all ${first?.state}`;
+  return html`<strong>${sayCount(total)}</strong>${parts.length === 1 ? ` (${all})` : `: ${said}`}`;
 }
 
 const SUM_COLUMNS: readonly Column[] = [
