@@ -80,6 +80,29 @@ test("an incident whose mismatches are all acknowledged says so, and comes after
   expect(said).toContain("13 mismatches: 1 open, 12 acknowledged");
 });
 
+test("what is decided asks nobody to do anything, and says that its money was at risk", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: WRITE_TOKEN });
+  const main = async () => (await page.locator("main").innerText()).replace(/\s+/g, " ");
+  await page.goto("/incidents/2");
+  const toDo = "Find out which side is wrong.";
+  expect(await main()).toContain(toDo);
+  await page.getByRole("link", { name: "#13" }).click();
+  await page.getByLabel("Note", { exact: true }).fill("ticket 8");
+  expect(await main()).toContain(toDo);
+  await page.getByRole("button", { name: "Resolve" }).click();
+  await page.getByText("Nothing: this mismatch is resolved.").waitFor();
+  expect(await main()).not.toContain(toDo);
+  expect(await main()).toContain("Was at risk");
+  await page.goto("/incidents/2");
+  expect(await main()).not.toContain(toDo);
+  expect(await main()).toMatch(/It began .* means: the two sides have the same bet with different stakes\./);
+  expect(await main()).not.toContain(" At risk");
+  await page.goto("/incidents?state=over");
+  expect((await page.locator("#incident-2").innerText()).replace(/\s+/g, " ")).toMatch(
+    / 0 of 1 was [\d.]+ THB$/,
+  );
+});
+
 test("one decision for the whole incident is shown with its count and money first, done, and undone", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: WRITE_TOKEN });
   await page.goto("/incidents/1");

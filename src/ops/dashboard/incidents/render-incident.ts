@@ -43,11 +43,13 @@ export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
     endedAt === null
       ? html`${sayStand(story.incident)}, ${sayAmounts(amounts)} at risk. ${sayTrend(story, now)}`
       : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayAmounts(amounts)} were at risk.`;
+  const since = html`Since ${showTime(beganAt, zone)} (${showAge(beganAt, now, zone)}), ${MEANING_OF_KIND[kind]}.`;
+  const was = html`It began ${showTime(beganAt, zone)} (${showAge(beganAt, now, zone)}). <code>${kind}</code> means: ${MEANING_OF_KIND[kind]}.`;
   return html`<p class="trail"><a href="/incidents">Incidents</a> <span aria-hidden="true">›</span> ${id}</p>
 <h1>${kind} in ${productId} <span class="faint">incident #${id}</span></h1>
-<section class="sheet" aria-label="What it is"><p class="reason">Since ${showTime(beganAt, zone)} (${showAge(beganAt, now, zone)}), ${MEANING_OF_KIND[kind]}.${by}</p>
+<section class="sheet" aria-label="What it is"><p class="reason">${endedAt === null ? since : was}${by}</p>
 <p>${state}</p>
-<p class="faint">${WHAT_TO_DO[kind]}</p>
+${endedAt === null ? html`<p class="faint">${WHAT_TO_DO[kind]}</p>` : null}
 ${total > MOST_IN_FILE ? html`<p class="faint">Evidence for the provider: choose at most ${showCount(MOST_IN_FILE)} of its mismatches by their ids, with <code>recon evidence</code>.</p>` : renderEvidenceLinks({ incident: String(id) })}</section>
 <div${reader.mayAct ? html` class="beside"` : null}>
 <section class="sheet" aria-labelledby="sums"><h2 id="sums">Mismatches and money</h2>
@@ -80,6 +82,11 @@ const SUM_COLUMNS: readonly Column[] = [
   { name: "At risk", as: "number" },
 ];
 
+/** Nothing is at risk any more once an incident is over. */
+function inThePast(column: Column): Column {
+  return column.name === "At risk" ? { ...column, name: "Was at risk" } : column;
+}
+
 function renderSums({ incident, sums }: IncidentStory): SafeHtml {
   const rows = sums.map(({ status, count, amount, currency }) => ({
     cells: [
@@ -88,7 +95,8 @@ function renderSums({ incident, sums }: IncidentStory): SafeHtml {
       showSum(amount, currency),
     ],
   }));
-  return renderTable({ name: "Mismatches by status and currency", columns: SUM_COLUMNS, rows });
+  const columns = incident.endedAt === null ? SUM_COLUMNS : SUM_COLUMNS.map(inThePast);
+  return renderTable({ name: "Mismatches by status and currency", columns, rows });
 }
 
 /** The next page shows how many mismatches and how much money it is about, and asks once more. */
@@ -128,7 +136,7 @@ function renderLargest({ incident, largest }: IncidentStory, zone: string): Safe
     ],
   }));
   return html`<section class="sheet" aria-labelledby="largest"><h2 id="largest">The largest ones</h2>
-${renderTable({ name: "The largest mismatches", columns: LARGEST_COLUMNS, rows })}</section>`;
+${renderTable({ name: "The largest mismatches", columns: incident.endedAt === null ? LARGEST_COLUMNS : LARGEST_COLUMNS.map(inThePast), rows })}</section>`;
 }
 
 const NEWS: Readonly<Record<string, string>> = {

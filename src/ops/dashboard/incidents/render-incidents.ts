@@ -87,7 +87,9 @@ export function renderIncidentTable(
           ? showAge(lastAt, now, zone)
           : html`<span class="state" data-state="resolved">over</span>`,
         renderCount(one),
-        renderMoney(amounts),
+        endedAt === null || amounts.length === 0
+          ? renderMoney(amounts)
+          : html`<span class="faint">was</span> ${renderMoney(amounts)}`,
       ],
     };
   });

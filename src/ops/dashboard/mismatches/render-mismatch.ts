@@ -81,15 +81,20 @@ ${link(next, "next", "n", "Next")} <a href="${pathOfList({ ...list, from: null }
 }
 
 function renderTold(story: MismatchStory, zone: string): SafeHtml {
-  const { id, kind, reason } = story;
+  const { id, kind, reason, status } = story;
+  const toDo = isDecided(story) ? `Nothing: this mismatch is ${status}.` : WHAT_TO_DO[kind];
   const { says, likely } = tellStory(story);
   return html`<div class="sheets halves"><section class="sheet" aria-labelledby="told-head"><h2 id="told-head">What happened</h2>
 <p class="reason">${sentence(sayWords(reason, zone))}</p>
 <p id="story">${sayWords(says, zone)} ${sayWords(likely, zone)}</p>
 <p class="faint"><code>${kind}</code> means: ${MEANING_OF_KIND[kind]}.</p></section>
 <section class="sheet" aria-labelledby="to-do-head"><h2 id="to-do-head">What to do now</h2>
-<p>${WHAT_TO_DO[kind]}</p>
+<p>${toDo}</p>
 ${renderEvidenceLinks({ id })}</section></div>`;
+}
+
+function isDecided({ status }: MismatchStory): boolean {
+  return status === "resolved" || status === "ignored";
 }
 
 function renderFacts(story: MismatchStory, zone: string): SafeHtml {
@@ -106,7 +111,7 @@ function renderFacts(story: MismatchStory, zone: string): SafeHtml {
   } = story;
   const facts: [string, SafeHtml | string | null][] = [
     ["Status", showState(status)],
-    ["At risk", showAmount(amountAtRisk, currency)],
+    [isDecided(story) ? "Was at risk" : "At risk", showAmount(amountAtRisk, currency)],
     ["Product", productId],
     ["Player", html`<a href="${`/mismatches?${new URLSearchParams({ username })}`}">${username}</a>`],
     ["Bet", betId ?? transactionId],
