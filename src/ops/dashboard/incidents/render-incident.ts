@@ -27,6 +27,8 @@ import { renderTrend, sayTrend } from "./render-trend.ts";
 interface Reader {
   /** whether the visitor may change anything */
   readonly mayAct: boolean;
+  /** no channel is set, as far as this server knows */
+  readonly hasNoChannel: boolean;
   readonly zone: string;
   readonly now: Instant;
   /** the typed text of a refused comment, and what was wrong; null: none was refused */
@@ -60,7 +62,7 @@ ${reader.mayAct ? renderDecision(story) : null}
 ${renderComments({ action: `/incidents/${id}/comments`, comments: story.comments, mayAct, typed, problem, zone })}
 ${renderTrend(story.trend, zone)}
 ${renderLargest(story, zone)}
-${renderNotifications(story, zone)}`;
+${renderNotifications(story, reader)}`;
 }
 
 /** "14 mismatches: 12 open, 1 acknowledged, 1 decided". */
@@ -153,18 +155,21 @@ const NOTIFICATION_COLUMNS: readonly Column[] = [
   { name: "Delivered", as: "text" },
 ];
 
-function renderNotifications({ notifications }: IncidentStory, zone: string): SafeHtml {
+function renderNotifications({ notifications }: IncidentStory, { zone, hasNoChannel }: Reader): SafeHtml {
   const rows = notifications.map(({ alertId, kind, what, at, channel, attempts, deliveredAt, lastError }) => {
     const tries = `${showCount(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
+    const unsent = hasNoChannel ? "nobody is notified: no channel is set" : "not sent yet";
     const waits = lastError === null ? `waits, ${tries}` : `waits, ${tries}: ${lastError}`;
     return {
       cells: [
         showTime(at, zone),
         html`<a href="/alerts/${alertId}">${NEWS[kind] ?? kind}</a>`,
         sayWords(what, zone),
-        channel ?? html`<span class="faint">none yet</span>`,
+        channel ?? html`<span class="none">–</span>`,
         deliveredAt === null
-          ? waits
+          ? channel === null
+            ? unsent
+            : waits
           : html`${showTime(deliveredAt, zone)} <span class="faint">${tries}</span>`,
       ],
     };
