@@ -8,7 +8,6 @@ import type { IncidentStory } from "../../../flows/read/read-incident.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { renderComments } from "../comments/render-comments.ts";
 import { actionsFor, renderActionButtons, sayCount } from "../mismatches/mismatch-words.ts";
-import { WHAT_TO_DO } from "../mismatches/what-to-do.ts";
 import { renderEvidenceLinks } from "../parts/evidence-links.ts";
 import type { Problem } from "../parts/fields.ts";
 import {
@@ -22,6 +21,7 @@ import {
   showTime,
 } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
+import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { renderTrend, sayTrend } from "./render-trend.ts";
 
 interface Reader {

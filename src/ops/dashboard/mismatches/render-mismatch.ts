@@ -8,6 +8,7 @@ import { renderComments } from "../comments/render-comments.ts";
 import { renderEvidenceLinks } from "../parts/evidence-links.ts";
 import { type Problem, renderArea, renderInput } from "../parts/fields.ts";
 import { sayWords, showAmount, showState, showTime } from "../parts/show.ts";
+import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 import { type ListQuery, pathOfList, pathOfMismatch } from "./mismatch-list-query.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
@@ -15,7 +16,6 @@ import { renderSideTable } from "./render-sides.ts";
 import { renderSimilar } from "./render-similar.ts";
 import { renderFetches, renderHistory, renderTimeline } from "./render-story.ts";
 import { tellStory } from "./tell-story.ts";
-import { WHAT_TO_DO } from "./what-to-do.ts";
 
 /** The typed values of a failed action, which the page shows again. */
 export interface TypedDecision {

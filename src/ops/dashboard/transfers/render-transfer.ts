@@ -6,10 +6,10 @@ import type { Instant } from "../../../clock.ts";
 import type { MismatchOfBet } from "../../../diff/search-store.ts";
 import type { TransferStory } from "../../../flows/read/read-transfer.ts";
 import { LONGEST_NOTE } from "../../input/transfer-query.ts";
-import { WHAT_TO_DO } from "../mismatches/what-to-do.ts";
 import { type Problem, renderArea } from "../parts/fields.ts";
 import { showAge, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
+import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { pathOfTransfer } from "./render-transfers.ts";
 
 /** The closing as typed, and what is wrong with it. */
