@@ -96,7 +96,9 @@ test("a player, a transfer and a request are found", async () => {
     values ('T/1', 'P1', 'anna', 'THB', 'DEPOSIT', 20, now(), now())`;
   await sql`insert into callback_requests values ('P2', 'placeBets', 'request-9', 'digest', 100, 90)`;
   const find = await visit();
-  expect((await find("anna")).words).toContain("Plays at P1. See the mismatches and the transfers");
+  expect((await find("anna")).words).toContain(
+    "Plays at P1. 1 mismatch open or acknowledged, 5.25 THB at risk. See all mismatches and the transfers",
+  );
   expect((await find("T/1")).html).toContain('href="/transfers/T%2F1">Transfer T/1</a>');
   expect((await find("request-9")).words).toContain(
     "placeBets of P2 was answered with success. The balance was 100.00 before it and 90.00 after it.",
@@ -147,7 +149,9 @@ test("a search that ends at its limit says so", async () => {
 
 test("what is unknown, or cannot be an id, is said, and the text stays", async () => {
   const find = await visit();
-  expect((await find("bet-9")).words).toContain("Nothing stored has this id.");
+  expect((await find("bet-9")).words).toContain(
+    "Nothing stored has this id. Capital and small letters differ",
+  );
   expect((await find("")).status).toBe(200);
   const long = await find("x".repeat(701));
   expect(long).toMatchObject({ status: 400 });

@@ -23,6 +23,8 @@ import { ledgerSide, providerSide } from "../../diff/sums.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import { readEntries, readLedgerStart } from "../../ledger/store.ts";
 import type { LedgerSide, MismatchKind, ProviderSide } from "../../mismatch.ts";
+import { type SumOfCurrency, sumChosen } from "../../mismatches/order-store.ts";
+import type { MismatchChoice } from "../../mismatches/store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 
@@ -51,6 +53,8 @@ export interface SearchResult {
   readonly hasMore: boolean;
   /** the products at which a player of this name plays */
   readonly playsAt: readonly string[];
+  /** that player's open and acknowledged mismatches, by currency */
+  readonly ofPlayer: readonly SumOfCurrency[];
   readonly transfers: readonly (FoundTransfer & { readonly mismatches: readonly MismatchOfBet[] })[];
   readonly requests: readonly FoundRequest[];
   /** what was searched in a part of the players, or of the entries, only */
@@ -81,11 +85,14 @@ export async function search(context: FlowContext, text: string): Promise<Search
     bets: withoutTwins(bets),
     hasMore: found.length > MOST_BETS,
     playsAt,
+    ofPlayer: playsAt.length === 0 ? [] : await sumChosen(sql, { ...UNDECIDED, username: text }),
     transfers: await Promise.all(transfers.map((one) => withMismatches(context, text, one))),
     requests,
     unsearched: further.unsearched,
   };
 }
+
+const UNDECIDED: Omit<MismatchChoice, "username"> = { statuses: [], kind: null, productId: null };
 
 async function withMismatches({ sql }: FlowContext, ref: string, sent: FoundTransfer) {
   return { ...sent, mismatches: await findMismatches(sql, sent, [`${sent.kind}:${ref}`]) };
