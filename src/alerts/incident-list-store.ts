@@ -42,14 +42,20 @@ export async function listIncidents(
   return { incidents, next: rows.length > limit ? (incidents.at(-1)?.id ?? null) : null };
 }
 
-/** The incidents that go on, those with the most open mismatches first, and their number. */
+/**
+ * The incidents that go on, and their number. Those with an undecided mismatch come first, and of these and of the
+ * others, those with the most open or acknowledged mismatches.
+ */
 export async function readLargestIncidents(
   sql: Query,
   most: number,
 ): Promise<{ incidents: ListedIncident[]; count: number }> {
   const rows = await sql<(ListedIncident & { count: number })[]>`
     select ${columns(sql)}, count(*) over () as count from incidents where ended_at is null
-    order by open desc, id desc limit ${most}`;
+    order by exists (
+      select from incident_members join mismatches m on m.id = mismatch_id
+      where incident_id = incidents.id and status = 'open'
+    ) desc, open desc, id desc limit ${most}`;
   return { incidents: rows.map(({ count: _, ...incident }) => incident), count: rows[0]?.count ?? 0 };
 }
 

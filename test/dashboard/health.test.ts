@@ -147,6 +147,18 @@ test("queues that do not answer are unknown, and the page comes all the same; wi
   expect(work["Alerting"]).toContain("No channel is set, so nobody gets alerts.");
 });
 
+test("without a channel, the incident and the list of alerts say that nobody is notified", async () => {
+  await openMismatches(sql, config, NOON, [{ betId: "bet-1" }]);
+  const own = worker({ channels: [] });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context, [], { worker: own }) });
+  for (const path of ["/incidents/1", "/alerts"]) {
+    await page.goto(path);
+    const said = await page.locator("main").innerText();
+    expect(said).toContain("nobody is notified: no channel is set");
+    expect(said).not.toMatch(/0 attempts|not sent yet|none yet/);
+  }
+});
+
 /** Alert 1: an incident, which the webhook has received. Alert 2: the webhook failed. */
 async function haveAlerts(): Promise<void> {
   await openMismatches(sql, config, NOON, [{ betId: "bet-1" }]);

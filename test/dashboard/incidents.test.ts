@@ -44,10 +44,8 @@ test("the overview begins with the open incidents, each with its money, and lead
   await page.getByRole("heading", { name: "payout-differs in P1" }).waitFor();
   const said = await page.getByRole("region", { name: "What it is" }).innerText();
   expect(said).toContain("Since 2026-11-20 12:00:00 (20 min ago), the two sides have the same bet");
-  expect(said).toContain(
-    "12 mismatches of 12 open or acknowledged, 1\u202f244\u202f567.891 THB and 0.50 USD at risk.",
-  );
-  expect(said).toContain("It grows: 12 new in the last 20 min.");
+  expect(said).toContain("12 mismatches (all open), 1\u202f244\u202f567.891 THB and 0.50 USD at risk.");
+  expect(said).toContain("It grows: 2 new in the last 20 min.");
   expect(await page.getByRole("region", { name: "The largest ones" }).innerText()).toContain(
     "paid out 1\u202f234\u202f567.891 THB too much",
   );
@@ -58,6 +56,53 @@ test("the overview begins with the open incidents, each with its money, and lead
   await page.getByText("It has not grown for 3 h.").waitFor();
 });
 
+test("an incident says how many of its mismatches are decided, and does not count those with which it began as growth", async () => {
+  await sql`update mismatches set status = 'acknowledged' where id = 2`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  const said = async () => await page.getByRole("region", { name: "What it is" }).innerText();
+  await page.goto("/incidents/1");
+  expect(await said()).toContain("12 mismatches: 11 open, 1 acknowledged, ");
+  clock.advance(MINUTE_MS);
+  await page.goto("/incidents/2");
+  expect(await said()).toContain("1 mismatch (open), ");
+  expect(await said()).toContain("It has not grown since it began.");
+});
+
+test("an incident whose mismatches are all acknowledged says so, and comes after the undecided ones", async () => {
+  await sql`update mismatches set status = 'acknowledged' where product_id = 'P1'`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.goto("/");
+  const rows = page.locator("[id^=incident-]");
+  expect(await rows.evaluateAll((all) => all.map(({ id }) => id))).toEqual(["incident-2", "incident-1"]);
+  expect((await rows.last().innerText()).replace(/\s+/g, " ")).toContain(" 0 12 acknowledged ");
+  const said = await page.locator("main").innerText();
+  expect(said).toContain("1 mismatch is open");
+  expect(said).toContain("13 mismatches: 1 open, 12 acknowledged");
+});
+
+test("what is decided asks nobody to do anything, and says that its money was at risk", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: WRITE_TOKEN });
+  const main = async () => (await page.locator("main").innerText()).replace(/\s+/g, " ");
+  await page.goto("/incidents/2");
+  const toDo = "Find out which side is wrong.";
+  expect(await main()).toContain(toDo);
+  await page.getByRole("link", { name: "#13" }).click();
+  await page.getByLabel("Note", { exact: true }).fill("ticket 8");
+  expect(await main()).toContain(toDo);
+  await page.getByRole("button", { name: "Resolve" }).click();
+  await page.getByText("Nothing: this mismatch is resolved.").waitFor();
+  expect(await main()).not.toContain(toDo);
+  expect(await main()).toContain("Was at risk");
+  await page.goto("/incidents/2");
+  expect(await main()).not.toContain(toDo);
+  expect(await main()).toMatch(/It began .* means: the two sides have the same bet with different stakes\./);
+  expect(await main()).not.toContain(" At risk");
+  await page.goto("/incidents?state=over");
+  expect((await page.locator("#incident-2").innerText()).replace(/\s+/g, " ")).toMatch(
+    / 0 of 1 was [\d.]+ THB$/,
+  );
+});
+
 test("one decision for the whole incident is shown with its count and money first, done, and undone", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: WRITE_TOKEN });
   await page.goto("/incidents/1");
@@ -66,8 +111,12 @@ test("one decision for the whole incident is shown with its count and money firs
   await page.getByRole("heading", { name: "Resolve 12 mismatches?" }).waitFor();
   expect(await page.locator("main").innerText()).toContain("1\u202f244\u202f567.891");
   expect(await readStatuses(sql)).not.toContain("resolved");
+  expect(await page.getByRole("link", { name: "Back", exact: true }).getAttribute("href")).toBe(
+    "/incidents/1",
+  );
   await page.getByRole("button", { name: "Resolve 12 mismatches" }).click();
   await page.getByText("12 mismatches resolved").waitFor();
+  expect(new URL(page.url()).pathname).toBe("/incidents/1");
   expect((await readStatuses(sql)).match(/resolved/g)).toHaveLength(12);
   const notes =
     await sql`select by, note from mismatch_events where to_status = 'resolved' group by by, note`;

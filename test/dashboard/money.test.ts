@@ -54,6 +54,28 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   expect(await world.mismatches()).toEqual(["transfer-inconclusive resolved 10"]);
 });
 
+test("a transfer that was booked after its failure was final says why, and what to do, until a person has decided", async () => {
+  await world.hand();
+  await world.liveUntil(12 * HOUR_MS);
+  provider.answer((question) => bookedAs(question));
+  await world.liveUntil(30 * DAY_MS);
+  const page = await browser.newPage({ baseUrl: await serveDashboard(world.context()) });
+  const main = async () => (await page.locator("main").innerText()).replace(/\s+/g, " ");
+  await page.goto("/transfers/ref-1");
+  expect(await page.locator(".trail").innerText()).toBe("Transfers › ref-1");
+  const toDo = "What to do now: If you paid the player back, the player has the money twice.";
+  expect(await main()).toContain("transfer-late-success: the provider booked the transfer although");
+  expect(await main()).toContain(toDo);
+  expect(await main()).toContain("A first failure leaves the status as it is");
+  expect(await page.locator("#answer-1 td").allInnerTexts()).toContain("–");
+  await sql`update mismatches set status = 'resolved'`;
+  await page.reload();
+  expect(await main()).toMatch(/Mismatch #\d+ resolved transfer-late-success/);
+  expect(await main()).not.toContain(toDo);
+  await page.getByRole("link", { name: /^Mismatch #/ }).click();
+  await page.waitForURL("**/mismatches/*");
+});
+
 test("a person who may only read closes and starts nothing, also not by hand", async () => {
   const baseUrl = await serveDashboard(world.context(), TOKENS);
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });

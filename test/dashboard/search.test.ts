@@ -6,6 +6,7 @@ import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
 import { callbacksOf, iso, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
+import { openMismatches } from "../support/open-mismatches.ts";
 
 const world = useDiffWorld();
 let context: FlowContext;
@@ -68,6 +69,21 @@ test("a bet that differs shows both sides, the difference, and its mismatch", as
   expect(html).toMatch(/href="\/mismatches\/\d+">Mismatch #\d+: payout-differs/);
 });
 
+test.each(["provider-bet-4", "txn-4", "round-4", "anna round-4"])(
+  "%s leads to the mismatch of a bet that has another id on each side",
+  async (q) => {
+    const times = { accountingDate: iso(-4), updatedDate: iso(-3) };
+    const ids = { username: "anna", betId: "provider-bet-4", id: "txn-4", roundId: "round-4" };
+    await world.receive(...callbacksOf("5", { username: "anna", txnId: "txn-4", roundId: "round-4" }));
+    await world.listed(recordOf("6", { ...ids, ...times }));
+    await world.diffAt(40);
+    const { html, words } = await (await visit())(q);
+    expect(words).toMatch(/The sides differ: paid out 6\.00 THB at the provider, 5\.00 THB in the ledger/);
+    expect(html).toMatch(/href="\/mismatches\/\d+">Mismatch #\d+: payout-differs/);
+    expect(words).not.toContain("no mismatch is open");
+  },
+);
+
 test("a bet of one side says that no mismatch is open yet", async () => {
   const { words } = await (await visit())("bet-3");
   expect(words).toContain("The sides differ, and no mismatch is open: the provider has a bet");
@@ -80,11 +96,29 @@ test("a player, a transfer and a request are found", async () => {
     values ('T/1', 'P1', 'anna', 'THB', 'DEPOSIT', 20, now(), now())`;
   await sql`insert into callback_requests values ('P2', 'placeBets', 'request-9', 'digest', 100, 90)`;
   const find = await visit();
-  expect((await find("anna")).words).toContain("Plays at P1. See the mismatches and the transfers");
+  expect((await find("anna")).words).toContain(
+    "Plays at P1. 1 mismatch open or acknowledged, 5.25 THB at risk. See all mismatches and the transfers",
+  );
   expect((await find("T/1")).html).toContain('href="/transfers/T%2F1">Transfer T/1</a>');
   expect((await find("request-9")).words).toContain(
     "placeBets of P2 was answered with success. The balance was 100.00 before it and 90.00 after it.",
   );
+});
+
+test("a transfer shows the mismatches about it", async () => {
+  const { sql, clock } = world;
+  await sql`
+    insert into transfers (transaction_ref, product_id, username, currency, type, amount, sent_at, handed_at)
+    values ('same-1', 'P1', 'anna', 'THB', 'DEPOSIT', 20, now(), now())`;
+  const about = { productId: "P1", username: "anna", transactionRef: "same-1", betId: null };
+  await openMismatches(sql, context.config, clock.now(), [
+    { ...about, kind: "transfer-late-success", subject: "transfer:same-1" },
+    { ...about, kind: "top-up-differs", subject: "top-up:same-1" },
+  ]);
+  const { html, words } = await (await visit())("same-1");
+  expect(html).toMatch(/href="\/mismatches\/\d+">Mismatch #\d+: transfer-late-success<\/a>/);
+  expect(words).toMatch(/Transfer same-1 pending 20\.00 THB for anna at P1 Mismatch #\d+: .* open/);
+  expect(words).not.toContain("top-up-differs");
 });
 
 test("a request leads to the bets of its entries, whichever program wrote them", async () => {
@@ -115,7 +149,9 @@ test("a search that ends at its limit says so", async () => {
 
 test("what is unknown, or cannot be an id, is said, and the text stays", async () => {
   const find = await visit();
-  expect((await find("bet-9")).words).toContain("Nothing stored has this id.");
+  expect((await find("bet-9")).words).toContain(
+    "Nothing stored has this id. Capital and small letters differ",
+  );
   expect((await find("")).status).toBe(200);
   const long = await find("x".repeat(701));
   expect(long).toMatchObject({ status: 400 });

@@ -34,6 +34,8 @@ interface Money {
 }
 
 export interface IncidentWithMoney extends ListedIncident {
+  /** how many of the open ones are acknowledged */
+  readonly acknowledged: number;
   /** at risk in its open and acknowledged mismatches; once it is over, in all of them */
   readonly amounts: readonly Money[];
 }
@@ -111,5 +113,8 @@ function withMoney(incident: ListedIncident, sums: readonly IncidentSum[]): Inci
     currency,
     amount: formatAmount(sumAmounts(parts.map(({ amount }) => parseAmount(amount, "amountAtRisk")))),
   }));
-  return { ...incident, amounts };
+  const acknowledged = own
+    .filter(({ status }) => status === "acknowledged")
+    .reduce((sum, { count }) => sum + count, 0);
+  return { ...incident, acknowledged, amounts };
 }

@@ -3,6 +3,7 @@
 import { realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { type AssessedPair, assessPairs } from "../../diff/assess.ts";
+import { subjectsOf } from "../../diff/finding.ts";
 import {
   type FoundKey,
   type FoundRequest,
@@ -22,6 +23,8 @@ import { ledgerSide, providerSide } from "../../diff/sums.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import { readEntries, readLedgerStart } from "../../ledger/store.ts";
 import type { LedgerSide, MismatchKind, ProviderSide } from "../../mismatch.ts";
+import { type SumOfCurrency, sumChosen } from "../../mismatches/order-store.ts";
+import type { MismatchChoice } from "../../mismatches/store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 
@@ -50,7 +53,9 @@ export interface SearchResult {
   readonly hasMore: boolean;
   /** the products at which a player of this name plays */
   readonly playsAt: readonly string[];
-  readonly transfers: readonly FoundTransfer[];
+  /** that player's open and acknowledged mismatches, by currency */
+  readonly ofPlayer: readonly SumOfCurrency[];
+  readonly transfers: readonly (FoundTransfer & { readonly mismatches: readonly MismatchOfBet[] })[];
   readonly requests: readonly FoundRequest[];
   /** what was searched in a part of the players, or of the entries, only */
   readonly unsearched: { readonly players: boolean; readonly entries: boolean };
@@ -80,10 +85,17 @@ export async function search(context: FlowContext, text: string): Promise<Search
     bets: withoutTwins(bets),
     hasMore: found.length > MOST_BETS,
     playsAt,
-    transfers,
+    ofPlayer: playsAt.length === 0 ? [] : await sumChosen(sql, { ...UNDECIDED, username: text }),
+    transfers: await Promise.all(transfers.map((one) => withMismatches(context, text, one))),
     requests,
     unsearched: further.unsearched,
   };
+}
+
+const UNDECIDED: Omit<MismatchChoice, "username"> = { statuses: [], kind: null, productId: null };
+
+async function withMismatches({ sql }: FlowContext, ref: string, sent: FoundTransfer) {
+  return { ...sent, mismatches: await findMismatches(sql, sent, [`${sent.kind}:${ref}`]) };
 }
 
 const NOTHING_FURTHER = { keys: [], unsearched: { players: false, entries: false } };
@@ -128,18 +140,17 @@ async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBe
   const { sql, config, clock } = context;
   const { productId, username, ref } = key;
   const round = realRound(key.roundId);
-  const subjects = [`bet:${ref}`, ...(round === null ? [] : [`round:${round}`])];
   const product = config.products.find((one) => one.productId === productId);
-  const [mismatches, ledgerStart, sides] = await Promise.all([
-    findMismatches(sql, key, subjects),
-    readLedgerStart(sql),
-    loadSides(context, key, round),
-  ]);
+  const [ledgerStart, sides] = await Promise.all([readLedgerStart(sql), loadSides(context, key, round)]);
   if (product === undefined) throw new Error(`${productId} has left the config`);
   const now = clock.now();
   const { fold, settings } = openComparison(context, sql, product, ledgerStart ?? now, now);
   const pairs = assessPairs(sides.records, foldEntries(sides.entries, fold), settings);
   const own = pairs.find(({ pair }) => holds(pair, ref));
+  // A mismatch may have another id of the pair as its subject than the one that was searched.
+  const named = own === undefined ? [] : subjectsOf(own.pair.records, own.pair.bets);
+  const asked = [`bet:${ref}`, ...(round === null ? [] : [`round:${round}`])];
+  const mismatches = await findMismatches(sql, key, [...new Set([...asked, ...named])]);
   if (own === undefined) return { ...key, provider: null, ledger: null, difference: null, mismatches };
   const { pair, provider, ledger, verdict } = own;
   return {

@@ -48,7 +48,7 @@ export function addDashboard(
 ): void {
   addChanges(pages, context);
   addOverviewPage(pages, context, guide);
-  addIncidentsPage(pages, context);
+  addIncidentsPage(pages, context, worker);
   addMismatchesPage(pages, context);
   addMismatchPage(pages, context);
   addCoveragePage(pages, context);

@@ -128,7 +128,8 @@ function renderDeliveries(
     ...deliveries.map((one) => `${one.channel}: ${sayDelivery(one, zone)}`),
     ...untried.map(({ channel }) => `${channel}: not sent yet`),
   ];
-  if (lines.length === 0) return html`<span class="faint">not sent yet</span>`;
+  const unsent = channels?.length === 0 ? "nobody is notified: no channel is set" : "not sent yet";
+  if (lines.length === 0) return html`<span class="faint">${unsent}</span>`;
   return html`${lines.map((line, index) => html`${index === 0 ? null : html`<br>`}${line}`)}`;
 }
 

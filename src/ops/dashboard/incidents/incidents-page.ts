@@ -6,6 +6,7 @@ import { listIncidentsWithMoney, readIncidentStory } from "../../../flows/read/r
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readIncidentQuery } from "../../input/incident-query.ts";
+import type { OwnWorker } from "../../own-worker.ts";
 import { addTypedComment } from "../comments/add-typed-comment.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
@@ -19,10 +20,17 @@ type OneRequest = FastifyRequest<{ Params: { id: string } }>;
 
 const PAGE_SIZE = "50";
 
-export function addIncidentsPage(pages: FastifyInstance, context: FlowContext): void {
+export function addIncidentsPage(
+  pages: FastifyInstance,
+  context: FlowContext,
+  worker: OwnWorker | null,
+): void {
+  // Without a worker, the channels are unknown.
+  const hasNoChannel = worker?.channels.length === 0;
   pages.get("/incidents", (request: ListRequest, reply) => sendList(context, request, reply));
   pages.get("/incidents/:id", (request: OneRequest, reply) =>
     sendIncident(context, request, reply, {
+      hasNoChannel,
       notice: takeNotice(request, reply),
       comment: null,
       problem: null,
@@ -35,12 +43,18 @@ export function addIncidentsPage(pages: FastifyInstance, context: FlowContext): 
     if (refused === null)
       return await reply.redirect(`/incidents/${encodeURIComponent(id)}#comments-head`, 303);
     const { status, notice, problem, typed: comment } = refused;
-    return await sendIncident(context, request, reply.code(status), { notice, comment, problem });
+    return await sendIncident(context, request, reply.code(status), {
+      hasNoChannel,
+      notice,
+      comment,
+      problem,
+    });
   });
 }
 
-/** A comment that was refused. */
-interface ShownRefusal {
+/** Whether no channel is set, and a comment that was refused. */
+interface Shown {
+  readonly hasNoChannel: boolean;
   readonly notice: Notice | null;
   readonly comment: string | null;
   readonly problem: Problem | null;
@@ -50,12 +64,12 @@ async function sendIncident(
   context: FlowContext,
   request: OneRequest,
   reply: FastifyReply,
-  { notice, ...refused }: ShownRefusal,
+  { notice, ...shown }: Shown,
 ): Promise<FastifyReply> {
   const story = await readIncidentStory(context, request.params.id);
   const { kind, productId } = story.incident;
   const mayAct = request.asker.role === "write";
-  const reader = { mayAct, zone: zoneOf(request), now: context.clock.now(), ...refused };
+  const reader = { mayAct, zone: zoneOf(request), now: context.clock.now(), ...shown };
   return await sendPage(request, reply, {
     title: `Incident ${story.incident.id}: ${kind} in ${productId}`,
     path: "/incidents",

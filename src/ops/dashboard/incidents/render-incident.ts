@@ -8,7 +8,6 @@ import type { IncidentStory } from "../../../flows/read/read-incident.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { renderComments } from "../comments/render-comments.ts";
 import { actionsFor, renderActionButtons, sayCount } from "../mismatches/mismatch-words.ts";
-import { WHAT_TO_DO } from "../mismatches/what-to-do.ts";
 import { renderEvidenceLinks } from "../parts/evidence-links.ts";
 import type { Problem } from "../parts/fields.ts";
 import {
@@ -22,11 +21,14 @@ import {
   showTime,
 } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
+import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { renderTrend, sayTrend } from "./render-trend.ts";
 
 interface Reader {
   /** whether the visitor may change anything */
   readonly mayAct: boolean;
+  /** no channel is set, as far as this server knows */
+  readonly hasNoChannel: boolean;
   readonly zone: string;
   readonly now: Instant;
   /** the typed text of a refused comment, and what was wrong; null: none was refused */
@@ -35,19 +37,21 @@ interface Reader {
 }
 
 export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
-  const { id, kind, productId, backfillId, open, total, amounts, beganAt, endedAt } = story.incident;
+  const { id, kind, productId, backfillId, total, amounts, beganAt, endedAt } = story.incident;
   const { zone, now, mayAct, comment: typed, problem } = reader;
   const by =
     backfillId === 0 ? null : html` Found by <a href="/backfills/${backfillId}">backfill ${backfillId}</a>.`;
   const state =
     endedAt === null
-      ? html`<strong>${sayCount(open)}</strong> of ${showCount(total)} open or acknowledged, ${sayAmounts(amounts)} at risk. ${sayTrend(story, now)}`
+      ? html`${sayStand(story.incident)}, ${sayAmounts(amounts)} at risk. ${sayTrend(story, now)}`
       : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayAmounts(amounts)} were at risk.`;
+  const since = html`Since ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}, ${MEANING_OF_KIND[kind]}.`;
+  const was = html`It began ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}. <code>${kind}</code> means: ${MEANING_OF_KIND[kind]}.`;
   return html`<p class="trail"><a href="/incidents">Incidents</a> <span aria-hidden="true">›</span> ${id}</p>
 <h1>${kind} in ${productId} <span class="faint">incident #${id}</span></h1>
-<section class="sheet" aria-label="What it is"><p class="reason">Since ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}, ${MEANING_OF_KIND[kind]}.${by}</p>
+<section class="sheet" aria-label="What it is"><p class="reason">${endedAt === null ? since : was}${by}</p>
 <p>${state}</p>
-<p class="faint">${WHAT_TO_DO[kind]}</p>
+${endedAt === null ? html`<p class="faint">${WHAT_TO_DO[kind]}</p>` : null}
 ${total > MOST_IN_FILE ? html`<p class="faint">Evidence for the provider: choose at most ${showCount(MOST_IN_FILE)} of its mismatches by their ids, with <code>recon evidence</code>.</p>` : renderEvidenceLinks({ incident: String(id) })}</section>
 <div${reader.mayAct ? html` class="beside"` : null}>
 <section class="sheet" aria-labelledby="sums"><h2 id="sums">Mismatches and money</h2>
@@ -58,7 +62,20 @@ ${reader.mayAct ? renderDecision(story) : null}
 ${renderComments({ action: `/incidents/${id}/comments`, comments: story.comments, mayAct, typed, problem, zone })}
 ${renderTrend(story.trend, zone)}
 ${renderLargest(story, zone)}
-${renderNotifications(story, zone)}`;
+${renderNotifications(story, reader)}`;
+}
+
+/** "14 mismatches: 12 open, 1 acknowledged, 1 decided". */
+function sayStand({ open, acknowledged, total }: IncidentStory["incident"]): SafeHtml {
+  const parts = [
+    { count: open - acknowledged, state: "open" },
+    { count: acknowledged, state: "acknowledged" },
+    { count: total - open, state: "decided" },
+  ].filter(({ count }) => count > 0);
+  const [first] = parts;
+  const said = parts.map(({ count, state }) => `${showCount(count)} ${state}`).join(", ");
+  const all = total === 1 ? first?.state : `all ${first?.state}`;
+  return html`<strong>${sayCount(total)}</strong>${parts.length === 1 ? ` (${all})` : `: ${said}`}`;
 }
 
 const SUM_COLUMNS: readonly Column[] = [
@@ -66,6 +83,11 @@ const SUM_COLUMNS: readonly Column[] = [
   { name: "Mismatches", as: "number" },
   { name: "At risk", as: "number" },
 ];
+
+/** Nothing is at risk any more once an incident is over. */
+function inThePast(column: Column): Column {
+  return column.name === "At risk" ? { ...column, name: "Was at risk" } : column;
+}
 
 function renderSums({ incident, sums }: IncidentStory): SafeHtml {
   const rows = sums.map(({ status, count, amount, currency }) => ({
@@ -75,7 +97,8 @@ function renderSums({ incident, sums }: IncidentStory): SafeHtml {
       showSum(amount, currency),
     ],
   }));
-  return renderTable({ name: "Mismatches by status and currency", columns: SUM_COLUMNS, rows });
+  const columns = incident.endedAt === null ? SUM_COLUMNS : SUM_COLUMNS.map(inThePast);
+  return renderTable({ name: "Mismatches by status and currency", columns, rows });
 }
 
 /** The next page shows how many mismatches and how much money it is about, and asks once more. */
@@ -85,7 +108,7 @@ function renderDecision({ incident: { id }, sums }: IncidentStory): SafeHtml {
   const status = statuses.join(",");
   return html`<section class="sheet" aria-labelledby="act-head"><h2 id="act-head">Decide on all of it</h2>
 <form method="post" action="/mismatches?incident=${id}&amp;status=${status}" id="act">
-<input type="hidden" name="scope" value="all">
+<input type="hidden" name="scope" value="all"><input type="hidden" name="back" value="/incidents/${id}">
 <div class="field note"><label class="note">Note <textarea name="note" rows="3" maxlength="2000" required></textarea></label></div>
 <p class="faint">The next page says how many mismatches and how much money this is about, and asks once more.</p>
 <p class="row">${renderActionButtons(actions)}</p>
@@ -115,7 +138,7 @@ function renderLargest({ incident, largest }: IncidentStory, zone: string): Safe
     ],
   }));
   return html`<section class="sheet" aria-labelledby="largest"><h2 id="largest">The largest ones</h2>
-${renderTable({ name: "The largest mismatches", columns: LARGEST_COLUMNS, rows })}</section>`;
+${renderTable({ name: "The largest mismatches", columns: incident.endedAt === null ? LARGEST_COLUMNS : LARGEST_COLUMNS.map(inThePast), rows })}</section>`;
 }
 
 const NEWS: Readonly<Record<string, string>> = {
@@ -132,18 +155,21 @@ const NOTIFICATION_COLUMNS: readonly Column[] = [
   { name: "Delivered", as: "text" },
 ];
 
-function renderNotifications({ notifications }: IncidentStory, zone: string): SafeHtml {
+function renderNotifications({ notifications }: IncidentStory, { zone, hasNoChannel }: Reader): SafeHtml {
   const rows = notifications.map(({ alertId, kind, what, at, channel, attempts, deliveredAt, lastError }) => {
     const tries = `${showCount(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
+    const unsent = hasNoChannel ? "nobody is notified: no channel is set" : "not sent yet";
     const waits = lastError === null ? `waits, ${tries}` : `waits, ${tries}: ${lastError}`;
     return {
       cells: [
         showTime(at, zone),
         html`<a href="/alerts/${alertId}">${NEWS[kind] ?? kind}</a>`,
         sayWords(what, zone),
-        channel ?? html`<span class="faint">none yet</span>`,
+        channel ?? html`<span class="none">–</span>`,
         deliveredAt === null
-          ? waits
+          ? channel === null
+            ? unsent
+            : waits
           : html`${showTime(deliveredAt, zone)} <span class="faint">${tries}</span>`,
       ],
     };

@@ -75,20 +75,33 @@ export function renderIncidentTable(
   caption: string,
   { now, zone }: When,
 ): SafeHtml {
-  const rows = incidents.map(({ id, kind, productId, beganAt, lastAt, open, total, amounts, endedAt }) => ({
-    id: `incident-${id}`,
-    cells: [
-      html`<a href="/incidents/${id}">${kind}</a> <span class="faint">#${id}: ${MEANING_OF_KIND[kind]}</span>`,
-      productId,
-      showAge(beganAt, now, zone),
-      endedAt === null
-        ? showAge(lastAt, now, zone)
-        : html`<span class="state" data-state="resolved">over</span>`,
-      open === total ? showCount(open) : `${showCount(open)} of ${showCount(total)}`,
-      renderMoney(amounts),
-    ],
-  }));
+  const rows = incidents.map((one) => {
+    const { id, kind, productId, beganAt, lastAt, amounts, endedAt } = one;
+    return {
+      id: `incident-${id}`,
+      cells: [
+        html`<a href="/incidents/${id}">${kind}</a> <span class="faint">#${id}: ${MEANING_OF_KIND[kind]}</span>`,
+        productId,
+        showAge(beganAt, now, zone),
+        endedAt === null
+          ? showAge(lastAt, now, zone)
+          : html`<span class="state" data-state="resolved">over</span>`,
+        renderCount(one),
+        endedAt === null || amounts.length === 0
+          ? renderMoney(amounts)
+          : html`<span class="faint">was</span> ${renderMoney(amounts)}`,
+      ],
+    };
+  });
   return renderTable({ name: "Incidents", caption, of: "incidents", columns: COLUMNS, rows });
+}
+
+/** Those that a person has acknowledged are named apart from the undecided ones. */
+function renderCount({ open, acknowledged, total }: IncidentWithMoney): SafeHtml {
+  const undecided = showCount(open - acknowledged);
+  const of = open === total ? undecided : `${undecided} of ${showCount(total)}`;
+  if (acknowledged === 0) return html`${of}`;
+  return html`${of}<br><span class="faint">${showCount(acknowledged)} acknowledged</span>`;
 }
 
 function renderMoney(amounts: IncidentWithMoney["amounts"]): SafeHtml {

@@ -10,14 +10,17 @@ const HEIGHT = 60;
 const STEP_WIDTH = 4;
 const HOUR_MS = 3_600_000;
 
-/** "It grows: 3 new in the last 20 min." Once it is over, nothing. */
+/** "It grows: 3 new in the last 20 min." The ones with which it began are no growth. Once it is over, nothing. */
 export function sayTrend({ incident, trend }: IncidentStory, now: Instant): string {
   const { beganAt, lastAt } = incident;
   const stepMs = (trend.to - trend.from) / trend.counts.length;
   const lately = Math.max(HOUR_MS, stepMs);
   if (now - lastAt > lately) return `It has not grown for ${showDuration(now - lastAt)}.`;
   const steps = Math.ceil(lately / stepMs);
-  const count = trend.counts.slice(-steps).reduce((sum, one) => sum + one, 0);
+  const first = Math.min(trend.counts.length - 1, Math.floor((beganAt - trend.from) / stepMs));
+  const later = trend.counts.map((count, step) => (step === first ? 0 : count));
+  const count = later.slice(-steps).reduce((sum, one) => sum + one, 0);
+  if (count === 0) return "It has not grown since it began.";
   const span = Math.max(60_000, Math.min(steps * stepMs, now - beganAt));
   return `It grows: ${showCount(count)} new in the last ${showDuration(span)}.`;
 }

@@ -15,6 +15,7 @@ const BULK_FORM = z.strictObject({
   note: BLANK,
   scope: BLANK,
   shown: orNull(ONCE),
+  back: BLANK,
   id: z.preprocess((ids = []) => [ids].flat(), z.array(readBy(readSeen))),
 });
 
@@ -39,6 +40,8 @@ export interface BulkForm {
   readonly isAll: boolean;
   /** the mark of the preview; null: there was no preview yet */
   readonly shown: string | null;
+  /** the page from which the person came, as sent; empty: the list */
+  readonly back: string;
   /** the status that the visitor saw, by id */
   readonly selected: ReadonlyMap<string, MismatchStatus>;
 }

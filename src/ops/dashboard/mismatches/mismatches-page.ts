@@ -42,7 +42,7 @@ export function addMismatchesPage(pages: FastifyInstance, context: FlowContext):
     try {
       if (!isSure) return await sendConfirm(context, request, reply, query, form, null);
       setNotice(reply, await act(context, query, form, request.asker.name));
-      return await reply.redirect(pathOfList(query), 303);
+      return await reply.redirect(form.back === "" ? pathOfList(query) : readOwnPath(form.back), 303);
     } catch (error) {
       const status = statusOfRefusal(error);
       if (status === null) throw error;

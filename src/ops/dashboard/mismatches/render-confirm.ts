@@ -2,6 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { ACTS } from "../../../mismatches/act.ts";
+import { readOwnPath } from "../../http/own-path.ts";
 import { showAmount, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
 import type { PreviewOfAll } from "./act-on-selected.ts";
@@ -9,10 +10,17 @@ import type { BulkForm } from "./mismatch-form.ts";
 import { type ListQuery, pathOfList } from "./mismatch-list-query.ts";
 import { ACTION_NAMES, sayCount } from "./mismatch-words.ts";
 
-export function renderConfirm(query: ListQuery, { action, note }: BulkForm, preview: PreviewOfAll): SafeHtml {
+export function renderConfirm(
+  query: ListQuery,
+  { action, note, back }: BulkForm,
+  preview: PreviewOfAll,
+): SafeHtml {
   const { count, amounts, shown } = preview;
-  const back = pathOfList(query);
-  const cancel = html`<a href="${back}">Back to the list</a>`;
+  const list = pathOfList(query);
+  const cancel =
+    back === ""
+      ? html`<a href="${list}">Back to the list</a>`
+      : html`<a href="${readOwnPath(back)}">Back</a>`;
   if (count === 0) {
     return html`<h1>${ACTION_NAMES[action]} all matching</h1>
 <p class="sheet">No matching mismatch can be ${ACTS[action].done} now. ${cancel}</p>`;
@@ -34,8 +42,8 @@ export function renderConfirm(query: ListQuery, { action, note }: BulkForm, prev
 <div class="sheet">
 <p class="wrap">${renderFilter(query)} ${showCount(count)} of them can be ${ACTS[action].done}.</p>
 ${table}
-<form method="post" action="${back}">
-<input type="hidden" name="scope" value="all"><input type="hidden" name="shown" value="${shown}">
+<form method="post" action="${list}">
+<input type="hidden" name="scope" value="all"><input type="hidden" name="back" value="${back}"><input type="hidden" name="shown" value="${shown}">
 <p><label class="note">Note <textarea name="note" rows="2" maxlength="2000" required>${note}</textarea></label></p>
 <p class="row"><button name="action" value="${action}">${ACTION_NAMES[action]} ${sayCount(count)}</button> ${cancel}</p>
 </form>

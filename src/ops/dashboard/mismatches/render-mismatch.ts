@@ -8,6 +8,7 @@ import { renderComments } from "../comments/render-comments.ts";
 import { renderEvidenceLinks } from "../parts/evidence-links.ts";
 import { type Problem, renderArea, renderInput } from "../parts/fields.ts";
 import { sayWords, showAmount, showState, showTime } from "../parts/show.ts";
+import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 import { type ListQuery, pathOfList, pathOfMismatch } from "./mismatch-list-query.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
@@ -15,7 +16,6 @@ import { renderSideTable } from "./render-sides.ts";
 import { renderSimilar } from "./render-similar.ts";
 import { renderFetches, renderHistory, renderTimeline } from "./render-story.ts";
 import { tellStory } from "./tell-story.ts";
-import { WHAT_TO_DO } from "./what-to-do.ts";
 
 /** The typed values of a failed action, which the page shows again. */
 export interface TypedDecision {
@@ -81,15 +81,20 @@ ${link(next, "next", "n", "Next")} <a href="${pathOfList({ ...list, from: null }
 }
 
 function renderTold(story: MismatchStory, zone: string): SafeHtml {
-  const { id, kind, reason } = story;
+  const { id, kind, reason, status } = story;
+  const toDo = isDecided(story) ? `Nothing: this mismatch is ${status}.` : WHAT_TO_DO[kind];
   const { says, likely } = tellStory(story);
   return html`<div class="sheets halves"><section class="sheet" aria-labelledby="told-head"><h2 id="told-head">What happened</h2>
 <p class="reason">${sentence(sayWords(reason, zone))}</p>
 <p id="story">${sayWords(says, zone)} ${sayWords(likely, zone)}</p>
 <p class="faint"><code>${kind}</code> means: ${MEANING_OF_KIND[kind]}.</p></section>
 <section class="sheet" aria-labelledby="to-do-head"><h2 id="to-do-head">What to do now</h2>
-<p>${WHAT_TO_DO[kind]}</p>
+<p>${toDo}</p>
 ${renderEvidenceLinks({ id })}</section></div>`;
+}
+
+function isDecided({ status }: MismatchStory): boolean {
+  return status === "resolved" || status === "ignored";
 }
 
 function renderFacts(story: MismatchStory, zone: string): SafeHtml {
@@ -106,7 +111,7 @@ function renderFacts(story: MismatchStory, zone: string): SafeHtml {
   } = story;
   const facts: [string, SafeHtml | string | null][] = [
     ["Status", showState(status)],
-    ["At risk", showAmount(amountAtRisk, currency)],
+    [isDecided(story) ? "Was at risk" : "At risk", showAmount(amountAtRisk, currency)],
     ["Product", productId],
     ["Player", html`<a href="${`/mismatches?${new URLSearchParams({ username })}`}">${username}</a>`],
     ["Bet", betId ?? transactionId],

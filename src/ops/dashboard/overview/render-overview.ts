@@ -59,7 +59,7 @@ function renderIncidents(
   const more = count - incidents.length;
   const name = count === 1 ? "1 open incident" : `${showCount(count)} open incidents`;
   return html`<section class="sheet" aria-labelledby="incidents"><h2 id="incidents">${name}</h2>
-${renderIncidentTable(incidents, "Those with the most open mismatches first", when)}
+${renderIncidentTable(incidents, "Those with undecided mismatches first, and the largest of them", when)}
 ${more > 0 ? html`<p><a href="/incidents">${showCount(more)} more</a></p>` : null}</section>`;
 }
 
@@ -85,7 +85,15 @@ function renderMoney({ risk }: Overview): SafeHtml {
   );
   const of = count === 1 ? "1 mismatch" : `${showCount(count)} mismatches`;
   return html`${lines.length === 0 ? html`<dd class="much">none</dd>` : lines}
-<dd>${count === 0 ? html`<span class="faint">no mismatch</span>` : html`<a href="/mismatches">${of}</a>`}</dd>`;
+<dd>${count === 0 ? html`<span class="faint">no mismatch</span>` : html`<a href="/mismatches">${of}</a>${sayDecided(risk)}`}</dd>`;
+}
+
+/** The same numbers as in the verdict. */
+function sayDecided(risk: Overview["risk"]): string | null {
+  const countOf = (status: string) => addUpRisk(risk.filter((one) => one.status === status)).count;
+  const acknowledged = countOf("acknowledged");
+  if (acknowledged === 0) return null;
+  return `: ${showCount(countOf("open"))} open, ${showCount(acknowledged)} acknowledged`;
 }
 
 function renderTransfers({ waiting }: Overview): SafeHtml {

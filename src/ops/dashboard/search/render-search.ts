@@ -4,9 +4,10 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import { compareSides } from "../../../flows/read/compare-sides.ts";
 import { type FoundBet, MOST_ENTRIES, type SearchResult } from "../../../flows/read/search.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
+import { sayCount } from "../mismatches/mismatch-words.ts";
 import { renderSideTable } from "../mismatches/render-sides.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
-import { sayWords, showAmount, showCount, showState } from "../parts/show.ts";
+import { sayAmounts, sayWords, showAmount, showCount, showState } from "../parts/show.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 
 interface Search {
@@ -31,9 +32,10 @@ ${found === null ? null : renderFound(found, q, zone)}`;
 function renderFound(found: SearchResult, q: string, zone: string) {
   const { bets, hasMore, playsAt, transfers, requests, unsearched } = found;
   const isNothing = bets.length + playsAt.length + transfers.length + requests.length === 0;
-  const words = "Nothing stored has this id. Parts of ids are not found, and old data may be deleted.";
+  const words =
+    "Nothing stored has this id. Capital and small letters differ, parts of ids are not found, and old data may be deleted.";
   if (isNothing && !unsearched.players && !unsearched.entries) return html`<p class="sheet">${words}</p>`;
-  return html`${playsAt.length === 0 ? null : renderPlayer(q, playsAt)}
+  return html`${playsAt.length === 0 ? null : renderPlayer(q, found)}
 ${transfers.map((one) => renderTransfer(q, one))}
 ${requests.map((one) => renderRequest(q, one))}
 ${bets.map((bet) => renderBet(bet, zone))}
@@ -50,15 +52,19 @@ ${entries ? html`<li>For a request, only the newest ${showCount(MOST_ENTRIES)} l
 
 function renderBet(bet: FoundBet, zone: string): SafeHtml {
   const { productId, username, ref, roundId, provider, ledger, difference, mismatches } = bet;
-  const links = mismatches.map(
-    ({ id, kind, status }) =>
-      html`<li><a href="/mismatches/${id}">Mismatch #${id}: ${kind}</a> ${showState(status)}</li>`,
-  );
   return html`<section class="sheet" aria-label="Bet ${ref}"><h2>Bet ${ref}</h2>
 <p>${productId}, player <strong>${username}</strong>${roundId === null ? null : html`, round ${roundId}`}</p>
 ${renderVerdict(bet, zone)}
 ${renderSideTable({ kind: difference?.kind ?? "payout-differs", provider, ledger }, zone)}
-${links.length === 0 ? null : html`<ul>${links}</ul>`}</section>`;
+${renderMismatches(mismatches)}</section>`;
+}
+
+function renderMismatches(mismatches: FoundBet["mismatches"]): SafeHtml | null {
+  const links = mismatches.map(
+    ({ id, kind, status }) =>
+      html`<li><a href="/mismatches/${id}">Mismatch #${id}: ${kind}</a> ${showState(status)}</li>`,
+  );
+  return links.length === 0 ? null : html`<ul>${links}</ul>`;
 }
 
 function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, zone: string): SafeHtml {
@@ -95,9 +101,11 @@ function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, z
 }
 
 function renderTransfer(ref: string, one: SearchResult["transfers"][number]): SafeHtml {
-  const { kind, productId, username, status, amount, currency } = one;
+  const { kind, productId, username, status, amount, currency, mismatches } = one;
   const of = kind === "top-up" ? { kind, product: productId, username } : {};
-  return html`<p class="sheet"><a href="${pathOfTransfer(ref, of)}">${kind === "top-up" ? "Top-up" : "Transfer"} ${ref}</a> ${showState(status)} ${showAmount(amount, currency)} for ${username} at ${productId}</p>`;
+  const name = `${kind === "top-up" ? "Top-up" : "Transfer"} ${ref}`;
+  return html`<section class="sheet" aria-label="${name}"><p><a href="${pathOfTransfer(ref, of)}">${name}</a> ${showState(status)} ${showAmount(amount, currency)} for ${username} at ${productId}</p>
+${renderMismatches(mismatches)}</section>`;
 }
 
 function renderRequest(id: string, one: SearchResult["requests"][number]): SafeHtml {
@@ -105,9 +113,12 @@ function renderRequest(id: string, one: SearchResult["requests"][number]): SafeH
   return html`<p class="sheet">Request ${id}: ${callback} of ${productId} was answered with success. The balance was ${showAmount(balanceBefore, null)} before it and ${showAmount(balanceAfter, null)} after it.</p>`;
 }
 
-function renderPlayer(username: string, products: readonly string[]): SafeHtml {
+function renderPlayer(username: string, { playsAt, ofPlayer }: SearchResult): SafeHtml {
+  const count = ofPlayer.reduce((sum, one) => sum + one.count, 0);
+  const open = new URLSearchParams({ username });
   const all = new URLSearchParams({ username, status: MISMATCH_STATUSES.join(",") });
   const sent = new URLSearchParams({ username, status: "pending,accepted,rejected,inconclusive" });
   return html`<section class="sheet" aria-label="Player"><h2>Player ${username}</h2>
-<p>Plays at ${products.join(", ")}. See the <a href="/mismatches?${String(all)}">mismatches</a> and the <a href="/transfers?${String(sent)}">transfers</a> of this player.</p></section>`;
+<p>Plays at ${playsAt.join(", ")}. ${count === 0 ? "No mismatch is open or acknowledged." : html`<a href="/mismatches?${String(open)}">${sayCount(count)}</a> open or acknowledged, ${sayAmounts(ofPlayer)} at risk.`}</p>
+<p>See <a href="/mismatches?${String(all)}">all mismatches</a> and the <a href="/transfers?${String(sent)}">transfers</a> of this player.</p></section>`;
 }

@@ -3,12 +3,13 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
+import type { MismatchOfBet } from "../../../diff/search-store.ts";
 import type { TransferStory } from "../../../flows/read/read-transfer.ts";
-import { MISMATCH_KINDS } from "../../../mismatch.ts";
 import { LONGEST_NOTE } from "../../input/transfer-query.ts";
 import { type Problem, renderArea } from "../parts/fields.ts";
 import { showAgo, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
+import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { pathOfTransfer } from "./render-transfers.ts";
 
 /** The closing as typed, and what is wrong with it. */
@@ -17,15 +18,18 @@ interface TypedClosing {
   readonly problem: Problem | null;
 }
 
+/** With the mismatches about it, the newest first. */
+type ShownTransfer = TransferStory & { readonly mismatches: readonly MismatchOfBet[] };
+
 /** @param closing null: the visitor cannot close it */
 export function renderTransfer(
-  story: TransferStory,
+  story: ShownTransfer,
   closing: TypedClosing | null,
   { now, zone }: { readonly now: Instant; readonly zone: string },
 ): SafeHtml {
   const { kind, transactionRef, status, type, amount, currency, username, productId } = story;
   const back = kind === "top-up" ? "/transfers?kind=top-up" : "/transfers";
-  return html`<p><a href="${back}">All ${kind}s</a></p>
+  return html`<p class="trail wrap"><a href="${back}">${kind === "top-up" ? "Top-ups" : "Transfers"}</a> <span aria-hidden="true">›</span> ${transactionRef}</p>
 <h1 class="wrap">${kind === "top-up" ? "Top-up" : "Transfer"} ${transactionRef} ${showState(status)}</h1>
 <p>${type} of ${showAmount(amount, currency)} for <strong class="wrap">${username}</strong> at <span class="wrap">${productId}</span>, sent ${showTime(story.sentAt, zone)} ${showAgo(story.sentAt, now, zone)}</p>
 ${renderStand(story, zone)}
@@ -33,19 +37,9 @@ ${closing === null ? null : renderClosing(story, closing)}
 ${renderAnswers(story, zone)}`;
 }
 
-function renderStand(story: TransferStory, zone: string): SafeHtml {
-  const { status, mismatchKind, closedBy, note, decidedAt, nextVerifyAt, username, productId } = story;
-  const kind = MISMATCH_KINDS.find((one) => one === mismatchKind);
-  const query = new URLSearchParams({
-    product: productId,
-    kind: mismatchKind ?? "",
-    username,
-    status: "open,acknowledged,resolved,ignored",
-  });
-  const wrong =
-    mismatchKind === null
-      ? null
-      : html`<p class="problem">${mismatchKind}${kind === undefined ? null : `: ${MEANING_OF_KIND[kind]}`}. <a href="/mismatches?${String(query)}">See the mismatch</a></p>`;
+function renderStand(story: ShownTransfer, zone: string): SafeHtml {
+  const { status, mismatches, closedBy, note, decidedAt, nextVerifyAt } = story;
+  const wrong = mismatches.map(renderMismatch);
   const closed =
     closedBy === null ? null : html`<p>Closed by ${closedBy} ${showTime(decidedAt, zone)}: ${note}</p>`;
   const decided =
@@ -57,6 +51,14 @@ function renderStand(story: TransferStory, zone: string): SafeHtml {
       ? null
       : html`<p>The next question to the provider is due ${showTime(nextVerifyAt, zone)}.</p>`;
   return html`${wrong}${decided}${closed}${again}`;
+}
+
+/** One that is decided asks nobody to do anything. */
+function renderMismatch({ id, kind, status }: MismatchOfBet): SafeHtml {
+  const link = html`<a href="/mismatches/${id}">Mismatch #${id}</a> ${showState(status)} ${kind}: ${MEANING_OF_KIND[kind]}.`;
+  if (status !== "open" && status !== "acknowledged") return html`<p>${link}</p>`;
+  return html`<p class="problem">${link}</p>
+<p><strong>What to do now:</strong> ${WHAT_TO_DO[kind]}</p>`;
 }
 
 function renderClosing(
@@ -77,6 +79,9 @@ const SAYS: Readonly<Record<TransferStory["answers"][number]["says"], string>> =
   nothing: "no answer",
 };
 
+const FAILED_TWICE =
+  "A first failure leaves the status as it is, because the money may still be on its way: only when the provider repeats it after verify.rejectedFinalAfter is the failure final, and the status rejected. A rejected one is asked about again later, because providers book some after all.";
+
 const COLUMNS: readonly Column[] = [
   { name: "attempt", as: "number" },
   { name: "asked at" },
@@ -96,7 +101,9 @@ function renderAnswers({ answers }: TransferStory, zone: string): SafeHtml {
       showTime(one.askedAt, zone),
       `${showCount(one.tookMs)} ms`,
       html`${SAYS[one.says]}${one.isDecisive ? html` <strong>(decisive)</strong>` : null}`,
-      html`${one.code === null ? null : html`<code>${one.code}</code> `}${one.message}`,
+      one.code === null && one.message === null
+        ? html`<span class="none">–</span>`
+        : html`${one.code === null ? null : html`<code>${one.code}</code> `}${one.message}`,
       showState(one.status),
       one.raw === null
         ? html`<span class="none">–</span>`
@@ -104,5 +111,6 @@ function renderAnswers({ answers }: TransferStory, zone: string): SafeHtml {
     ],
   }));
   return html`<section class="sheet" aria-labelledby="answers"><h2 id="answers">Every answer</h2>
+<p class="faint">A decisive answer changed what is known. ${answers.some(({ says }) => says === "failed") ? FAILED_TWICE : null}</p>
 ${renderTable({ name: "Answers", columns: COLUMNS, rows })}</section>`;
 }

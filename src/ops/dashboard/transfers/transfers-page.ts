@@ -4,6 +4,7 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { findMismatches } from "../../../diff/search-store.ts";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { describeTransfer, readTransferStory } from "../../../flows/read/read-transfer.ts";
@@ -112,13 +113,15 @@ async function sendTransfer(
   }: { readonly notice: Notice | null; readonly typed: string; readonly problem: Problem | null },
 ): Promise<FastifyReply> {
   const story = await readTransferStory(context, readTransferChoice(request.params.ref, request.query));
+  const subject = `${story.kind}:${story.transactionRef}`;
+  const mismatches = await findMismatches(context.sql, story, [subject]);
   const mayClose =
     request.asker.role === "write" && story.status === "inconclusive" && story.closedBy === null;
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   return await sendPage(request, reply, {
     title: `Transfer ${story.transactionRef}`,
     path: "/transfers/",
-    main: renderTransfer(story, mayClose ? { note: typed, problem } : null, when),
+    main: renderTransfer({ ...story, mismatches }, mayClose ? { note: typed, problem } : null, when),
     notice,
     live: ["transfers", "mismatches"],
   });
