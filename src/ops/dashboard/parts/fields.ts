@@ -2,6 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { describeError, ReconError, type WrongField } from "../../../errors.ts";
+import { inFieldOf } from "./zone.ts";
 
 /** What is wrong with a form. */
 export interface Problem {
@@ -87,17 +88,19 @@ export function typedRangeOf(given: Readonly<Record<string, unknown>>): TypedRan
   return { product: textOf(given["product"]), from: textOf(given["from"]), to: textOf(given["to"]) };
 }
 
-/** @param products the pulled products */
+/** @param products the pulled products @param zone of the times; where something is wrong, they stay as typed */
 export function renderRangeFields(
   products: readonly string[],
   typed: TypedRange,
   problem: Problem | null,
+  zone: string,
 ): SafeHtml {
+  const timeOf = (text: string) => (problem === null ? inFieldOf(text, zone) : text);
   const product = typed.product === "" ? (products[0] ?? "") : typed.product;
   const field = (name: keyof TypedRange, value: string): Field => ({ label: name, name, value, problem });
   return html`${renderSelect(field("product", product), products.map(nameItself))}
-${renderTimeField(field("from", typed.from), true)}
-${renderTimeField(field("to", typed.to), true)}`;
+${renderTimeField(field("from", timeOf(typed.from)), true)}
+${renderTimeField(field("to", timeOf(typed.to)), true)}`;
 }
 
 function frame(field: Field, label: SafeHtml, of = "field"): SafeHtml {
