@@ -136,7 +136,7 @@ describe("coverage", () => {
     const answer = await page.goto("/coverage?product=TABLE&from=yesterday&to=2026-11-20T12:00:00Z");
     expect(answer?.status()).toBe(400);
     expect(await page.getByRole("alert").innerText()).toContain(
-      "from must be a date-time with an offset such as",
+      '“from” must be a time such as 2026-11-20 10:00, but is "yesterday"',
     );
     await page.getByLabel("from").fill("2026-11-20T10:00:00Z");
     await page.getByRole("button", { name: "Show" }).click();

@@ -106,7 +106,17 @@ ${renderTimeField(field("to", timeOf(typed.to)), true)}`;
 function frame(field: Field, label: SafeHtml, of = "field"): SafeHtml {
   const wrong = wrongOf(field);
   if (wrong === null) return html`<div class="${of}">${label}</div>`;
-  return html`<div class="${of}">${label}<p class="problem" role="alert" id="${idOf(field)}">${wrong.message}</p></div>`;
+  const said = sayWithLabel(wrong.message, field);
+  return html`<div class="${of}">${label}<p class="problem" role="alert" id="${idOf(field)}">${said}</p></div>`;
+}
+
+/** Any clear time is accepted here, because an address gets the offset of the person's zone. */
+const RULE_OF_TIMES = /must be a date-time with an offset such as \S+?(?=,|$)/;
+
+/** The message of a field for people, who do not know its name in the address. */
+export function sayWithLabel(message: string, { name, label }: Pick<Field, "name" | "label">): string {
+  const said = message.replace(RULE_OF_TIMES, "must be a time such as 2026-11-20 10:00");
+  return said.startsWith(`${name} `) ? `“${label}” ${said.slice(name.length + 1)}` : said;
 }
 
 function refer(field: Field): SafeHtml | null {
