@@ -11,6 +11,7 @@ type Column = (typeof LEDGER_COLUMNS)[number];
 
 const COLUMN_NAMES: ReadonlySet<string> = new Set(LEDGER_COLUMNS.map(({ name }) => name));
 const SHOWN_CHARACTERS = 60;
+const MOST_NAMED = 20;
 
 /** Reads a line of JSON. */
 export function readJsonEntry(text: string): LineContent {
@@ -46,22 +47,22 @@ export function checkCsvHeader(header: readonly string[]): void {
   const problems = [
     ...unknown.map((name) => {
       const shown = `"${name.slice(0, SHOWN_CHARACTERS)}"`;
-      return COLUMN_NAMES.has(name) ? `the column ${shown} stands twice` : `there is no column ${shown}`;
+      return COLUMN_NAMES.has(name) ? `the column ${shown} stands twice` : sayUnknown(name);
     }),
     ...missing.map(({ name }) => `the column ${name} is missing`),
   ];
   if (problems.length === 0) return;
   throw new ReconError(
     "usage",
-    `the first line must name the columns of the ledger: ${problems.slice(0, 20).join("; ")}. The columns are ${[...COLUMN_NAMES].join(", ")}.`,
+    `the first line must name the columns of the ledger: ${problems.slice(0, MOST_NAMED).join("; ")}. The columns are ${[...COLUMN_NAMES].join(", ")}.`,
   );
 }
 
 function readEntry(fields: Fields, format: "json" | "csv"): LineContent {
   try {
-    for (const name of Object.keys(fields)) {
-      if (!COLUMN_NAMES.has(name)) throw bad(`there is no column "${name.slice(0, SHOWN_CHARACTERS)}"`);
-    }
+    const unknown = Object.keys(fields).filter((name) => !COLUMN_NAMES.has(name));
+    const missing = REQUIRED_NAMES.filter((name) => fields[name] === undefined);
+    if (unknown.length > 0 || missing.length > 0) throw bad(sayWrongColumns(unknown, missing));
     return {
       kind: "rows",
       rows: [LEDGER_COLUMNS.map((column) => readValue(column, fields[column.name], format))],
@@ -72,12 +73,39 @@ function readEntry(fields: Fields, format: "json" | "csv"): LineContent {
   }
 }
 
+const REQUIRED_NAMES = LEDGER_COLUMNS.filter(({ nullable }) => !nullable).map(({ name }) => name);
+
+/** All of them in one sentence; a missing column whose name was only written otherwise counts as unknown. */
+function sayWrongColumns(unknown: readonly string[], missing: readonly string[]): string {
+  const meant = new Set(unknown.map(meantBy));
+  const left = missing.filter((name) => !meant.has(name));
+  const shown = unknown.slice(0, MOST_NAMED).map(sayUnknown);
+  if (unknown.length > MOST_NAMED) shown.push(`${unknown.length - MOST_NAMED} more unknown columns`);
+  if (left.length > 0) {
+    const all = [left.slice(0, -1).join(", "), left.at(-1)].filter((part) => part !== "").join(" and ");
+    shown.push(`${all} ${left.length === 1 ? "is" : "are"} missing`);
+  }
+  return shown.join("; ");
+}
+
+function sayUnknown(name: string): string {
+  const meant = meantBy(name);
+  const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+  return `unknown column "${name.slice(0, SHOWN_CHARACTERS)}"${hint}`;
+}
+
+/** The column with the same letters: "entryId" means entry_id. */
+function meantBy(name: string): string | undefined {
+  const lettersOf = (text: string) => text.toLowerCase().replace(/[^a-z]/g, "");
+  return LEDGER_COLUMNS.find((column) => lettersOf(column.name) === lettersOf(name))?.name;
+}
+
 function readValue({ name, kind, nullable }: Column, given: unknown, format: "json" | "csv"): string | null {
   // Some programs write quotes around everything.
   const value = format === "csv" && given === "" && kind !== "text" ? null : given;
   if (value === undefined || value === null) {
     if (nullable) return null;
-    throw bad(`${name} is ${value === undefined ? "missing" : "empty"}`);
+    throw bad(`${name} is empty`);
   }
   if (kind === "text") return readText(name, value);
   if (kind === "numeric") return readAmount(name, value);

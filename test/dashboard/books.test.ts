@@ -83,7 +83,7 @@ test("a month is closed up to the first day that must stay open, and the page sa
   const notice = page.locator("#notice");
   await notice.getByText("2 days are closed, 2026-11-19 to 2026-11-20.").waitFor();
   expect(await notice.innerText()).toContain(
-    "2026-11-21 stays open. P1 was not fetched from 2026-11-21T00:00:00.000Z",
+    "2026-11-21 stays open. P1 was not fetched from 2026-11-21 00:00:00",
   );
   expect(await cellsOf(page, "Days", "2026-11-21")).toContain("P1 was not fetched from 2026-11-21 00:00:00");
   const csv = await page.request.get("/report.csv?month=2026-11");
@@ -126,6 +126,42 @@ test("the check of the closed days names the first one that was altered, also to
   await page
     .getByText("The closed day 2026-11-20 was altered: its statement does not have its hash.")
     .waitFor();
+});
+
+test("a day that has not ended is not offered for closing, and its refusal is in the person's zone", async () => {
+  const baseUrl = await serveDashboard(context());
+  const page = await browser.newPage({ baseUrl });
+  await page.context().addCookies([{ name: "recon_zone", value: "Asia/Bangkok", url: baseUrl }]);
+  for (const asked of ["day=2026-11-22", "day=2030-01-01", "month=2030-01"]) {
+    await page.goto(`/report?${asked}`);
+    await page.getByText("Verify the closed days").or(page.getByText("This day is open")).first().waitFor();
+    expect([asked, await page.getByRole("link", { name: /^Close the/ }).count()]).toEqual([asked, 0]);
+    await page.goto(`/report/close?${asked}`);
+    expect([asked, await page.locator("main form").count()]).toEqual([asked, 0]);
+  }
+  await page.request.post("/report/close", {
+    form: { day: "2026-11-22" },
+    headers: { "sec-fetch-site": "same-origin" },
+    maxRedirects: 0,
+  });
+  await page.goto("/report?day=2026-11-20");
+  expect(await page.locator("#notice").innerText()).toContain("The day ends at 2026-11-23 07:00:00,");
+  expect(await page.getByRole("link", { name: "Close the day" }).count()).toBe(1);
+});
+
+test("before the first day is closed, the question warns that no earlier day can follow, and names the first one", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  await page.goto("/report/close?day=2026-11-20");
+  await page.getByText("no day before 2026-11-20 can ever be closed").waitFor();
+  const earlier = page.getByRole("link", { name: "2026-11-19" });
+  expect(await earlier.getAttribute("href")).toBe("/report/close?day=2026-11-19");
+  await earlier.click();
+  await page.getByText("no day before 2026-11-19 can ever be closed").waitFor();
+  expect(await page.getByText("The first whole day that was pulled").count()).toBe(0);
+  await close("2026-11-19");
+  await page.goto("/report/close?day=2026-11-20");
+  await page.getByRole("button", { name: "Close 2026-11-20" }).waitFor();
+  expect(await page.getByText("can ever be closed").count()).toBe(0);
 });
 
 test("a person who may only read closes nothing, and wrong dates are named", async () => {

@@ -204,6 +204,22 @@ test("every alert has its deliveries with attempts, error and next attempt, and 
   await page.waitForURL("**/alerts/1");
 });
 
+test("a command in an alert keeps its times in UTC, so that it can be pasted", async () => {
+  const command = "recon coverage --product P1 --from 2026-11-20T12:00:00.000Z --to …";
+  const body = {
+    what: "P1 has a gap since 2026-11-20T12:00:00Z",
+    toDo: `To see what is missing: ${command}`,
+  };
+  await recordAlert(sql, { idempotencyKey: "gap", kind: "product-stalled", productId: "P1", body, at: NOON });
+  const baseUrl = await serveDashboard(context, TOKENS, { worker: worker() });
+  const page = await browser.newPage({ baseUrl, token: READ_TOKEN });
+  await page.context().addCookies([{ name: "recon_zone", value: "Asia/Bangkok", url: baseUrl }]);
+  await page.goto("/alerts/1");
+  const said = await page.getByRole("region", { name: "What it says" }).innerText();
+  expect(said).toContain("P1 has a gap since 2026-11-20 19:00:00");
+  expect(said).toContain(command);
+});
+
 test("one alert is sent again by keyboard with its own key, once for each press, audited, and seen in a second browser", async () => {
   await haveAlerts();
   const [first, second] = webhook.heard;

@@ -65,7 +65,7 @@ test("a file is imported from the page, its result has every count and rejected 
   expect(await figures()).toBe("2 0 0 0 1");
   expect(await mary.locator("main").innerText()).toContain("imported by writer on the page");
   expect(await mary.getByRole("region", { name: "Rejected lines" }).locator("tbody tr").innerText()).toMatch(
-    /^3\t.*request_id is missing/,
+    /^3\t.*request_id, .* and received_at are missing/,
   );
   const row = eye.locator("#import-1");
   // It is listed from its beginning on.
@@ -91,6 +91,27 @@ test("a file is imported from the page, its result has every count and rejected 
   });
 });
 
+test("the example lines of the page can be imported, and a file of which every line is rejected is named so", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  for (const [title, name] of [
+    ["An entry as a line of JSON", "one.ndjson"],
+    ["The same entry as CSV", "same.csv"],
+  ] as const) {
+    await page.goto("/imports");
+    await page.getByText("Example lines").click();
+    const example = await page.getByRole("group", { name: title }).innerText();
+    await page.getByLabel("File", { exact: true }).setInputFiles(file(name, example));
+    await page.getByRole("button", { name: "Import", exact: true }).click();
+    await page.getByRole("heading", { name: /^Import \d done$/ }).waitFor();
+  }
+  await page.goto("/imports");
+  await page.getByLabel("File", { exact: true }).setInputFiles(file("broken.ndjson", BROKEN));
+  await page.getByRole("button", { name: "Import", exact: true }).click();
+  await page.getByRole("heading", { name: "Import 3 all rejected" }).waitFor();
+  const counts = (await page.getByLabel("What became of its lines").locator("dd").allInnerTexts()).join(" ");
+  expect(counts).toBe("0 0 0 0 1");
+});
+
 test("a file that cannot be used is named next to its field, nothing is taken, and the choice of the format stays", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   const lines = Array.from({ length: 10_001 }, (_, index) => entry(`e${index}`));
@@ -100,6 +121,7 @@ test("a file that cannot be used is named next to its field, nothing is taken, a
       file("entries.ndjson", entry("e1")),
       "these lines are entries, not callbacks. Nothing was taken",
     ],
+    ["entries", file("nothing.csv"), "nothing.csv is empty: choose a file that has lines"],
     ["entries", file("picture.png", "\u0089PNG"), "these are neither JSON lines"],
     ["callbacks", file("long.ndjson", ...lines), "long.ndjson has 10001 lines, but may have 10000"],
     ["entries", file("large.ndjson", "x".repeat(18 * 1024 * 1024)), "the file is larger than 16 MB"],

@@ -119,6 +119,7 @@ test("each wrong value is named next to its field, and nothing typed is lost", a
   const page = await browser.newPage({ baseUrl: await serveDashboard(world.context) });
   for (const [path, fields] of [
     ["/mismatches?kind=lost&minAmount=much&from=yesterday&username=anna", ["kind", "minAmount", "from"]],
+    ["/mismatches?product=NOPE&kind=lost&status=bar", ["product", "kind", "status"]],
     ["/coverage?product=TABLE&from=soon&to=later", ["from", "to"]],
     ["/backfills?product=gone&from=2026-11-19T00:00:00Z&to=2026-11-20T00:00:00Z", ["product"]],
     ["/transfers?status=lost&username=anna", ["status"]],

@@ -145,15 +145,15 @@ describe("the list", () => {
     ["kind=lost", 'there is no kind "lost"'],
     ["status=closed", 'there is no status "closed"'],
     ["product=%3Cb%3E", 'there is no product "<b>"; it is one of P1, P2'],
-    ["from=yesterday", 'but is "yesterday"'],
-    ["minAmount=much", 'minAmount must be a decimal number, but is "much"'],
+    ["from=yesterday", '“First seen from” must be a time such as 2026-11-20 10:00, but is "yesterday"'],
+    ["minAmount=much", '“At risk, at least” must be a decimal number, but is "much"'],
     ["sort=username", "sort must be one of firstSeenAt, occurredAt, amountAtRisk"],
     ["sort=-amountAtRisk&after=soon", 'after "soon" is not a position in the list by amountAtRisk'],
     ["before=12~3", 'before "12~3" is not a position in the list by firstSeenAt'],
     ["after=2026-11-20T12:00:00Z~1&before=2026-11-20T12:00:00Z~1", "give either after or before"],
     ["colour=red", 'there is no field "colour"'],
-    ["kind=net-differs&kind=stuck-open", "kind stands more than once"],
-    ["username=a%00", "username holds a character"],
+    ["kind=net-differs&kind=stuck-open", "“Kind” stands more than once"],
+    ["username=a%00", "“Player” holds a character"],
   ])("with the wrong filter %s says what is wrong, and keeps the form", async (query, problem) => {
     const go = await visit();
     const { status, html } = await go(`/mismatches?username=anna&${query}`.replace("anna&username", "anna"));
@@ -414,13 +414,13 @@ describe("one mismatch", () => {
       "an adjustment comes without a reference",
       { action: "resolve", from: "acknowledged", adjustment: "4.50" },
       400,
-      "ref is missing",
+      "“Your reference” is missing",
     ],
     [
       "an adjustment is no amount",
       { action: "resolve", from: "acknowledged", adjustment: "4,50", ref: "R" },
       400,
-      'adjustment must be a decimal number, but is "4,50"',
+      '“Amount” must be a decimal number, but is "4,50"',
     ],
     [
       "an adjustment comes with another action",
@@ -436,6 +436,11 @@ describe("one mismatch", () => {
     expect(answer.status).toBe(status);
     expect(noticeOf(answer.html)).toContain(`Not done: ${problem}`);
     expect(answer.html).toContain("what I found out</textarea>");
+    if (problem.includes("decimal")) {
+      expect(answer.html).toMatch(
+        /name="adjustment"[^>]* aria-invalid="true".*?<p class="problem"[^>]*>“Amount in THB” must be a decimal number/s,
+      );
+    }
     expect(fieldOf(answer.html, "adjustment")).toBe(form["adjustment"] ?? "");
     expect(fieldOf(answer.html, "ref")).toBe(form["ref"] ?? "");
     // The next decision is about the state that the page shows now.

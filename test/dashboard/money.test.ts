@@ -94,9 +94,9 @@ test("wrong filters and forms say what is wrong in one line, and keep the input"
   for (const [path, problem] of [
     ["/transfers?status=lost", 'there is no status "lost"'],
     ["/transfers?product=P9", 'there is no product "P9"'],
-    ["/report?day=2026-02-30", 'day must be a date such as 2026-11-20, but is "2026-02-30"'],
+    ["/report?day=2026-02-30", '“Day” must be a date such as 2026-11-20, but is "2026-02-30"'],
     ["/report?day=2026-11-19&zone=Mars", 'there is no zone "Mars"'],
-    ["/backfills?product=P1&from=2026-11-19T00:00:00Z&to=yesterday", "to must be a date-time with an offset"],
+    ["/backfills?product=P1&from=2026-11-19T00:00:00Z&to=yesterday", "“to” must be a time such as"],
     ["/backfills?product=P1&from=2026-11-19T00:00:00Z&to=2036-11-19T00:00:00Z", "has not settled yet"],
   ]) {
     const answer = await page.goto(path ?? "");

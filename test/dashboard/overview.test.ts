@@ -99,12 +99,44 @@ describe("coverage", () => {
     expect([backfill.pathname, backfill.searchParams.get("product")]).toEqual(["/backfills", "TABLE"]);
   });
 
+  test("what the next pull fetches is no alarm; what waits for longer is one", async () => {
+    const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
+    const range = `product=TABLE&from=${iso(NOON - HOUR_MS)}&to=${iso(NOON + HOUR_MS)}`;
+    const before = played.clock.now();
+    played.clock.set(NOON + 30_000);
+    await page.goto(`/coverage?${range}`);
+    expect(await verdict(page).getAttribute("data-state")).toBe("good");
+    expect(await verdict(page).innerText()).toMatch(/TABLE is complete.* The newest \d+ s will come with/);
+    expect(await page.getByRole("region", { name: "Gaps" }).count()).toBe(0);
+    played.clock.set(NOON + 3 * MINUTE_MS);
+    await page.goto(`/coverage?${range}`);
+    expect(await verdict(page).innerText()).toMatch(/^TABLE is not complete: \d min .*missing\.$/);
+    played.clock.set(before);
+  });
+
+  test("the times of a link stand in their fields on the person's clocks, and mean the same when sent again", async () => {
+    const baseUrl = await serveDashboard(played.context);
+    const page = await browser.newPage({ baseUrl });
+    await page.context().addCookies([{ name: "recon_zone", value: "Asia/Bangkok", url: baseUrl }]);
+    const [from, to] = [iso(GAP.from + 723), iso(GAP.to)];
+    for (const path of ["/coverage", "/backfills"]) {
+      await page.goto(`${path}?product=TABLE&from=${from}&to=${to}`);
+      expect(await page.getByLabel("from").inputValue()).toBe("2026-11-20 16:00:00.723");
+      expect(await page.getByLabel("to", { exact: true }).inputValue()).toBe("2026-11-20 17:00:00");
+    }
+    await page.goto(`/coverage?product=TABLE&from=${from}&to=${to}`);
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.waitForURL("**/coverage?**%2B07%3A00");
+    const sent = new URL(page.url()).searchParams;
+    expect([sent.get("from"), sent.get("to")].map((at) => iso(Date.parse(at ?? "")))).toEqual([from, to]);
+  });
+
   test("a wrong range is reported in one line, and the form keeps the input", async () => {
     const page = await browser.newPage({ baseUrl: await serveDashboard(played.context) });
     const answer = await page.goto("/coverage?product=TABLE&from=yesterday&to=2026-11-20T12:00:00Z");
     expect(answer?.status()).toBe(400);
     expect(await page.getByRole("alert").innerText()).toContain(
-      "from must be a date-time with an offset such as",
+      '“from” must be a time such as 2026-11-20 10:00, but is "yesterday"',
     );
     await page.getByLabel("from").fill("2026-11-20T10:00:00Z");
     await page.getByRole("button", { name: "Show" }).click();

@@ -78,7 +78,7 @@ test("filters keep what was typed, and a wrong one is named; older ones are one 
   const baseUrl = await serveDashboard(contextOf("P1"));
   const page = await browser.newPage({ baseUrl });
   expect((await page.goto("/rejected?since=yesterday&reason=ten"))?.status()).toBe(400);
-  expect(await page.locator("[role=alert]").innerText()).toContain("since must be a date-time");
+  expect(await page.locator("[role=alert]").innerText()).toContain("“Since” must be a time");
   expect(await page.getByLabel("Reason").inputValue()).toBe("ten");
   await page.goto("/rejected");
   await page.getByLabel("Reason").fill("asked for");

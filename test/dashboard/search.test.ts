@@ -155,7 +155,7 @@ test("what is unknown, or cannot be an id, is said, and the text stays", async (
   expect((await find("")).status).toBe(200);
   const long = await find("x".repeat(701));
   expect(long).toMatchObject({ status: 400 });
-  expect(long.words).toContain("q has 701 characters, more than 700");
+  expect(long.words).toContain("“Id or player” has 701 characters, more than 700");
   expect(long.html).toContain(`value="${"x".repeat(701)}"`);
   expect((await find("a\0")).status).toBe(400);
   expect((await find('"><img src=x>')).html).not.toContain("<img");

@@ -68,7 +68,7 @@ export async function closeDays(context: FlowContext, days: readonly ZonedDay[])
 }
 
 /** The day to close next: after the last closed one, or the first whole day that was pulled; null: nothing was pulled. */
-async function findNextDay({ sql }: FlowContext, zone: string): Promise<ZonedDay | null> {
+export async function findNextDay({ sql }: FlowContext, zone: string): Promise<ZonedDay | null> {
   const last = await readLastClosed(sql);
   if (last !== null) return dayAfter(last, zone);
   const begin = await readFirstBegin(sql);

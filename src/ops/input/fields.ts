@@ -40,6 +40,20 @@ export function read<Form extends z.ZodType>(form: Form, value: unknown): z.outp
   });
 }
 
+/** Adds the wrong fields that a further check finds to a refusal. @returns what is to be thrown */
+export async function withFieldsOf(refusal: unknown, check: () => unknown): Promise<unknown> {
+  try {
+    await check();
+    return refusal;
+  } catch (further) {
+    if (!(refusal instanceof ReconError) || !(further instanceof ReconError)) return further;
+    return new ReconError(refusal.code, refusal.message, {
+      cause: refusal,
+      fields: [...refusal.fields, ...further.fields],
+    });
+  }
+}
+
 /** A text; any other type is an error. */
 export const TEXT = z.string();
 

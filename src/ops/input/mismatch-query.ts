@@ -4,7 +4,17 @@ import { z } from "zod";
 import type { FlowContext } from "../../flows/context.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
 import { hasMismatches, type MismatchChoice, type MismatchFilter } from "../../mismatches/store.ts";
-import { amountIn, FILTER, orNull, read, readOneOf, severalOf, type Typed, timeIn } from "./fields.ts";
+import {
+  amountIn,
+  FILTER,
+  orNull,
+  read,
+  readOneOf,
+  severalOf,
+  type Typed,
+  timeIn,
+  withFieldsOf,
+} from "./fields.ts";
 import { PAGE, type PageQuery } from "./page-query.ts";
 import { checkOrder } from "./range-query.ts";
 
@@ -46,7 +56,16 @@ export async function readMismatchQuery(context: FlowContext, typed: Typed): Pro
 
 /** @throws ReconError `usage` that names the filter and its value */
 export async function readChoice(context: FlowContext, typed: Typed): Promise<MismatchChoice> {
-  return await checkChoice(context, typed, read(CHOICE, typed));
+  let asked: z.output<typeof CHOICE>;
+  try {
+    asked = read(CHOICE, typed);
+  } catch (error) {
+    const { product } = typed;
+    throw await withFieldsOf(error, () =>
+      checkProduct(context, typeof product === "string" ? product : null),
+    );
+  }
+  return await checkChoice(context, typed, asked);
 }
 
 /** @param typed the filters as typed; `asked`: as read @throws ReconError `usage` */

@@ -1,7 +1,7 @@
 /** The day or the month of a statement, with the same names for HTTP and the command line. */
 
 import { z } from "zod";
-import { isZone } from "../../clock.ts";
+import { type Instant, isZone } from "../../clock.ts";
 import { datesOf, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { ONCE, read, usage } from "./fields.ts";
 
@@ -46,6 +46,12 @@ export function readReportAsk(typed: unknown, defaultZone: string): AskedDay | A
   if (day === undefined)
     throw usage("day is missing; give a day such as 2026-11-20, or a month such as 2026-11");
   return { ...parseDay(day, zone ?? defaultZone), isZoneAsked: zone !== undefined };
+}
+
+/** Whether a day has ended, or the first one of a month: before that, nothing of it can be closed. */
+export function hasEnded(asked: AskedDay | AskedMonth, zone: string, now: Instant): boolean {
+  const day = "month" in asked ? parseDay(asked.dates[0] ?? "", zone) : asked;
+  return day.to <= now;
 }
 
 /**

@@ -115,7 +115,12 @@ describe("entries", () => {
   test.each([
     ["no JSON", "oh no", "the line is not JSON"],
     ["no object", "[1]", "the line must be an object with the columns of the ledger"],
-    ["a column that is none", entry("e2", { bet_ammount: 1 }), 'there is no column "bet_ammount"'],
+    ["a column that is none", entry("e2", { bet_ammount: 1 }), 'unknown column "bet_ammount"'],
+    [
+      "columns that are written otherwise, others that are none, and missing ones",
+      '{"entryId":"e2","Request-Id":"r","colour":1,"product_id":"P1","currency":"THB","txn_id":"t","status":"OPEN","skip_balance_update":false,"occurred_at":"2026-11-20T10:00:00Z"}',
+      'unknown column "entryId" (did you mean entry_id?); unknown column "Request-Id" (did you mean request_id?); unknown column "colour"; callback, username and received_at are missing',
+    ],
     ["a missing column", entry("e2", { username: undefined }), "username is missing"],
     ["an empty column", entry("e2", { username: null }), "username is empty"],
     ["a number for a text", entry("e2", { txn_id: 17 }), "txn_id must be text, but is 17"],
@@ -431,7 +436,7 @@ describe("files", () => {
   test("of CSV with a wrong header are refused as a whole", async () => {
     const header = COLUMNS.join(",").replace("username", "player");
     await expect(run(`${header}\n${row("e1")}`)).rejects.toThrow(
-      /there is no column "player"; the column username is missing/,
+      /unknown column "player"; the column username is missing/,
     );
   });
 

@@ -47,7 +47,7 @@ function renderForm({ products, typed, plan, problem }: BackfillForm, zone: stri
   return html`<section class="sheet" aria-labelledby="new"><h2 id="new">Fetch a past range again</h2>
 <p class="faint">The worker fetches the whole range again, after all more urgent work. Nothing counts twice, and live pulling goes on.</p>
 <form method="get" action="/backfills" class="fields">
-${renderRangeFields(products, typed, problem)}
+${renderRangeFields(products, typed, problem, zone)}
 <button class="quiet">Show the effect</button>
 </form>
 ${renderProblem(problem, RANGE_FIELDS)}

@@ -30,11 +30,14 @@ export function addCoveragePage(pages: FastifyInstance, context: FlowContext): v
       typed: typedRangeOf(query),
       problem: seen.problem,
     };
+    const { settleDelay, every } = context.config.pull;
+    // A pull that takes longer than `pull.every` delays the next one.
+    const lateBefore = context.clock.now() - settleDelay - 2 * every;
     const mayWrite = request.asker.role === "write";
     return await sendPage(request, reply.code(seen.problem === null ? 200 : 400), {
       title: "Coverage",
       path: "/coverage",
-      main: renderCoverage(form, seen.coverage, { mayWrite, zone }),
+      main: renderCoverage(form, seen.coverage, { mayWrite, lateBefore, zone }),
       notice: takeNotice(request, reply),
       live: ["pull", "backfills"],
     });

@@ -1,8 +1,9 @@
 /** Draws the coverage of a range: the gaps first, with their meaning, then the fetched windows. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { parseInstant, showDuration } from "../../../clock.ts";
+import { type Instant, parseInstant, showDuration } from "../../../clock.ts";
 import type { Coverage } from "../../../flows/read/read-coverage.ts";
+import { NOT_FETCHED } from "../../../sync/coverage.ts";
 import {
   type Problem,
   RANGE_FIELDS,
@@ -29,18 +30,20 @@ export interface CoverageForm {
 /** The person who reads: whether the page offers backfills, and the zone of its times. */
 interface Reader {
   readonly mayWrite: boolean;
+  /** a range that waits since then or later is not late */
+  readonly lateBefore: Instant;
   readonly zone: string;
 }
 
 export function renderCoverage(form: CoverageForm, coverage: Coverage | null, reader: Reader): SafeHtml {
   return html`<h1>Coverage</h1>
-${renderForm(form)}
+${renderForm(form, reader.zone)}
 ${coverage === null ? null : html`${renderGaps(coverage, reader)}${renderWindows(coverage, reader)}`}`;
 }
 
-function renderForm({ products, typed, problem }: CoverageForm): SafeHtml {
+function renderForm({ products, typed, problem }: CoverageForm, zone: string): SafeHtml {
   return html`<form method="get" action="/coverage" class="fields">
-${renderRangeFields(products, typed, problem)}
+${renderRangeFields(products, typed, problem, zone)}
 <button>Show</button>
 </form>
 ${renderProblem(problem, RANGE_FIELDS)}`;
@@ -63,11 +66,15 @@ const WINDOW_COLUMNS: readonly Column[] = [
   { name: "fetched at" },
 ];
 
-function renderGaps(coverage: Coverage, { mayWrite, zone }: Reader): SafeHtml {
-  const { productId, gaps, complete } = coverage;
-  const missingMs = gaps.reduce((sum, gap) => sum + lengthOf(gap), 0);
-  if (complete) {
-    return html`<p class="verdict" data-state="good"><span>${productId} is complete, except for time that has not settled yet.</span></p>`;
+function renderGaps({ productId, gaps: all }: Coverage, { mayWrite, lateBefore, zone }: Reader): SafeHtml {
+  const gaps = all.filter(
+    ({ from, reason }) => reason !== NOT_FETCHED || parseInstant(from, "from") < lateBefore,
+  );
+  const missingMs = lengthOfAll(gaps);
+  const nextMs = lengthOfAll(all) - missingMs;
+  const next = nextMs === 0 ? "" : ` The newest ${showDuration(nextMs)} will come with the next pull.`;
+  if (gaps.length === 0) {
+    return html`<p class="verdict" data-state="good"><span>${productId} is complete, except for time that has not settled yet.${next}</span></p>`;
   }
   const shown = gaps.slice(0, MOST_ROWS);
   const rows = shown.map((gap) => ({
@@ -86,8 +93,8 @@ function renderGaps(coverage: Coverage, { mayWrite, zone }: Reader): SafeHtml {
     columns: mayWrite ? [...GAP_COLUMNS, { name: "backfill" }] : GAP_COLUMNS,
     rows,
   });
-  const isOnlyWaiting = gaps.every(({ reason }) => reason === "not-fetched");
-  return html`<p class="verdict" data-state="${isOnlyWaiting ? "warn" : "bad"}"><span>${productId} is not complete: ${showDuration(missingMs)} missing.</span></p>
+  const isOnlyWaiting = gaps.every(({ reason }) => reason === NOT_FETCHED);
+  return html`<p class="verdict" data-state="${isOnlyWaiting ? "warn" : "bad"}"><span>${productId} is not complete: ${showDuration(missingMs)} missing.${next}</span></p>
 <section class="sheet" aria-label="Gaps">${table}
 <p class="faint">A gap is tried again by itself, at most an hour after the last try.</p></section>`;
 }
@@ -126,6 +133,10 @@ function linkToBackfill(
   { from, to }: { readonly from: string; readonly to: string },
 ): string {
   return `/backfills?${new URLSearchParams({ product: productId, from, to })}`;
+}
+
+function lengthOfAll(gaps: Coverage["gaps"]): number {
+  return gaps.reduce((sum, gap) => sum + lengthOf(gap), 0);
 }
 
 function lengthOf({ from, to }: { readonly from: string; readonly to: string }): number {

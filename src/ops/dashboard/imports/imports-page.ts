@@ -86,6 +86,7 @@ async function takeFile(context: FlowContext, sent: SentFile | null, who: string
   if (sent === null) throw usage("the form must have a file", "file");
   const { lines, problem, name } = sent;
   if (lines === null) throw usage(problem ?? "choose a file", "file");
+  if (lines.count === 0) throw usage(`${name} is empty: choose a file that has lines`, "file");
   const format: ImportFormat = readOneOf("format", sent.format, IMPORT_FORMATS);
   if (lines.count > MOST_LINES) {
     throw usage(

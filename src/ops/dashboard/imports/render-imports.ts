@@ -40,7 +40,34 @@ ${renderSelect({ label: "Its lines are", name: "format", value: format, problem 
 <button>Import</button>
 <p class="faint">At most 16 MB and 10 000 lines; <code>recon ledger import</code> takes more. Each line is taken or rejected by itself.</p>
 </form>
+${renderExamples()}
 ${renderProblem(problem, ["file", "format"])}`;
+}
+
+const EXAMPLE_ENTRY = {
+  entry_id: "c0ffee-1",
+  callback: "placeBets",
+  request_id: "c0ffee",
+  product_id: "P1",
+  username: "anna",
+  currency: "THB",
+  txn_id: "bet-1",
+  round_id: "round-1",
+  status: "OPEN",
+  bet_amount: 10.5,
+  skip_balance_update: false,
+  moved: -10.5,
+  occurred_at: "2026-11-20T10:00:00Z",
+  received_at: "2026-11-20T10:00:01Z",
+};
+
+function renderExamples(): SafeHtml {
+  const example = (title: string, text: string) =>
+    html`<p>${title}</p><pre class="raw whole" tabindex="0" role="group" aria-label="${title}">${text}</pre>`;
+  return html`<details class="sheet"><summary>Example lines</summary>
+${example("An entry as a line of JSON", JSON.stringify(EXAMPLE_ENTRY))}
+${example("The same entry as CSV", [Object.keys(EXAMPLE_ENTRY), Object.values(EXAMPLE_ENTRY)].map(String).join("\n"))}
+</details>`;
 }
 
 const COLUMNS: readonly Column[] = [
@@ -91,7 +118,11 @@ export const SAYS_VIA: Readonly<Record<PastImport["via"], string>> = {
 export function renderState({ endedAt, error, totals }: PastImport): SafeHtml {
   if (endedAt === null) return html`<span class="state" data-state="running">not ended</span>`;
   if (error !== null) return html`<span class="state" data-state="failed">ended early</span>`;
-  if ((totals?.rejectedLines ?? 0) > 0)
-    return html`<span class="state" data-state="pending">some rejected</span>`;
+  if (totals !== null && totals.rejectedLines > 0) {
+    const isAll = totals.added + totals.known + totals.changed + totals.skipped === 0;
+    return isAll
+      ? html`<span class="state" data-state="failed">all rejected</span>`
+      : html`<span class="state" data-state="pending">some rejected</span>`;
+  }
   return html`<span class="state" data-state="resolved">done</span>`;
 }

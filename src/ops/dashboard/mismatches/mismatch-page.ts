@@ -16,7 +16,7 @@ import { usage } from "../../input/fields.ts";
 import { readAction } from "../../input/mismatch-action.ts";
 import { readChoice } from "../../input/mismatch-query.ts";
 import { addTypedComment } from "../comments/add-typed-comment.ts";
-import { type Problem, problemOf } from "../parts/fields.ts";
+import { type Problem, problemOf, sayWithLabel } from "../parts/fields.ts";
 import { type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { sayAmount, sayAmounts } from "../parts/show.ts";
@@ -42,7 +42,7 @@ export function addMismatchPage(pages: FastifyInstance, context: FlowContext): v
     } catch (error) {
       const status = statusOfRefusal(error);
       if (status === null || status === 404) throw error;
-      const notice = { tone: "bad", text: `Not done: ${describeError(error)}.` } as const;
+      const notice = { tone: "bad", text: `Not done: ${sayRefusal(error)}.` } as const;
       const refused = { ...NOTHING_REFUSED, notice, typed: form, problem: problemOf(error) };
       return await sendMismatch(context, request, reply.code(status), refused);
     }
@@ -57,6 +57,12 @@ export function addMismatchPage(pages: FastifyInstance, context: FlowContext): v
     const shown = { ...NOTHING_REFUSED, notice, problem, comment };
     return await sendMismatch(context, request, reply.code(status), shown);
   });
+}
+
+/** What is wrong, with the words of the form. */
+function sayRefusal(error: unknown): string {
+  const said = sayWithLabel(describeError(error), { name: "adjustment", label: "Amount" });
+  return sayWithLabel(said, { name: "ref", label: "Your reference" });
 }
 
 /** A decision or a comment that was refused. */

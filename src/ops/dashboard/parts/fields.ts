@@ -2,6 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { describeError, ReconError, type WrongField } from "../../../errors.ts";
+import { inFieldOf } from "./zone.ts";
 
 /** What is wrong with a form. */
 export interface Problem {
@@ -87,23 +88,35 @@ export function typedRangeOf(given: Readonly<Record<string, unknown>>): TypedRan
   return { product: textOf(given["product"]), from: textOf(given["from"]), to: textOf(given["to"]) };
 }
 
-/** @param products the pulled products */
+/** @param products the pulled products @param zone of the times; where something is wrong, they stay as typed */
 export function renderRangeFields(
   products: readonly string[],
   typed: TypedRange,
   problem: Problem | null,
+  zone: string,
 ): SafeHtml {
+  const timeOf = (text: string) => (problem === null ? inFieldOf(text, zone) : text);
   const product = typed.product === "" ? (products[0] ?? "") : typed.product;
   const field = (name: keyof TypedRange, value: string): Field => ({ label: name, name, value, problem });
   return html`${renderSelect(field("product", product), products.map(nameItself))}
-${renderTimeField(field("from", typed.from), true)}
-${renderTimeField(field("to", typed.to), true)}`;
+${renderTimeField(field("from", timeOf(typed.from)), true)}
+${renderTimeField(field("to", timeOf(typed.to)), true)}`;
 }
 
 function frame(field: Field, label: SafeHtml, of = "field"): SafeHtml {
   const wrong = wrongOf(field);
   if (wrong === null) return html`<div class="${of}">${label}</div>`;
-  return html`<div class="${of}">${label}<p class="problem" role="alert" id="${idOf(field)}">${wrong.message}</p></div>`;
+  const said = sayWithLabel(wrong.message, field);
+  return html`<div class="${of}">${label}<p class="problem" role="alert" id="${idOf(field)}">${said}</p></div>`;
+}
+
+/** Any clear time is accepted here, because an address gets the offset of the person's zone. */
+const RULE_OF_TIMES = /must be a date-time with an offset such as \S+?(?=,|$)/;
+
+/** The message of a field for people, who do not know its name in the address. */
+export function sayWithLabel(message: string, { name, label }: Pick<Field, "name" | "label">): string {
+  const said = message.replace(RULE_OF_TIMES, "must be a time such as 2026-11-20 10:00");
+  return said.startsWith(`${name} `) ? `“${label}” ${said.slice(name.length + 1)}` : said;
 }
 
 function refer(field: Field): SafeHtml | null {

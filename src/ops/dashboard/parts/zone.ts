@@ -1,7 +1,7 @@
 /** The time zone of a person: chosen on its page, or reported by the browser, each in a cookie. */
 
 import type { FastifyRequest } from "fastify";
-import { isZone, withOffset } from "../../../clock.ts";
+import { isZone, localIso, parseInstant, withOffset } from "../../../clock.ts";
 
 /** A person's choice. */
 export const CHOSEN_ZONE = "recon_zone";
@@ -13,6 +13,19 @@ export function zoneOf({ cookies }: Pick<FastifyRequest, "cookies">): string {
   return (
     [cookies[CHOSEN_ZONE], cookies[BROWSER_ZONE]].find((zone) => zone !== undefined && isZone(zone)) ?? "UTC"
   );
+}
+
+/** A time of an address, as a field shows it: on the person's clocks. What a field would read otherwise stays. */
+export function inFieldOf(text: string, zone: string): string {
+  try {
+    const instant = parseInstant(text, "time");
+    const local = localIso(instant, zone)
+      .replace("T", " ")
+      .replace(/\.000$/, "");
+    return parseInstant(withOffset(local, zone) ?? "", "time") === instant ? local : text;
+  } catch {
+    return text;
+  }
 }
 
 /**

@@ -3,14 +3,15 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { readLastClosed } from "../../../closing/closed-day-store.ts";
 import { describeError, ReconError } from "../../../errors.ts";
-import { type Closing, closeDay, closeDays } from "../../../flows/closing/close-days.ts";
+import { type Closing, closeDay, closeDays, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
 import { readMonth, readOpenReason, verifyChain } from "../../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { parseDay, readReportAsk } from "../../input/report-query.ts";
+import { hasEnded, parseDay, readReportAsk } from "../../input/report-query.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
+import { sayWords } from "../parts/show.ts";
 import { zoneOf } from "../parts/zone.ts";
 import { type Closable, renderCheck, renderConfirmClosing } from "./render-closing.ts";
 
@@ -37,6 +38,7 @@ export function addClosingPage(pages: FastifyInstance, context: FlowContext): vo
     const query = "month" in asked ? { month: asked.month } : { day: asked.day };
     if (isClosing) throw new ReconError("conflict", "days are being closed: wait for the result");
     isClosing = true;
+    const zone = zoneOf(request);
     try {
       const results =
         "month" in asked
@@ -45,10 +47,10 @@ export function addClosingPage(pages: FastifyInstance, context: FlowContext): vo
       // What changed in other closed days meanwhile.
       await findCorrections(context, new AbortController().signal);
       const isDone = results.some((one) => "closed" in one);
-      setNotice(reply, { tone: isDone ? "good" : "bad", text: sayClosings(results) });
+      setNotice(reply, { tone: isDone ? "good" : "bad", text: sayWords(sayClosings(results), zone) });
     } catch (error) {
       if (statusOfRefusal(error) !== 409) throw error;
-      setNotice(reply, { tone: "bad", text: `Not closed: ${describeError(error)}.` });
+      setNotice(reply, { tone: "bad", text: sayWords(`Not closed: ${describeError(error)}.`, zone) });
     } finally {
       isClosing = false;
     }
@@ -77,12 +79,19 @@ async function check(context: FlowContext) {
 async function readClosable(context: FlowContext, query: Fields): Promise<Closable> {
   const { zone } = context.config.closing;
   const asked = readReportAsk(query, zone);
+  const isFirst = (await readLastClosed(context.sql)) === null;
+  const all = {
+    zone,
+    hasEnded: hasEnded(asked, zone, context.clock.now()),
+    isFirst,
+    firstPulled: isFirst ? ((await findNextDay(context, zone))?.day ?? null) : null,
+  };
   if ("month" in asked) {
     const { open } = await readMonth(context, asked);
-    return { name: asked.month, isMonth: true, zone, open };
+    return { ...all, name: asked.month, isMonth: true, open };
   }
   const open = await readOpenReason(context, asked.day);
-  return { name: asked.day, isMonth: false, zone, open: open === null ? [] : [open] };
+  return { ...all, name: asked.day, isMonth: false, open: open === null ? [] : [open] };
 }
 
 /** Closes the dates in order, up to the first that stays open, and as far as the time allows. */

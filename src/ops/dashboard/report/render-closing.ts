@@ -15,13 +15,16 @@ export interface Closable {
   readonly zone: string;
   /** its open days, each with its reason; none: it is closed */
   readonly open: readonly OpenDay[];
+  /** the day, or the first one of the month */
+  readonly hasEnded: boolean;
+  /** whether no day is closed yet */
+  readonly isFirst: boolean;
+  /** the first whole day since pulling began; null: nothing was pulled, or a day is closed */
+  readonly firstPulled: string | null;
 }
 
-export function renderConfirmClosing(
-  { name, isMonth, zone, open }: Closable,
-  mayClose: boolean,
-  reader: string,
-): SafeHtml {
+export function renderConfirmClosing(closable: Closable, mayClose: boolean, reader: string): SafeHtml {
+  const { name, isMonth, zone, open, hasEnded } = closable;
   const field = isMonth ? "month" : "day";
   const back = html`<a href="/report?${field}=${name}">Back to the statement</a>`;
   if (open.length === 0)
@@ -41,8 +44,20 @@ export function renderConfirmClosing(
   return html`<h1>Close ${name}?</h1>
 <div class="sheet">
 <p>${what} A closed day of ${zone} has a number and a hash. Its statement never changes again, and nobody can open it: later changes become corrections.</p>
+${hasEnded ? renderWarning(closable) : null}
 ${renderTable({ name: "Open days", columns, rows })}
-${mayClose ? form : html`<p>${back}</p>`}</div>`;
+${mayClose && hasEnded ? form : html`<p>${back}</p>`}</div>`;
+}
+
+/** The first closed day shuts out all earlier ones. */
+function renderWarning({ name, isMonth, isFirst, firstPulled }: Closable): SafeHtml | null {
+  if (!isFirst) return null;
+  const first = isMonth ? `the first day that is closed in ${name}` : name;
+  const earlier =
+    firstPulled === null || firstPulled >= name
+      ? null
+      : html` The first whole day that was pulled is <a href="/report/close?day=${firstPulled}">${firstPulled}</a>: to have statements from then on, close it first.`;
+  return html`<p class="problem">No day is closed yet, and days are closed in order: after this, no day before ${first} can ever be closed.${earlier}</p>`;
 }
 
 interface Check {

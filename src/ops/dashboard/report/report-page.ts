@@ -10,7 +10,7 @@ import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";
 import type { LiveTopic } from "../../http/layout.ts";
 import { refusalOf } from "../../http/refusals.ts";
 import type { ReportQueue } from "../../http/report-queue.ts";
-import { type AskedDay, readReportAsk } from "../../input/report-query.ts";
+import { type AskedDay, hasEnded, readReportAsk } from "../../input/report-query.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
@@ -36,8 +36,10 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     let report: ShownReport["report"] = null;
     let problem: Problem | null = null;
     let status = 200;
+    let isClosable = false;
     try {
       const asked = readReportAsk(query, zone);
+      isClosable = hasEnded(asked, zone, context.clock.now());
       report =
         "month" in asked
           ? await readMonth(context, asked)
@@ -55,7 +57,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
         report,
         problem,
         reader: zoneOf(request),
-        mayClose: request.asker.role === "write",
+        mayClose: isClosable && request.asker.role === "write",
       }),
       notice: takeNotice(request, reply),
       live: liveOf(report),
