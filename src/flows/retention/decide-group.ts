@@ -116,12 +116,14 @@ function isBefore(at: Instant, limit: Instant | null): boolean {
 function isOpen({ records, bets }: BetGroup, { omitsLostBets, deletedRecords }: GroupContext): boolean {
   if (records.some(isRunning)) return true;
   const open = bets.filter((bet) => bet.status === "open");
-  const wasNotLost = ({ txnId }: LedgerBet) =>
+  const wasNotLost = (bet: LedgerBet) =>
     records.some(
       ({ betId, id, betStatus, payout }) =>
-        (betId === txnId || id === txnId) && (betStatus !== "SETTLED" || !payout.eq(ZERO)),
+        (betId === bet.txnId || id === bet.txnId) &&
+        (betStatus !== "SETTLED" || !(payout.eq(ZERO) || payout.eq(bet.payout))),
     );
-  // Where lost bets are omitted, a settled record that pays nothing, or its deletion, says that the bet has ended.
+  // Where lost bets are omitted, a settled record that pays nothing but rewards, or its deletion, says that the bet has
+  // ended.
   const hasEnded = (bet: LedgerBet) =>
     omitsLostBets &&
     !bet.waiting &&

@@ -199,6 +199,23 @@ describe("a bet that somebody may still need stays whole:", () => {
     expect(await txns()).toEqual([]);
   });
 
+  test("of an operator who omits lost bets, but not where its record pays only the reward that the ledger has", async () => {
+    const lost = { txnId: "lost", roundId: null };
+    await receive(
+      exampleEntry(lost),
+      exampleEntry({
+        ...lost,
+        ...{ callback: "winRewards", status: "SETTLED", betAmount: null },
+        ...{ payoutAmount: amount("7"), moved: amount("7") },
+      }),
+    );
+    await listed(recordOf("7", { betId: "b-lost", id: "lost", roundId: "UNKNOWN" }));
+    clock.advance(40 * DAY_MS);
+    await closeUpTo(20 * 24 * 60);
+    await drop(configOf({}, { lostBets: "omitted" }));
+    expect([await bets(), await txns()]).toEqual([[], []]);
+  });
+
   test("of an operator who omits lost bets, whose record pays or is void, but whose end never came", async () => {
     await receive(exampleEntry({ txnId: "void", roundId: null }));
     await listed(recordOf("0", { betId: "b-void", id: "void", roundId: "UNKNOWN", betStatus: "VOID" }));
