@@ -58,8 +58,8 @@ export async function countRecords(sql: Query, since: Instant, most: number): Pr
 }
 
 /**
- * Counts the entries that were received in quarters of the range, the newest first. Quarters before the first entry
- * stay unknown.
+ * Counts the entries that were received in quarters of the range, the newest first. Quarters before the first entry,
+ * and after the newest one, stay unknown: a ledger may be imported once a day.
  * @param most the most quarters at once
  */
 export async function countCallbacks(sql: Query, { from, to }: TimeRange, most: number): Promise<void> {
@@ -68,6 +68,7 @@ export async function countCallbacks(sql: Query, { from, to }: TimeRange, most: 
       select distinct at from trend_samples
       where callbacks is null and at >= ${from} and at < ${to}
         and at + interval '15 minutes' > (select min(received_at) from callback_entries)
+        and at + interval '15 minutes' <= (select max(received_at) from callback_entries)
       order by at desc limit ${most}
     ),
     counted as (

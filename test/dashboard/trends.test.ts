@@ -2,12 +2,13 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { dropExpired } from "../../src/flows/retention/drop-expired.ts";
 import { sampleTrends } from "../../src/flows/trends/sample-trends.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { expectAccessible, useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
-import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { amount, exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { openMismatches } from "../support/open-mismatches.ts";
 import { openPlayedWorld } from "./played-world.ts";
 
@@ -133,6 +134,23 @@ describe("of a world with an hour that cannot be fetched", () => {
     expect([sport.get("07:30")?.[OPEN], sport.get("09:30")?.[OPEN]]).toEqual(["1", "1"]);
     expect(Number(sport.get("08:30")?.[CALLBACKS])).toBeGreaterThan(0);
     expect(await page.locator("#open .step.unknown").count()).toBeGreaterThan(4);
+  });
+
+  test("callbacks after the newest entry are unknown, until a later entry shows that none came", async () => {
+    const { context, clock } = world;
+    const quietAt = NOON + 2 * HOUR_MS;
+    clock.set(NOON + 3 * HOUR_MS);
+    const sample = async () => {
+      for (let turn = 0; turn < 6; turn += 1) await sampleTrends(context);
+      const [row] = await sql`
+        select callbacks from trend_samples where product_id = 'TABLE' and at = ${quietAt}`;
+      return row?.["callbacks"];
+    };
+    expect(await sample()).toBeNull();
+    await appendEntries(sql, [
+      exampleEntry({ receivedAt: quietAt + HOUR_MS, occurredAt: quietAt + HOUR_MS }),
+    ]);
+    expect(await sample()).toBe(0);
   });
 
   test("the values are read by keyboard and by pointer, and the page reports a change in a second browser", async () => {

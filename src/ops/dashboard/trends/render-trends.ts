@@ -64,7 +64,7 @@ const MEANINGS = html`<section class="sheet" aria-labelledby="meaning"><h2 id="m
 <dt>Detection delay</dt><dd>From the time of a bet until its mismatch was first seen: the median of those first seen in the step.</dd>
 <dt>Lag</dt><dd>How far fetching is behind: the longest measured. Unknown where no worker ran.</dd>
 <dt>Records per minute</dt><dd>Bet records by their accounting date, counted once their time is fetched. Unknown where it is not, or not within two days.</dd>
-<dt>Callbacks per minute</dt><dd>Entries of the ledger by the time at which they were received, counted about five minutes later. Entries that are stored after that are not counted here.</dd>
+<dt>Callbacks per minute</dt><dd>Entries of the ledger by the time at which they were received, counted about five minutes later, once a newer entry has arrived. Entries that are stored after that are not counted here.</dd>
 </dl></section>`;
 
 function linesOf(trends: Trends): Line[] {
