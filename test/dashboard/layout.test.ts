@@ -121,6 +121,8 @@ test("each wrong value is named next to its field, and nothing typed is lost", a
     ["/mismatches?kind=lost&minAmount=much&from=yesterday&username=anna", ["kind", "minAmount", "from"]],
     ["/mismatches?product=NOPE&kind=lost&status=bar", ["product", "kind", "status"]],
     ["/coverage?product=TABLE&from=soon&to=later", ["from", "to"]],
+    ["/coverage?product=NOPE&from=soon&to=2026-11-20T12:00Z", ["from", "product"]],
+    ["/backfills?product=NOPE&from=soon&to=2026-11-20T12:00Z", ["from", "product"]],
     ["/backfills?product=gone&from=2026-11-19T00:00:00Z&to=2026-11-20T00:00:00Z", ["product"]],
     ["/transfers?status=lost&username=anna", ["status"]],
     ["/rejected?kind=lost&since=soon", ["kind", "since"]],

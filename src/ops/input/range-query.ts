@@ -2,8 +2,9 @@
 
 import { z } from "zod";
 import type { Config } from "../../config-file.ts";
+import { ReconError } from "../../errors.ts";
 import type { ProductRange, TimeRange } from "../../window.ts";
-import { FLAG, ONCE, read, readOneOf, TEXT, type Typed, timeIn, usage } from "./fields.ts";
+import { FLAG, ONCE, read, readOneOf, TEXT, type Typed, timeIn, usage, withFieldsOf } from "./fields.ts";
 import { bodyWith } from "./messages.ts";
 
 /** A product's range in a query or a form. */
@@ -29,6 +30,14 @@ export function readProductRange(typed: Typed, config: Config): ProductRange {
   checkPulled("product", productId, config);
   checkOrder(typed, range);
   return { productId, ...range };
+}
+
+/** Adds a wrong product to a refusal of `readProductRange` that is only about its times. @returns what is to be thrown */
+export async function withWrongProduct(refusal: unknown, typed: Typed, config: Config): Promise<unknown> {
+  const { product } = typed;
+  const isNamed = refusal instanceof ReconError && refusal.fields.some(({ name }) => name === "product");
+  if (isNamed || typeof product !== "string") return refusal;
+  return await withFieldsOf(refusal, () => checkPulled("product", product, config));
 }
 
 /** @throws ReconError `usage` that names the field and its value */

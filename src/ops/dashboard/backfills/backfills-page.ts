@@ -14,7 +14,7 @@ import { watchBackfill } from "../../../flows/read/watch-backfill.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readPage } from "../../input/page-query.ts";
-import { readProductRange } from "../../input/range-query.ts";
+import { readProductRange, withWrongProduct } from "../../input/range-query.ts";
 import { problemOf, typedRangeOf } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
@@ -108,7 +108,8 @@ async function readForm(
     return { form: { ...form, plan, problem: null }, after };
   } catch (error) {
     if (statusOfRefusal(error) === null) throw error;
-    return { form: { ...form, plan: null, problem: problemOf(error) }, after: null };
+    const problem = problemOf(await withWrongProduct(error, typed, config));
+    return { form: { ...form, plan: null, problem }, after: null };
   }
 }
 

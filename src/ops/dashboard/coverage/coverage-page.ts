@@ -4,7 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { formatInstant } from "../../../clock.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { type Coverage, readCoverageOf } from "../../../flows/read/read-coverage.ts";
-import { readProductRange } from "../../input/range-query.ts";
+import { readProductRange, withWrongProduct } from "../../input/range-query.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { type Problem, problemOf, typedRangeOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
@@ -53,7 +53,7 @@ async function readCoveragePage(
     return { coverage: await readCoverageOf(context, asked), problem: null };
   } catch (error) {
     if (statusOfRefusal(error) !== 400) throw error;
-    return { coverage: null, problem: problemOf(error) };
+    return { coverage: null, problem: problemOf(await withWrongProduct(error, query, context.config)) };
   }
 }
 
