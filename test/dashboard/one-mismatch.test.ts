@@ -102,7 +102,7 @@ describe("comments", () => {
       const field = page.getByRole("textbox", { name: "Comment" });
       expect(await field.inputValue()).toBe(long);
       const problem = page.locator(`#${await field.getAttribute("aria-describedby")}`);
-      expect(await problem.innerText()).toBe("comment has 2001 characters, more than 2000");
+      expect(await problem.innerText()).toBe("“Comment” has 2001 characters, more than 2000");
       expect(await page.locator("[aria-invalid=true]").count()).toBe(1);
     },
   );
