@@ -156,6 +156,6 @@ test("wrong filters and unknown incidents are named", async () => {
   for (const id of ["99", "x", "%00"]) expect((await page.goto(`/incidents/${id}`))?.status()).toBe(404);
   expect((await page.goto("/mismatches?incident=x"))?.status()).toBe(400);
   expect(await page.locator("[role=alert]").innerText()).toContain(
-    'incident "x" is not the id of an incident',
+    '“Incident” "x" is not the id of an incident',
   );
 });
