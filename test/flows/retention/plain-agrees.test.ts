@@ -120,14 +120,25 @@ const judged = intercept(databases.judged, () =>
   Promise.reject(Object.assign(new Error("locked"), { code: "55P03" })),
 );
 
+/**
+ * Parts of a round that is too large are judged alone until the rest of it is small enough to be judged with its first bet.
+ * When that happens depends on which rows are visited first, so only the first bet is the same in both ways then.
+ */
+function isCertain(row: string, { wide }: Setting): boolean {
+  if (wide === null || wide.first === "ended") return true;
+  if (/^(noted|deleted_bets) /.test(row)) return false;
+  return !row.includes('"wide') || /"wide( tx)? 1"/.test(row);
+}
+
 /** Deletes in both ways. @returns the rows that only one way leaves */
 async function findDifferences(worlds: readonly World[], given: Setting) {
   await writeAll(worlds, given);
   expect(await databases.plain`select reason from rejected_entries limit 1`).toEqual([]);
   counts.before += (await readRows(databases.plain)).length;
   await Promise.all([drop(plain, given), drop(judged, given)]);
-  const [a, b] = await Promise.all([readRows(databases.plain), readRows(databases.judged)]);
-  counts.after += a.length;
+  const rows = await Promise.all([readRows(databases.plain), readRows(databases.judged)]);
+  const [a, b] = rows.map((some) => some.filter((row) => isCertain(row, given))) as [string[], string[]];
+  counts.after += rows[0].length;
   const [inA, inB] = [new Set(a), new Set(b)];
   return {
     onlyPlainLeaves: a.filter((row) => !inB.has(row)),
