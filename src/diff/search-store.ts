@@ -56,8 +56,8 @@ export interface LimitedSearch {
 }
 
 /**
- * The bets of rounds with this id, whoever played them. The indexes of rounds begin with the player, so each player is
- * asked in turn.
+ * Finds the bets of rounds with this id, of any player. The indexes of rounds begin with the player, so the search goes
+ * through the players one by one.
  * @param mostPlayers the number of players of each side after which the search ends
  */
 export async function findRounds(

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
+import { exampleEntryLine } from "../support/examples.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
@@ -12,23 +13,8 @@ const folder = mkdtempSync(join(tmpdir(), "recon-import-"));
 writeFileSync(join(folder, "config.json"), JSON.stringify({ products: [{ productId: "P1" }] }));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const entry = (id: string) =>
-  JSON.stringify({
-    entry_id: id,
-    callback: "placeBets",
-    request_id: id,
-    product_id: "P1",
-    username: "anna",
-    currency: "THB",
-    txn_id: id,
-    status: "OPEN",
-    bet_amount: 10,
-    skip_balance_update: false,
-    occurred_at: "2026-11-20T10:00:00Z",
-    received_at: "2026-11-20T10:00:00Z",
-  });
 const file = join(folder, "entries.ndjson");
-writeFileSync(file, `${entry("e1")}\noh no\n${entry("e2")}\n`);
+writeFileSync(file, `${exampleEntryLine("e1")}\noh no\n${exampleEntryLine("e2")}\n`);
 const environment = { DATABASE_URL: url, RECON_CONFIG: join(folder, "config.json"), LOG_LEVEL: "warn" };
 const run = (...args: string[]) => startRecon(["ledger", "import", ...args], environment).ended;
 

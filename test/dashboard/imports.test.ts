@@ -7,7 +7,7 @@ import { useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
-import { HOUR_MS, NOON } from "../support/examples.ts";
+import { exampleEntryLine, HOUR_MS, NOON } from "../support/examples.ts";
 
 const { sql } = useDatabase();
 const browser = useBrowser();
@@ -21,22 +21,6 @@ beforeEach(async () => {
   clock.set(NOON);
 });
 
-const entry = (id: string, changes: object = {}) =>
-  JSON.stringify({
-    entry_id: id,
-    callback: "placeBets",
-    request_id: id,
-    product_id: "P1",
-    username: "anna",
-    currency: "THB",
-    txn_id: id,
-    status: "OPEN",
-    bet_amount: 10,
-    skip_balance_update: false,
-    occurred_at: "2026-11-20T10:00:00Z",
-    received_at: "2026-11-20T10:00:00Z",
-    ...changes,
-  });
 const file = (name: string, ...lines: string[]) => ({
   name,
   mimeType: "application/octet-stream",
@@ -56,7 +40,7 @@ test("a file is imported from the page, its result has every count and rejected 
   await mary.goto("/imports");
   await mary
     .getByLabel("File", { exact: true })
-    .setInputFiles(file("new.ndjson", entry("e1"), entry("e2"), BROKEN, ""));
+    .setInputFiles(file("new.ndjson", exampleEntryLine("e1"), exampleEntryLine("e2"), BROKEN, ""));
   await mary.getByRole("button", { name: "Import", exact: true }).focus();
   await mary.keyboard.press("Enter");
   await mary.waitForURL("**/imports/1");
@@ -76,7 +60,7 @@ test("a file is imported from the page, its result has every count and rejected 
   await mary.goto("/imports");
   await mary
     .getByLabel("File", { exact: true })
-    .setInputFiles(file("again.ndjson", entry("e1"), entry("e2", { bet_amount: 11 })));
+    .setInputFiles(file("again.ndjson", exampleEntryLine("e1"), exampleEntryLine("e2", { bet_amount: 11 })));
   await mary.getByRole("button", { name: "Import", exact: true }).click();
   await mary.waitForURL("**/imports/2");
   expect(await figures()).toBe("0 1 1 0 0");
@@ -114,11 +98,11 @@ test("the example lines of the page can be imported, and a file of which every l
 
 test("a file that cannot be used is named next to its field, nothing is taken, and the choice of the format stays", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
-  const lines = Array.from({ length: 10_001 }, (_, index) => entry(`e${index}`));
+  const lines = Array.from({ length: 10_001 }, (_, index) => exampleEntryLine(`e${index}`));
   for (const [format, sent, said] of [
     [
       "callbacks",
-      file("entries.ndjson", entry("e1")),
+      file("entries.ndjson", exampleEntryLine("e1")),
       "these lines are entries, not callbacks. Nothing was taken",
     ],
     ["entries", file("nothing.csv"), "nothing.csv is empty: choose a file that has lines"],
@@ -145,7 +129,7 @@ test("what no form sends is refused: another body, an unknown format, no file; s
   const baseUrl = await serveDashboard(context, TOKENS);
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
-  const multipart = { format: "entries", file: file("x.ndjson", entry("e1")) };
+  const multipart = { format: "entries", file: file("x.ndjson", exampleEntryLine("e1")) };
   const send = async (page: typeof mary, options: object) =>
     (await page.request.post("/imports", { headers: HEADERS, maxRedirects: 0, ...options })).status();
   expect(await send(eye, { multipart })).toBe(403);
@@ -175,7 +159,7 @@ test("the list also has what programs sent; an import that never ended is unknow
   const page = await browser.newPage({ baseUrl, token: READ_TOKEN });
   const answer = await page.request.post("/api/ledger/entries", {
     headers: { authorization: `Bearer ${WRITE_TOKEN}`, "content-type": "application/x-ndjson" },
-    data: Buffer.from(`${entry("e1")}\n`),
+    data: Buffer.from(`${exampleEntryLine("e1")}\n`),
   });
   expect(await answer.json()).toMatchObject({ added: 1 });
   await page.goto("/imports");

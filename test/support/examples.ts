@@ -97,3 +97,22 @@ export function exampleAdjustment(
     ...fields,
   });
 }
+
+/** A line of an import: a placement of 10.00 THB, with the columns of a ledger entry. */
+export function exampleEntryLine(id: string, changes: object = {}): string {
+  return JSON.stringify({
+    entry_id: id,
+    callback: "placeBets",
+    request_id: id,
+    product_id: "P1",
+    username: "anna",
+    currency: "THB",
+    txn_id: id,
+    status: "OPEN",
+    bet_amount: 10,
+    skip_balance_update: false,
+    occurred_at: "2026-11-20T10:00:00Z",
+    received_at: "2026-11-20T10:00:00Z",
+    ...changes,
+  });
+}

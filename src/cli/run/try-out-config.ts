@@ -14,7 +14,7 @@ export const TRY_OUT_PRODUCTS: readonly ProductPlan[] = [
   { productId: TRY_OUT_WALLET, style: "slot", roundsPerMinute: 0 },
 ];
 
-/** The products of a world with a fixed period, which programs play for tests: busy, and without a pause for people. */
+/** The products of a world with a fixed period. Programs pull it in tests, so it is busier than a world for people. */
 export const FIXED_PRODUCTS: readonly ProductPlan[] = [
   { productId: "TABLE", style: "table", roundsPerMinute: 2 },
   { productId: "SLOT", style: "slot", roundsPerMinute: 6 },

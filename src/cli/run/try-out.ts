@@ -30,6 +30,12 @@ const STALLED_PRODUCT = "SPORT";
 const STALLED_FROM_MS = TRY_OUT_HISTORY_MS - 230 * MINUTE_MS;
 const STALLED_LENGTH_MS = 15 * MINUTE_MS;
 const STALLED_UNTIL_MS = TRY_OUT_HISTORY_MS + 20 * MINUTE_MS;
+const WORLD_FOR_PEOPLE = {
+  products: TRY_OUT_PRODUCTS,
+  faultEveryMinutes: FAULT_EVERY_MINUTES,
+  forPeople: true,
+} as const;
+const FIXED_WORLD = { products: FIXED_PRODUCTS, faultEveryMinutes: 5 } as const;
 const PAGE_SIZE = 100;
 /**
  * Both lags are much shorter than the graces of the try-out config, so that they cause no mismatch. A late settlement
@@ -90,13 +96,6 @@ export async function startTryOut(
   };
   return { ...tryOut, stop };
 }
-
-const WORLD_FOR_PEOPLE = {
-  products: TRY_OUT_PRODUCTS,
-  faultEveryMinutes: FAULT_EVERY_MINUTES,
-  forPeople: true,
-} as const;
-const FIXED_WORLD = { products: FIXED_PRODUCTS, faultEveryMinutes: 5 } as const;
 
 /** Starts the provider of a world with a fixed period. The same seed and period always give the same world. */
 export async function startFixedWorld(

@@ -9,7 +9,7 @@ import type {
 } from "../../flows/read/mismatch-evidence.ts";
 import type { Evidence } from "../../flows/read/read-evidence.ts";
 import { MISMATCH_KINDS } from "../../mismatch.ts";
-import { FETCH, ONE_SIDE } from "./mismatch-schema.ts";
+import { DIFFERENCE, FETCH } from "./mismatch-schema.ts";
 import {
   AMOUNT,
   COUNT,
@@ -85,19 +85,7 @@ const TRANSFER_EVIDENCE: Schema = {
 const MISMATCH_EVIDENCE = documentOf<MismatchEvidence>({
   id: TEXT,
   kind: oneOf(MISMATCH_KINDS),
-  productId: TEXT,
-  username: TEXT,
-  currency: orNull(TEXT),
-  betId: orNull(TEXT),
-  transactionId: orNull(TEXT),
-  roundId: orNull(TEXT),
-  transactionRef: orNull(TEXT),
-  amountAtRisk: AMOUNT,
-  reason: TEXT,
-  ...ONE_SIDE,
-  occurredAt: INSTANT,
-  firstSeenAt: INSTANT,
-  lastSeenAt: INSTANT,
+  ...DIFFERENCE,
   sides: listOf(SIDE),
   entries: listOf(ENTRY),
   bodies: listOf(BODY),

@@ -64,15 +64,13 @@ const TRANSFER_SIDE = documentOf<TransferSide>({
   at: INSTANT,
 });
 
-export const ONE_SIDE: Readonly<Record<"provider" | "ledger", Schema>> = {
+const ONE_SIDE: Readonly<Record<"provider" | "ledger", Schema>> = {
   provider: { anyOf: [PROVIDER_SIDE, TRANSFER_SIDE, { type: "null" }] },
   ledger: { anyOf: [LEDGER_SIDE, TRANSFER_SIDE, { type: "null" }] },
 };
 
-export const MISMATCH = documentOf<Mismatch>({
-  id: TEXT,
-  kind: oneOf(MISMATCH_KINDS),
-  status: STATUS,
+/** What differs, and where. No decision of a person is part of it. */
+export const DIFFERENCE = {
   productId: TEXT,
   username: TEXT,
   currency: orNull(TEXT),
@@ -86,6 +84,13 @@ export const MISMATCH = documentOf<Mismatch>({
   occurredAt: INSTANT,
   firstSeenAt: INSTANT,
   lastSeenAt: INSTANT,
+};
+
+export const MISMATCH = documentOf<Mismatch>({
+  id: TEXT,
+  kind: oneOf(MISMATCH_KINDS),
+  status: STATUS,
+  ...DIFFERENCE,
   resolvedAt: orNull(INSTANT),
   resolvedBy: orNull(TEXT),
   note: orNull(TEXT),

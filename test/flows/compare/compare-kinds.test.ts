@@ -4,16 +4,9 @@ import { changeEntriesUnseen } from "../../support/database.ts";
 import { amount, exampleEntry, exampleSettle } from "../../support/examples.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
-const { sql, clock, diff, diffAt, receive, listed, fetchPlanned, readAll, mismatches, ledgerBegins } =
+const { sql, clock, diff, diffAt, settle, receive, listed, readAll, mismatches, ledgerBegins } =
   useDiffWorld();
 beforeEach(ledgerBegins);
-
-async function settle(...times: number[]): Promise<void> {
-  for (const minutes of times) {
-    await diffAt(minutes);
-    await fetchPlanned();
-  }
-}
 
 describe("one bet under two players' names", () => {
   const bobs = { username: "bob" };

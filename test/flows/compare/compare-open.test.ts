@@ -2,16 +2,20 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { amount, exampleEntry } from "../../support/examples.ts";
 import { iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
-const { sql, clock, diffAt, receive, listed, fetchPlanned, fetchRange, readAll, mismatches, ledgerBegins } =
-  useDiffWorld();
+const {
+  sql,
+  clock,
+  diffAt,
+  settle,
+  receive,
+  listed,
+  fetchPlanned,
+  fetchRange,
+  readAll,
+  mismatches,
+  ledgerBegins,
+} = useDiffWorld();
 beforeEach(ledgerBegins);
-
-async function settle(...times: number[]): Promise<void> {
-  for (const minutes of times) {
-    await diffAt(minutes);
-    await fetchPlanned();
-  }
-}
 
 describe("a bet that stays open", () => {
   const DAY = 24 * 60;

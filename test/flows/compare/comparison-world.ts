@@ -121,6 +121,14 @@ export function useDiffWorld() {
     await fetchPlanned();
   }
 
+  /** Compares at each of these times, and does the confirm fetches that it plans. */
+  async function settle(...times: number[]): Promise<void> {
+    for (const minutes of times) {
+      await diffAt(minutes);
+      await fetchPlanned();
+    }
+  }
+
   async function readAll() {
     const filter = { kind: null, productId: null, username: null, limit: 1000, after: null };
     const statuses = ["open", "acknowledged", "resolved", "ignored"] as const;
@@ -153,6 +161,7 @@ export function useDiffWorld() {
     clock,
     diff,
     diffAt,
+    settle,
     receive,
     listed,
     fetchPlanned,

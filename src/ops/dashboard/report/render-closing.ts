@@ -71,7 +71,7 @@ export function renderCheck({ days, flaw, last }: Check): SafeHtml {
   return html`<p class="trail"><a href="/report">Report</a> <span aria-hidden="true">›</span> Check</p>
 <h1>Check of the closed days</h1>
 ${renderVerdict(days, flaw)}
-${last === null ? null : html`<p class="sheet">The last closed day is <a href="/report?day=${last.day}">${last.day}</a> with number ${showCount(last.number)}.<br><span class="faint wrap">hash ${last.hash}</span><br>Keep this hash elsewhere: whoever alters a statement must alter every later hash.</p>`}`;
+${last === null ? null : html`<p class="sheet">The last closed day is <a href="/report?day=${last.day}">${last.day}</a> with number ${showCount(last.number)}.<br><span class="faint wrap">hash ${last.hash}</span><br>Keep a copy of this hash in another place: it shows an altered statement even if somebody altered every later hash too.</p>`}`;
 }
 
 function renderVerdict(days: number, flaw: Flaw | null): SafeHtml {
