@@ -51,7 +51,8 @@ describe("recon alerts test", () => {
         },
       ],
     });
-    expect(stdout + stderr).not.toMatch(new RegExp(`${SECRET_PATH}|${WEBHOOK_SECRET.slice(6, 20)}`));
+    for (const secret of [SECRET_PATH, WEBHOOK_SECRET.slice(6, 20)])
+      expect(stdout + stderr).not.toContain(secret);
   });
 
   test("waits a moment for a channel that asks for it", async () => {
