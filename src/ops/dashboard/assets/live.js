@@ -58,7 +58,8 @@ async function refresh(main) {
   // With this header the server keeps the notice of a step for the next page that the visitor opens.
   const headers = { accept: "text/html", "x-refresh": "1" };
   const answer = await fetch(location.href, { headers }).catch(() => null);
-  if (answer === null || !answer.ok) return;
+  // What the page is about may be gone by now: then the page must say so, and offer no step any more.
+  if (answer === null || !(answer.ok || answer.status === 404)) return;
   // The visitor has signed out: the sign-in page must not appear inside this page.
   if (answer.redirected) return location.reload();
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");

@@ -1,0 +1,101 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openChannels } from "../../src/alerts/open-channels.ts";
+import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
+import { useBrowser } from "../support/browser.ts";
+import { READ_TOKEN, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { useDatabase } from "../support/database.ts";
+import { walkByTab } from "../support/keyboard.ts";
+import { type CrowdedWorld, openCrowdedWorld } from "./crowded-world.ts";
+
+const { sql } = useDatabase();
+const browser = useBrowser();
+let world: CrowdedWorld;
+let server: OpsServer;
+/** "POST /backfills" */
+const routes: string[] = [];
+
+/** The framework reports each server that it makes, so that the routes are those of the server itself. */
+function noteRoutes(message: unknown): void {
+  (message as { fastify: FastifyInstance }).fastify.addHook("onRoute", ({ method, url }) => {
+    for (const one of [method].flat()) routes.push(`${one} ${url}`);
+  });
+}
+
+beforeAll(async () => {
+  world = await openCrowdedWorld(sql);
+  subscribe("fastify.initialization", noteRoutes);
+  const channels = openChannels(
+    { webhook: null, slack: { url: "http://127.0.0.1:1/" } },
+    { host: "127.0.0.1", port: 3000 },
+  );
+  const worker = { channels, hasHeartbeat: true, queuesIn: "PostgreSQL", countJobs: async () => [] };
+  const settings = { host: "127.0.0.1", port: 0, tokens: [...TOKENS] };
+  server = await startOpsServer(world.context, settings, async () => {}, { worker });
+  unsubscribe("fastify.initialization", noteRoutes);
+});
+
+afterAll(async () => {
+  await server.close();
+  await world.close();
+});
+
+test("the Tab key alone reaches everything on every page, in its order and with the focus in sight, and nothing holds it", async () => {
+  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  const found: Record<string, string[]> = {};
+  for (const [name, path] of Object.entries(world.paths)) {
+    await page.goto(path);
+    const wrong = await walkByTab(page);
+    if (wrong.length > 0) found[name] = wrong;
+  }
+  expect(found).toEqual({});
+});
+
+describe("who may only read", () => {
+  test("opens every page, and finds nothing there that would change anything", async () => {
+    const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN });
+    const [reader, writer] = [page, await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN })];
+    const acting =
+      'main form[method="post"], main form:not([method]), main [formmethod], main button:not(form *)';
+    const seen = { reader: [] as string[], writer: [] as string[] };
+    for (const [name, path] of Object.entries(world.paths)) {
+      const [answer, other] = [await reader.goto(path), await writer.goto(path)];
+      expect([name, answer?.status()]).toEqual([name, other?.status()]);
+      expect([name, await reader.locator("main h1").count()]).toEqual([name, 1]);
+      if ((await reader.locator(acting).count()) > 0) seen.reader.push(name);
+      if ((await writer.locator(acting).count()) > 0) seen.writer.push(name);
+    }
+    expect(seen.reader).toEqual([]);
+    expect(seen.writer).toEqual(
+      expect.arrayContaining([
+        "incident",
+        "mismatches",
+        "mismatch",
+        "backfills",
+        "backfill",
+        "alert",
+        "imports",
+      ]),
+    );
+  });
+
+  test("is refused each change that the server knows", async () => {
+    const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN });
+    const changes = routes.filter(
+      (route) => !/^(GET|HEAD|OPTIONS) /.test(route) && !/^POST \/sign-(in|out)$/.test(route),
+    );
+    expect(changes).toEqual(expect.arrayContaining(["POST /mismatches/:id", "POST /api/ledger/entries"]));
+    const before = await sql`select count(*) from audit_log where status < 400`;
+    for (const change of changes) {
+      const [method = "", url = ""] = change.split(" ");
+      const path = url.replace(/:\w+|\*/g, "1");
+      const headers = { "sec-fetch-site": "same-origin" };
+      const bearer = { authorization: `Bearer ${READ_TOKEN}` };
+      const byCookie = await page.request.fetch(path, { method, form: {}, headers });
+      const byBearer = await fetch(server.url + path, { method, headers: bearer });
+      expect([change, byCookie.status(), byBearer.status]).toEqual([change, 403, 403]);
+    }
+    expect(await sql`select count(*) from audit_log where status < 400`).toEqual(before);
+  });
+});
