@@ -8,6 +8,7 @@ import { READ_TOKEN, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
 import { walkByTab } from "../support/keyboard.ts";
 import { type CrowdedWorld, openCrowdedWorld } from "./crowded-world.ts";
+import { doSteps, KEY_TASKS } from "./key-steps.ts";
 import { changesOf } from "./live-changes.ts";
 
 const { sql } = useDatabase();
@@ -51,6 +52,14 @@ test("the Tab key alone reaches everything on every page, in its order and with 
     if (wrong.length > 0) found[name] = wrong;
   }
   expect(found).toEqual({});
+});
+
+test("the main step of each page can be done by Tab and the keys alone", async () => {
+  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  for (const task of KEY_TASKS) {
+    await page.goto(world.paths[task.page] ?? "");
+    await doSteps(page, task);
+  }
 });
 
 describe("who may only read", () => {

@@ -79,7 +79,8 @@ export function changesOf(sql: Sql, { context, paths }: CrowdedWorld): readonly 
       at: on("trends"),
       make: async () => {
         await open({ betId: "live-4" });
-        const [row] = await sql`select count(*) as count from mismatches where status = 'open'`;
+        const [row] =
+          await sql`select count(*) as count from mismatches where status in ('open', 'acknowledged')`;
         return `#open b:text-is("${row?.["count"]}")`;
       },
     },
