@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openChannels } from "../../src/alerts/open-channels.ts";
+import type { OwnWorker } from "../../src/ops/own-worker.ts";
 import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
 import { useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
@@ -32,7 +33,12 @@ beforeAll(async () => {
     { webhook: null, slack: { url: "http://127.0.0.1:1/" } },
     { host: "127.0.0.1", port: 3000 },
   );
-  const worker = { channels, hasHeartbeat: true, queuesIn: "PostgreSQL", countJobs: async () => [] };
+  const worker: OwnWorker = {
+    channels,
+    hasHeartbeat: true,
+    queuesIn: "PostgreSQL",
+    countJobs: async () => [],
+  };
   const settings = { host: "127.0.0.1", port: 0, tokens: [...TOKENS] };
   server = await startOpsServer(world.context, settings, async () => {}, { worker });
   unsubscribe("fastify.initialization", noteRoutes);
