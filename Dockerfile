@@ -6,8 +6,12 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4
 
 FROM ${NODE_IMAGE} AS package
 WORKDIR /checkout
+# Without the sources, so that a change of them installs nothing again.
+COPY package.json package-lock.json .npmrc ./
+COPY deploy/node deploy/node
+RUN npm ci
 COPY . .
-RUN npm ci && npm pack --pack-destination /tmp
+RUN npm pack --pack-destination /tmp
 
 FROM ${NODE_IMAGE} AS packages
 WORKDIR /app

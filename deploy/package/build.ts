@@ -18,7 +18,9 @@ const READ_FILES = [
 const RELATIVE_IMPORT = /(?<before>(?:from |import\()")(?<to>\.{1,2}\/[^"]+)\.ts"/g;
 
 rmSync(DIST, { recursive: true, force: true });
-execFileSync(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.build.json"], {
+// By default four checkers work side by side, and together take nearly twice the processor time and the memory of one.
+const compile = ["-p", "tsconfig.build.json", "--checkers", "1"];
+execFileSync(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), ...compile], {
   cwd: ROOT,
   stdio: "inherit",
 });

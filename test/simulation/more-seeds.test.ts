@@ -1,4 +1,4 @@
-import { describeSeeds } from "./describe-seeds.ts";
-import { SEEDS } from "./seeds.ts";
+import { describePlays } from "./describe-plays.ts";
+import { PLAYS } from "./seeds.ts";
 
-describeSeeds(SEEDS.filter((_, index) => index % 2 === 1));
+describePlays(PLAYS.filter((_, index) => index % 2 === 1));
