@@ -102,7 +102,9 @@ export async function findLeftovers(
         and (e.txn_id = t.bet_ref or t.subject = 'sessions'))
     union all
     select 'windows', array[t.id::text], to_at, product_id, ''
+    -- What lies before the first closed day stays for ever (decision 216); nobody plays there.
     from windows t where to_at < ${before(keep.windows)} and coalesce(fetched_at, to_at) < ${before(keep.windows)}
+      and from_at >= (select min(d.from_at) from closed_days d)
     union all
     select 'mismatches', array[t.id::text], occurred_at, product_id, username
     from mismatches t
