@@ -158,7 +158,7 @@ const DOINGS: readonly Doing[] = [
     productId: "P3",
     kind: "net-differs",
   }),
-  listing("all mismatches of a player", { ...ALL, statuses: MISMATCH_STATUSES, username: "player-7919" }),
+  listing("all mismatches of a player", { ...ALL, statuses: MISMATCH_STATUSES, username: "player-1" }),
   reading("history-status", "the status", ({ context }) => readStatusForPeople(context)),
   reading("history-statement", "the statement of an open day", readOpenDay, WORKS),
   reading("history-statement", "the statement of a closed day", readClosed),

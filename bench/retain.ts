@@ -10,7 +10,7 @@ import type { FlowContext } from "../src/flows/context.ts";
 import { planBackfill, requestBackfill } from "../src/flows/pull/backfill.ts";
 import { rangeLimits } from "../src/flows/pull/fetch-leased-window.ts";
 import { openBackfillRunner } from "../src/flows/pull/run-backfills.ts";
-import { dropClosed, LIMITS } from "../src/flows/retention/drop-closed.ts";
+import { dropClosed } from "../src/flows/retention/drop-closed.ts";
 import { silentLog } from "../src/log.ts";
 import { ensurePullState } from "../src/sync/pull-state-store.ts";
 import { initialRange } from "../src/sync/range-control.ts";
@@ -25,8 +25,8 @@ import { BEGIN, countRecords, HOUR_MS, type Volume } from "./support/pages.ts";
 const BETS = Number(process.env["RECON_BENCH_BETS"] ?? 1_000_000);
 const ROUNDS = 3;
 const DAY_MS = 24 * HOUR_MS;
-/** The old bets that one round deletes alone. */
-const DELETED_ALONE = 40_000;
+/** The bets of the time that one round closes and deletes alone: eight hours. */
+const DELETED_ALONE = 120_000;
 
 export async function measureRetain(): Promise<Figure[]> {
   return await withDatabase(async (sql) => {
@@ -35,14 +35,14 @@ export async function measureRetain(): Promise<Figure[]> {
     const beside: number[] = [];
     const deleted: number[] = [];
     const deletedBeside: number[] = [];
+    const deleteOld = openDeletion(sql);
     for (let round = 0; round < ROUNDS; round += 1) {
-      const deletion = openDeletion(sql);
       alone.push(await pull(sql, `A${round}`));
-      deleted.push(await deletion.run((records) => records >= DELETED_ALONE));
-      let isOver = false;
-      const running = deletion.run(() => isOver);
+      deleted.push(await deleteOld(DELETED_ALONE, new AbortController().signal));
+      const pulling = new AbortController();
+      const running = deleteOld(BETS, pulling.signal);
       beside.push(await pull(sql, `B${round}`));
-      isOver = true;
+      pulling.abort();
       deletedBeside.push(await running);
     }
     const size = `${BETS} bets of history`;
@@ -64,7 +64,7 @@ export async function measureRetain(): Promise<Figure[]> {
   });
 }
 
-/** Deletes in short runs, as the job does, until it is told to end. @returns the records per second */
+/** Closes further time before each run, and deletes its bets as the job does each day. @returns the records per second */
 function openDeletion(sql: Sql) {
   const config = parseConfig({
     products: [{ productId: "P1" }],
@@ -74,20 +74,19 @@ function openDeletion(sql: Sql) {
   const now = Math.ceil(instantOf(BETS) / DAY_MS) * DAY_MS + 60 * DAY_MS + HOUR_MS;
   const clock = { ...createTestClock(now), sleep: systemClock.sleep };
   const context: FlowContext = { sql, config, clock, log: silentLog };
-  const run = async (isOver: (records: number) => boolean): Promise<number> => {
+  // All that may go by its age is closed beside pulling: what waited for its closing would no longer give way.
+  let deleted = 0;
+  return async (bets: number, signal: AbortSignal): Promise<number> => {
+    await sql`delete from closed_days`;
     await sql`
       insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
-      values ('2030-01-01', 'UTC', ${BEGIN}, ${now}, 1, ${now}, 'hash', '{}') on conflict do nothing`;
+      values ('2030-01-01', 'UTC', ${BEGIN}, ${bets === BETS ? now : instantOf(deleted + bets)}, 1, ${now}, 'hash', '{}')`;
     const startedAt = performance.now();
-    let records = 0;
-    while (!isOver(records)) {
-      const dropped = await dropClosed(context, new AbortController().signal, { ...LIMITS, batches: 2 });
-      if (dropped["records"] === 0) throw new Error("there is nothing left to delete");
-      records += dropped["records"] ?? 0;
-    }
+    const { records = 0 } = await dropClosed(context, signal);
+    if (records === 0) throw new Error("there is nothing left to delete");
+    deleted += records;
     return records / ((performance.now() - startedAt) / 1000);
   };
-  return { run };
 }
 
 /** Pulls a backfill from HTTP to committed rows. @returns the records per second */

@@ -105,6 +105,17 @@ export async function lockWalk(tx: Query, walk: string): Promise<boolean> {
   return row?.locked ?? false;
 }
 
+/** The rows of some players: all players are shared among lanes, which delete side by side. */
+export interface Share {
+  readonly lanes: number;
+  readonly lane: number;
+}
+
+/** SQL of whether the player of a row belongs to a share. @param lanes SQL of a number, as `lane` */
+export function ofShareText(lanes: string, lane: string): string {
+  return `abs(hashtext(username)::bigint) % ${lanes} = ${lane}`;
+}
+
 /** SQL of the digest of a bet. @param ref SQL of the txn id, betId or record id; all are text */
 export function digestText(product: string, username: string, ref: string): string {
   const length = (text: string) => `octet_length(${text}) || ' '`;

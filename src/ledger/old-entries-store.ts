@@ -2,6 +2,7 @@
 
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
+import { ofShareText, type Share } from "../db/retention-store.ts";
 import { noteAddedText } from "../db/row-counts.ts";
 import type { TimeRange } from "../window.ts";
 
@@ -51,6 +52,7 @@ export async function readOldEntries(
   productId: string,
   after: WalkKey,
   last: WalkKey,
+  share: Share,
 ): Promise<OldEntry[]> {
   const [at = "", id = ""] = after;
   const [lastAt = "", lastId = ""] = last;
@@ -58,7 +60,8 @@ export async function readOldEntries(
     select username, txn_id as "txnId", round_id as "roundId" from callback_entries
     where product_id = ${productId} and occurred_at between ${at}::text::timestamptz and ${lastAt}::text::timestamptz
       and (occurred_at, entry_id) > (${at}::text::timestamptz, ${id}::text)
-      and (occurred_at, entry_id) <= (${lastAt}::text::timestamptz, ${lastId}::text)`;
+      and (occurred_at, entry_id) <= (${lastAt}::text::timestamptz, ${lastId}::text)
+      and ${tx.unsafe(ofShareText(String(share.lanes), String(share.lane)))}`;
 }
 
 /**

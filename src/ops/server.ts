@@ -21,7 +21,7 @@ import { addHealth } from "./health.ts";
 import { sendProblem } from "./http/problem.ts";
 import { addRefusals, refuseBroken } from "./http/refusals.ts";
 import { openReportQueue } from "./http/report-queue.ts";
-import { openImportSeats } from "./http/sent-lines.ts";
+import { LONGEST_STILL_MS, openImportSeats } from "./http/sent-lines.ts";
 import { addMetrics, type Metrics } from "./metrics/metrics.ts";
 import type { OwnWorker } from "./own-worker.ts";
 import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
@@ -48,6 +48,8 @@ export interface OpsParts {
   readonly guide?: readonly GuideStep[];
   /** the longest that a request may take to arrive; default: five minutes, for 16 MB over a slow line */
   readonly requestMs?: number;
+  /** how long an import may send nothing before another may take its place; default: 20 seconds */
+  readonly stillMs?: number;
 }
 
 const REQUEST_MS = 300_000;
@@ -116,11 +118,11 @@ async function addGuarded(
   guarded: FastifyInstance,
   context: FlowContext,
   gate: Gate,
-  { openBoard, worker, guide = [] }: OpsParts,
+  { openBoard, worker, guide = [], stillMs = LONGEST_STILL_MS }: OpsParts,
 ): Promise<void> {
   addAudit(guarded, context);
   addAccess(guarded, gate);
-  const [reports, imports] = [openReportQueue(context), openImportSeats()];
+  const [reports, imports] = [openReportQueue(context), openImportSeats(stillMs)];
   guarded.register((api) => addApi(api, context, { reports, imports }), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);

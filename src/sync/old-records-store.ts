@@ -2,6 +2,7 @@
 
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
+import { ofShareText, type Share } from "../db/retention-store.ts";
 import { noteAddedText } from "../db/row-counts.ts";
 import type { TimeRange } from "../window.ts";
 
@@ -47,6 +48,7 @@ export async function readOldRecords(
   productId: string,
   after: WalkKey,
   last: WalkKey,
+  share: Share,
 ): Promise<(RecordKey & { readonly roundId: string })[]> {
   const [at = "", betId = "", username = "", id = ""] = after;
   const [lastAt = "", ...lastIds] = last;
@@ -56,7 +58,8 @@ export async function readOldRecords(
       and accounting_date between ${at}::text::timestamptz and ${lastAt}::text::timestamptz
       and (accounting_date, bet_id, username, id) > (${at}::text::timestamptz, ${betId}, ${username}, ${id})
       and (accounting_date, bet_id, username, id)
-        <= (${lastAt}::text::timestamptz, ${lastIds[0] ?? ""}, ${lastIds[1] ?? ""}, ${lastIds[2] ?? ""})`;
+        <= (${lastAt}::text::timestamptz, ${lastIds[0] ?? ""}, ${lastIds[1] ?? ""}, ${lastIds[2] ?? ""})
+      and ${tx.unsafe(ofShareText(String(share.lanes), String(share.lane)))}`;
 }
 
 const keyColumns = (keys: readonly RecordKey[]) =>

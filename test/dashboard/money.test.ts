@@ -43,6 +43,9 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   await eye.goto("/transfers/ref-1");
   await expectNoSidewaysScroll(eye);
   expect(await eye.locator("#close").count()).toBe(0);
+  const late = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
+  await late.goto("/transfers/ref-1");
+  await late.getByLabel("Your finding").fill("seen in their export");
   await mary.getByLabel("Your finding").focus();
   await mary.keyboard.type("booked in their statement");
   await mary.keyboard.press("Tab");
@@ -52,6 +55,11 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   expect(await mary.locator("#close").count()).toBe(0);
   await eye.waitForSelector("text=booked in their statement");
   expect(await world.mismatches()).toEqual(["transfer-inconclusive resolved 10"]);
+
+  await late.waitForSelector("text=booked in their statement");
+  await late.locator("#close button").click();
+  await late.waitForSelector("text=Not closed");
+  expect(await late.locator("main").innerText()).toContain("seen in their export");
 });
 
 test("a transfer that was booked after its failure was final says why, and what to do, until a person has decided", async () => {

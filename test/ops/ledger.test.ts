@@ -189,8 +189,11 @@ describe("what is refused says what would be right, and takes nothing", () => {
     });
   });
 
-  test("a body that does not arrive, so that it holds no other up", async () => {
-    const ask = await serveOps(context, TOKENS, { requestMs: 1_000 });
+  test.each([
+    ["arrive", { requestMs: 1_000 }],
+    ["go on arriving", { stillMs: 500 }],
+  ])("a body that does not %s, so that it holds no other up", async (_, limits) => {
+    const ask = await serveOps(context, TOKENS, limits);
     const longer = { ...bearer(WRITER), "content-type": NDJSON, "content-length": entries("e1").length + 1 };
     const late = Array.from({ length: 4 }, () =>
       ask("POST", "/api/ledger/entries", { headers: longer, body: entries("e1") }),

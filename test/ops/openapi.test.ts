@@ -7,7 +7,7 @@ import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { addApi } from "../../src/ops/api/api.ts";
 import { openReportQueue } from "../../src/ops/http/report-queue.ts";
-import { openImportSeats } from "../../src/ops/http/sent-lines.ts";
+import { LONGEST_STILL_MS, openImportSeats } from "../../src/ops/http/sent-lines.ts";
 import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -162,7 +162,11 @@ describe("the document", () => {
       for (const one of [method].flat()) if (one !== "HEAD") routes.push(`${one} ${url}`);
     });
     app.register(
-      (api) => addApi(api, context, { reports: openReportQueue(context), imports: openImportSeats() }),
+      (api) =>
+        addApi(api, context, {
+          reports: openReportQueue(context),
+          imports: openImportSeats(LONGEST_STILL_MS),
+        }),
       { prefix: "/api" },
     );
     await app.ready();

@@ -59,6 +59,8 @@ export interface SearchResult {
   readonly requests: readonly FoundRequest[];
   /** what was searched in a part of the players, or of the entries, only */
   readonly unsearched: { readonly players: boolean; readonly entries: boolean };
+  /** an index had all of it, so that the same search may follow soon */
+  readonly isCheap: boolean;
 }
 
 /**
@@ -89,6 +91,7 @@ export async function search(context: FlowContext, text: string): Promise<Search
     transfers: await Promise.all(transfers.map((one) => withMismatches(context, text, one))),
     requests,
     unsearched: further.unsearched,
+    isCheap: isFound,
   };
 }
 

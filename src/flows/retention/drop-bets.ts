@@ -6,16 +6,22 @@ import { commitWithoutWaiting, inTurn } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import type { DeleteUpTo } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
-import { dropSlice } from "./drop-slice.ts";
+import { dropShare } from "./drop-share.ts";
 import type { DroppedBets } from "./drop-visited.ts";
 import { openPace } from "./give-way.ts";
-import { entriesOf, recordsOf, type Walk } from "./walk-bets.ts";
+import { entriesOf, recordsOf, type Slice, type Walk } from "./walk-bets.ts";
+
+/**
+ * So many transactions at a time, because one alone deletes more slowly than pulling writes. Each lane has its own players, and
+ * goes on with the next slice without a wait for the others (decision 235).
+ */
+const LANES = 3;
 
 /** Deletes old bets, first by their records, then by entries that no old record led to. */
 export async function dropBets(
   context: FlowContext,
   upTo: DeleteUpTo,
-  { rows, batches }: DropLimits,
+  limits: DropLimits,
   signal: AbortSignal,
 ): Promise<DroppedBets> {
   const { closedFrom: from, records, entries } = upTo;
@@ -30,42 +36,92 @@ export async function dropBets(
   // Committed before the first row is deleted: each walk deletes rows of both sides.
   for (const walk of walks) await openWalk(context.sql, walk.name, walk.range);
   for (const walk of walks) {
-    const lateMs = context.clock.now() - (context.config.retain[walk.side] ?? 0) - walk.range.to;
-    const giveWay = openPace(context, lateMs, signal);
-    for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
-      const step = await inTurn(context.sql, (tx) => takeStep(context, tx, walk, upTo, rows));
-      total.records += step.records;
-      total.entries += step.entries;
-      if (step.isOver) break;
-      await giveWay();
-    }
+    const dropped = await inTurn(context.sql, (tx) => runWalk(context, tx, walk, upTo, limits, signal));
+    total.records += dropped.records;
+    total.entries += dropped.entries;
   }
   return total;
 }
 
-/** Deletes the next old bets, and stores the position afterwards: a killed worker visits at most these rows again. */
-async function takeStep(
+/**
+ * Goes on with a walk, unless another worker does. Stores how far all lanes are: a killed worker visits again at most what
+ * some of its lanes had done.
+ * @param tx holds the lock of the walk
+ */
+async function runWalk(
   context: FlowContext,
   tx: Query,
   walk: Walk,
   upTo: DeleteUpTo,
-  most: number,
-): Promise<DroppedBets & { readonly isOver: boolean }> {
+  { rows, batches }: DropLimits,
+  signal: AbortSignal,
+): Promise<DroppedBets> {
   const total = { records: 0, entries: 0 };
-  if (!(await lockWalk(tx, walk.name))) return { ...total, isOver: true };
-  // What is deleted was announced by a commit that waited. After a crash these rows are visited again.
-  await commitWithoutWaiting(tx);
-  const after = (await readWalk(tx, walk.name)) ?? walk.first;
-  const found = await walk.find(tx, after, most);
-  if (found === null) return { ...total, isOver: true };
-  for (const productId of found.productIds) {
-    const product = context.config.products.find((one) => one.productId === productId);
-    // Nobody knows how the bets of an unknown product end.
-    if (product === undefined) continue;
-    const dropped = await dropSlice(context, walk, { ...found, after }, product, upTo);
-    total.records += dropped.records;
-    total.entries += dropped.entries;
-  }
-  await saveWalk(tx, walk.name, found.last);
-  return { ...total, isOver: found.count < most };
+  if (signal.aborted || !(await lockWalk(tx, walk.name))) return total;
+  const sliceAt = readInOrder(tx, walk, (await readWalk(tx, walk.name)) ?? walk.first, rows, batches);
+  const lateMs = context.clock.now() - (context.config.retain[walk.side] ?? 0) - walk.range.to;
+  const failed = new AbortController();
+  const done = Array.from({ length: LANES }, () => 0);
+  let saved = 0;
+  let saving = Promise.resolve();
+  /** Stores the end of the last slice that all lanes have done. One after the other, so that it never goes back. */
+  const save = () => {
+    saving = saving.then(async () => {
+      const place = Math.min(...done);
+      const slice = place === saved ? null : await sliceAt(place - 1);
+      if (slice !== null) await savePosition(context, walk, slice);
+      saved = place;
+    });
+    return saving;
+  };
+  const runLane = async (lane: number) => {
+    const giveWay = openPace(context, lateMs, signal);
+    for (let place = 0; !signal.aborted && !failed.signal.aborted; place += 1) {
+      const slice = await sliceAt(place);
+      if (slice === null) break;
+      const dropped = await dropShare(context, walk, slice, upTo, { lanes: LANES, lane });
+      total.records += dropped.records;
+      total.entries += dropped.entries;
+      done[lane] = place + 1;
+      await save();
+      await giveWay();
+    }
+  };
+  const lanes = done.map((_, lane) =>
+    runLane(lane).catch((error: unknown) => {
+      failed.abort();
+      throw error;
+    }),
+  );
+  // The lock is held until the last lane has ended.
+  for (const ended of await Promise.allSettled(lanes)) if (ended.status === "rejected") throw ended.reason;
+  return total;
+}
+
+/**
+ * Finds the slices of a walk when they are asked for, each once.
+ * @param most the most slices
+ */
+function readInOrder(tx: Query, walk: Walk, first: Slice["after"], rows: number, most: number) {
+  const found: Promise<Slice | null>[] = [];
+  const find = async (place: number): Promise<Slice | null> => {
+    const before = place === 0 ? null : await sliceAt(place - 1);
+    if (place === most || (place > 0 && (before === null || before.count < rows))) return null;
+    const after = before?.last ?? first;
+    const slice = await walk.find(tx, after, rows);
+    return slice === null ? null : { ...slice, after };
+  };
+  const sliceAt = (place: number): Promise<Slice | null> => {
+    found[place] ??= find(place);
+    return found[place];
+  };
+  return sliceAt;
+}
+
+async function savePosition({ sql }: FlowContext, walk: Walk, { last }: Slice): Promise<void> {
+  await inTurn(sql, async (tx) => {
+    // What is deleted was announced by a commit that waited. After a crash these rows are visited again.
+    await commitWithoutWaiting(tx);
+    await saveWalk(tx, walk.name, last);
+  });
 }

@@ -1,6 +1,7 @@
 /** SQL that loads every row of the old rounds, and of the old bets without a round, that a walk visits. */
 
 import type { Instant } from "../../clock.ts";
+import { ofShareText } from "../../db/retention-store.ts";
 
 /** The parameters of the statement, in order. Those of `VISITED` follow. */
 export type PlainParameters = readonly [
@@ -61,14 +62,14 @@ export const VISITED = {
     where product_id = $1 and accounting_date between $11::timestamptz and $15::timestamptz
       and (accounting_date, bet_id, username, id) > ($11::timestamptz, $12::text, $13::text, $14::text)
       and (accounting_date, bet_id, username, id) <= ($15::timestamptz, $16::text, $17::text, $18::text)
-      and abs(hashtext(username)::bigint) % $2::integer = $3::integer
+      and ${ofShareText("$2::integer", "$3::integer")}
   )`,
   entries: `visited as materialized (
     select username, ${REAL_ROUND} as round, txn_id as ref, null::text as other_ref from callback_entries f
     where product_id = $1 and occurred_at between $11::timestamptz and $13::timestamptz
       and (occurred_at, entry_id) > ($11::timestamptz, $12::text)
       and (occurred_at, entry_id) <= ($13::timestamptz, $14::text)
-      and abs(hashtext(username)::bigint) % $2::integer = $3::integer
+      and ${ofShareText("$2::integer", "$3::integer")}
   )`,
 } as const;
 

@@ -2,7 +2,7 @@
 
 import { formatInstant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
-import { ENTRIES_WALK, recordsWalk } from "../../db/retention-store.ts";
+import { ENTRIES_WALK, recordsWalk, type Share } from "../../db/retention-store.ts";
 import { findOldEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
 import { findOldRecords, readOldRecords } from "../../sync/old-records-store.ts";
 import type { TimeRange } from "../../window.ts";
@@ -32,7 +32,7 @@ export interface Walk {
     after: SortKey,
     most: number,
   ) => Promise<Pick<Slice, "count" | "last" | "productIds"> | null>;
-  readonly read: (tx: Query, productId: string, slice: Slice) => Promise<VisitedRow[]>;
+  readonly read: (tx: Query, productId: string, slice: Slice, share: Share) => Promise<VisitedRow[]>;
 }
 
 export function recordsOf(productId: string, range: TimeRange): Walk {
@@ -45,8 +45,8 @@ export function recordsOf(productId: string, range: TimeRange): Walk {
       const found = await findOldRecords(tx, productId, range, after, most);
       return found === null ? null : { ...found, productIds: [productId] };
     },
-    read: async (tx, _, { after, last }) =>
-      (await readOldRecords(tx, productId, after, last)).map(({ username, betId, id, roundId }) => ({
+    read: async (tx, _, { after, last }, share) =>
+      (await readOldRecords(tx, productId, after, last, share)).map(({ username, betId, id, roundId }) => ({
         username,
         roundId,
         refs: [betId, id],
@@ -61,8 +61,8 @@ export function entriesOf(range: TimeRange): Walk {
     range,
     first: [formatInstant(range.from), ""],
     find: (tx, after, most) => findOldEntries(tx, range, after, most),
-    read: async (tx, productId, { after, last }) =>
-      (await readOldEntries(tx, productId, after, last)).map(({ username, txnId, roundId }) => ({
+    read: async (tx, productId, { after, last }, share) =>
+      (await readOldEntries(tx, productId, after, last, share)).map(({ username, txnId, roundId }) => ({
         username,
         roundId,
         refs: [txnId],

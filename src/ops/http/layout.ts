@@ -37,7 +37,8 @@ export type LiveTopic =
   | "alerts"
   | "closed"
   | "corrections"
-  | "imports";
+  | "imports"
+  | "rejected";
 
 /** Each with the pages that it leads to: they count as parts of it. */
 const NAVIGATION: readonly (readonly [href: string, name: string, ...parts: string[]])[] = [

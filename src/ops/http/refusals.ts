@@ -67,6 +67,11 @@ const STATUS_OF_BROKEN: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
+/** Answers a request that has not arrived whole in time, and closes its connection. */
+export function refuseLate(socket: Socket): void {
+  refuseBroken(Object.assign(new Error("late"), { code: "ERR_HTTP_REQUEST_TIMEOUT" }), socket);
+}
+
 /** Answers a request that cannot be parsed, and closes its connection. */
 export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable) {

@@ -1,7 +1,10 @@
 /** The lines of an import as they come over HTTP, and how many imports may be under way at once (docs/ledger.md#hand-over-entries). */
 
+import type { IncomingMessage } from "node:http";
+import { setInterval } from "node:timers";
 import type { FastifyReply } from "fastify";
 import type { ImportShape } from "../../flows/ledger/read-import.ts";
+import { refuseLate } from "./refusals.ts";
 
 export const MOST_BYTES = 16 * 1024 * 1024;
 export const MOST_LINES = 10_000;
@@ -41,18 +44,35 @@ export interface ImportSeats {
   take(reply: FastifyReply): boolean;
 }
 
-export function openImportSeats(): ImportSeats {
+/** A body of which nothing has come for so long, or for up to twice as long, holds no seat any more. */
+export const LONGEST_STILL_MS = 20_000;
+
+export function openImportSeats(longestStillMs: number): ImportSeats {
   let underWay = 0;
   return {
-    take: ({ raw }) => {
+    take: ({ raw, request }) => {
       if (underWay >= MOST_AT_ONCE) return false;
       underWay += 1;
+      const unwatch = refuseStill(request.raw, longestStillMs);
       raw.once("close", () => {
+        unwatch();
         underWay -= 1;
       });
       return true;
     },
   };
+}
+
+/** @returns what ends the watch */
+function refuseStill(request: IncomingMessage, longestMs: number): () => void {
+  const { socket } = request;
+  let before = socket.bytesRead;
+  const timer = setInterval(() => {
+    if (request.complete) return clearInterval(timer);
+    if (socket.bytesRead === before) refuseLate(socket);
+    before = socket.bytesRead;
+  }, longestMs);
+  return () => clearInterval(timer);
 }
 
 /** @returns how many lines are not empty */

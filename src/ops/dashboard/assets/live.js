@@ -58,7 +58,8 @@ async function refresh(main) {
   // With this header the server keeps the notice of a step for the next page that the visitor opens.
   const headers = { accept: "text/html", "x-refresh": "1" };
   const answer = await fetch(location.href, { headers }).catch(() => null);
-  if (answer === null || !answer.ok) return;
+  // A form with a wrong value has other parts that change. What the page is about may be gone: then the page must say so.
+  if (answer === null || !(answer.ok || [400, 404].includes(answer.status))) return;
   // The visitor has signed out: the sign-in page must not appear inside this page.
   if (answer.redirected) return location.reload();
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
@@ -72,9 +73,19 @@ async function refresh(main) {
       beforeAttributeUpdated: keepsWhatIsTheVisitors,
       // No attribute holds the text that the visitor typed into a textarea.
       beforeNodeMorphed: (element) => element.tagName !== "TEXTAREA",
+      // A step that is over for the server: its form stays while it holds what the visitor typed. Sent, it is refused.
+      beforeNodeRemoved: (node) => !holdsTyped(node),
     },
   });
   main.dispatchEvent(new CustomEvent("refreshed", { bubbles: true }));
+}
+
+function holdsTyped(node) {
+  if (!(node instanceof Element)) return false;
+  const fields = [node, ...node.querySelectorAll("textarea, input")].filter((one) =>
+    one.matches("textarea, input[size], input[type=text]"),
+  );
+  return fields.some((field) => field.value !== field.defaultValue);
 }
 
 /** @returns false for attributes that the visitor owns: what is checked, typed or opened */

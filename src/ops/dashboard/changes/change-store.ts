@@ -14,6 +14,8 @@ const LAG_STEP_MS = 15_000;
 const NEWEST_IMPORTS = 200;
 /** A page of an older alert does not notice that it was sent again. */
 const NEWEST_ALERTS = 1_000;
+/** A page of an older rejected record or entry does not notice that it was read again. */
+const NEWEST_REJECTED = 500;
 
 /**
  * One text for each topic, which changes with the topic. The cost depends on unfinished work, not on history.
@@ -39,6 +41,12 @@ export async function readChangeMarks(sql: Sql, now: Instant): Promise<Record<Li
       (select coalesce(max(number), 0)::text from closed_days) as "closed",
       (select coalesce(max(id), 0)::text from corrections) as "corrections",
       (select concat_ws('/', max(id), count(ended_at)) from ledger_imports
-        where id > (select max(id) from ledger_imports) - ${NEWEST_IMPORTS}::int) as "imports"`;
+        where id > (select max(id) from ledger_imports) - ${NEWEST_IMPORTS}::int) as "imports",
+      -- A row that is read again gets another reason or is deleted: xmin is of its last change.
+      (select concat_ws('/',
+          (select md5(string_agg(id || '-' || xmin, ',' order by id))
+            from (select id, xmin from rejected_records order by id desc limit ${NEWEST_REJECTED}) newest),
+          (select md5(string_agg(id || '-' || xmin, ',' order by id))
+            from (select id, xmin from rejected_entries order by id desc limit ${NEWEST_REJECTED}) newest))) as "rejected"`;
   return row;
 }

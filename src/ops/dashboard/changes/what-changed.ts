@@ -12,6 +12,7 @@ export const LIVE_TOPICS: readonly LiveTopic[] = [
   "closed",
   "corrections",
   "imports",
+  "rejected",
 ];
 
 /**

@@ -30,7 +30,7 @@ export function addHealthPage(
       path: "/health",
       main: renderHealth({ health, rows, jobs, hasBoard }, when),
       notice: takeNotice(request, reply),
-      live: ["pull", "alerts"],
+      live: ["pull", "alerts", "rejected"],
     });
   });
 }

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FlowContext } from "../../../flows/context.ts";
 import { listRejected, readRejected } from "../../../flows/rejected/read-rejected.ts";
 import { retryThese } from "../../../flows/rejected/retry-rejected.ts";
-import type { Notice } from "../../http/layout.ts";
+import type { LiveTopic, Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readRef, readRejectedQuery } from "../../input/rejected-query.ts";
 import { problemOf } from "../parts/fields.ts";
@@ -84,5 +84,6 @@ async function send(
   main: ReturnType<typeof renderRejected>,
   notice: Notice | null,
 ): Promise<FastifyReply> {
-  return await sendPage(request, reply, { title, path: "/rejected", main, notice });
+  const live: readonly LiveTopic[] = reply.statusCode === 200 ? ["rejected"] : [];
+  return await sendPage(request, reply, { title, path: "/rejected", main, notice, live });
 }

@@ -31,6 +31,7 @@ export function addClosingPage(pages: FastifyInstance, context: FlowContext): vo
       path: "/report",
       main: renderConfirmClosing(closable, request.asker.role === "write", zoneOf(request)),
       notice: takeNotice(request, reply),
+      live: ["closed"],
     });
   });
   pages.post("/report/close", async (request, reply) => {

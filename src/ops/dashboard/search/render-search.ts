@@ -1,13 +1,14 @@
 /** Draws what was found: bets with both sides, transfers, requests, and a player. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import type { Instant } from "../../../clock.ts";
 import { compareSides } from "../../../flows/read/compare-sides.ts";
 import { type FoundBet, MOST_ENTRIES, type SearchResult } from "../../../flows/read/search.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { sayCount } from "../mismatches/mismatch-words.ts";
 import { renderSideTable } from "../mismatches/render-sides.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
-import { sayAmounts, sayWords, showAmount, showCount, showState } from "../parts/show.ts";
+import { sayAmounts, sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 
 interface Search {
@@ -16,9 +17,11 @@ interface Search {
   /** null: nothing was asked yet, or the question has an error */
   readonly found: SearchResult | null;
   readonly problem: Problem | null;
+  /** when it was searched */
+  readonly at: Instant;
 }
 
-export function renderSearch({ q, found, problem }: Search, zone: string): SafeHtml {
+export function renderSearch({ q, found, problem, at }: Search, zone: string): SafeHtml {
   return html`<h1>Search</h1>
 <form method="get" action="/search" class="sheet fields">
 ${renderInput({ label: "Id or player", name: "q", value: q, problem }, html`size="40" autocomplete="off"`)}
@@ -26,7 +29,8 @@ ${renderInput({ label: "Id or player", name: "q", value: q, problem }, html`size
 </form>
 ${renderProblem(problem, ["q"])}
 <p class="faint">The whole id of a bet, a round, a record, a transaction, a transfer or a request; or a player. One player's round is found fastest by both: <code>anna round-1</code>.</p>
-${found === null ? null : renderFound(found, q, zone)}`;
+${found === null ? null : renderFound(found, q, zone)}
+${found === null || found.isCheap ? null : html`<p class="faint">This page does not update itself. It was searched ${showTime(at, zone)}.</p>`}`;
 }
 
 function renderFound(found: SearchResult, q: string, zone: string) {

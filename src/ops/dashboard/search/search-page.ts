@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { FlowContext } from "../../../flows/context.ts";
 import { search } from "../../../flows/read/search.ts";
+import type { LiveTopic } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { FILTER, read } from "../../input/fields.ts";
 import { problemOf } from "../parts/fields.ts";
@@ -25,14 +26,14 @@ export function addSearchPage(pages: FastifyInstance, context: FlowContext): voi
     try {
       const { q } = read(QUERY, request.query);
       const found = q === "" ? null : await search(context, q.toWellFormed());
-      return await sendPage(request, reply, {
-        ...shared,
-        main: renderSearch({ q, found, problem: null }, zone),
-      });
+      const main = renderSearch({ q, found, problem: null, at: context.clock.now() }, zone);
+      // A search without an index reads too much to be repeated by every open page.
+      const live: readonly LiveTopic[] = found?.isCheap === true ? ["pull", "mismatches", "transfers"] : [];
+      return await sendPage(request, reply, { ...shared, main, live });
     } catch (error) {
       if (statusOfRefusal(error) !== 400) throw error;
       const q = typeof request.query["q"] === "string" ? request.query["q"] : "";
-      const main = renderSearch({ q, found: null, problem: problemOf(error) }, zone);
+      const main = renderSearch({ q, found: null, problem: problemOf(error), at: context.clock.now() }, zone);
       return await sendPage(request, reply.code(400), { ...shared, main });
     }
   });

@@ -14,6 +14,8 @@ import { pathOfTransfer } from "./render-transfers.ts";
 
 /** The closing as typed, and what is wrong with it. */
 interface TypedClosing {
+  /** false: the visitor cannot close it, or nobody can any more */
+  readonly isOffered: boolean;
   readonly note: string;
   readonly problem: Problem | null;
 }
@@ -21,10 +23,9 @@ interface TypedClosing {
 /** With the mismatches about it, the newest first. */
 type ShownTransfer = TransferStory & { readonly mismatches: readonly MismatchOfBet[] };
 
-/** @param closing null: the visitor cannot close it */
 export function renderTransfer(
   story: ShownTransfer,
-  closing: TypedClosing | null,
+  closing: TypedClosing,
   { now, zone }: { readonly now: Instant; readonly zone: string },
 ): SafeHtml {
   const { kind, transactionRef, status, type, amount, currency, username, productId } = story;
@@ -33,7 +34,7 @@ export function renderTransfer(
 <h1 class="wrap">${kind === "top-up" ? "Top-up" : "Transfer"} ${transactionRef} ${showState(status)}</h1>
 <p>${type} of ${showAmount(amount, currency)} for <strong class="wrap">${username}</strong> at <span class="wrap">${productId}</span>, sent ${showTime(story.sentAt, zone)} ${showAgo(story.sentAt, now, zone)}</p>
 ${renderStand(story, zone)}
-${closing === null ? null : renderClosing(story, closing)}
+${closing.isOffered ? renderClosing(story, closing) : renderUnsaved(closing)}
 ${renderAnswers(story, zone)}`;
 }
 
@@ -71,6 +72,14 @@ function renderClosing(
 <p class="faint">First find the transfer in the provider's statement. Closing ends the verification and resolves the mismatch in your name. Closing moves no money.</p>
 <div class="row">${renderArea({ label: "Your finding", name: "note", value: note, problem }, html`rows="2" maxlength="${LONGEST_NOTE}" required`)}
 <button>Close</button></div></form>`;
+}
+
+/** The finding of somebody whose closing came too late: he may still need its words. */
+function renderUnsaved({ note }: TypedClosing): SafeHtml | null {
+  return note === ""
+    ? null
+    : html`<section class="sheet" aria-labelledby="unsaved"><h2 id="unsaved">Your finding, which is not saved</h2>
+<p class="words">${note}</p></section>`;
 }
 
 const SAYS: Readonly<Record<TransferStory["answers"][number]["says"], string>> = {

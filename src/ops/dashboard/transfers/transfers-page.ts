@@ -115,13 +115,13 @@ async function sendTransfer(
   const story = await readTransferStory(context, readTransferChoice(request.params.ref, request.query));
   const subject = `${story.kind}:${story.transactionRef}`;
   const mismatches = await findMismatches(context.sql, story, [subject]);
-  const mayClose =
+  const isOffered =
     request.asker.role === "write" && story.status === "inconclusive" && story.closedBy === null;
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   return await sendPage(request, reply, {
     title: `Transfer ${story.transactionRef}`,
     path: "/transfers/",
-    main: renderTransfer({ ...story, mismatches }, mayClose ? { note: typed, problem } : null, when),
+    main: renderTransfer({ ...story, mismatches }, { isOffered, note: typed, problem }, when),
     notice,
     live: ["transfers", "mismatches"],
   });

@@ -1,0 +1,140 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openChannels } from "../../src/alerts/open-channels.ts";
+import type { OwnWorker } from "../../src/ops/own-worker.ts";
+import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
+import { useBrowser } from "../support/browser.ts";
+import { READ_TOKEN, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { useDatabase } from "../support/database.ts";
+import { walkByTab } from "../support/keyboard.ts";
+import { type CrowdedWorld, openCrowdedWorld } from "./crowded-world.ts";
+import { doSteps, KEY_TASKS } from "./key-steps.ts";
+import { changesOf } from "./live-changes.ts";
+
+const { sql } = useDatabase();
+const browser = useBrowser();
+let world: CrowdedWorld;
+let server: OpsServer;
+/** "POST /backfills" */
+const routes: string[] = [];
+
+/** The framework reports each server that it makes, so that the routes are those of the server itself. */
+function noteRoutes(message: unknown): void {
+  (message as { fastify: FastifyInstance }).fastify.addHook("onRoute", ({ method, url }) => {
+    for (const one of [method].flat()) routes.push(`${one} ${url}`);
+  });
+}
+
+beforeAll(async () => {
+  world = await openCrowdedWorld(sql);
+  subscribe("fastify.initialization", noteRoutes);
+  const channels = openChannels(
+    { webhook: null, slack: { url: "http://127.0.0.1:1/" } },
+    { host: "127.0.0.1", port: 3000 },
+  );
+  const worker: OwnWorker = {
+    channels,
+    hasHeartbeat: true,
+    queuesIn: "PostgreSQL",
+    countJobs: async () => [],
+  };
+  const settings = { host: "127.0.0.1", port: 0, tokens: [...TOKENS] };
+  server = await startOpsServer(world.context, settings, async () => {}, { worker });
+  unsubscribe("fastify.initialization", noteRoutes);
+});
+
+afterAll(async () => {
+  await server.close();
+  await world.close();
+});
+
+test("the Tab key alone reaches everything on every page, in its order and with the focus in sight, and nothing holds it", async () => {
+  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  const found: Record<string, string[]> = {};
+  for (const [name, path] of Object.entries(world.paths)) {
+    await page.goto(path);
+    const wrong = await walkByTab(page);
+    if (wrong.length > 0) found[name] = wrong;
+  }
+  expect(found).toEqual({});
+});
+
+test("the main step of each page can be done by Tab and the keys alone", async () => {
+  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  for (const task of KEY_TASKS) {
+    await page.goto(world.paths[task.page] ?? "");
+    await doSteps(page, task);
+  }
+});
+
+describe("who may only read", () => {
+  test("opens every page, and finds nothing there that would change anything", async () => {
+    const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN });
+    const writer = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+    const acting =
+      'main form[method="post"], main form:not([method]), main [formmethod], main button:not(form *)';
+    const forWriters: string[] = [];
+    for (const [name, path] of Object.entries(world.paths)) {
+      const other = await writer.request.get(path);
+      if (/<main.*<form method="post"/s.test(await other.text())) forWriters.push(name);
+      expect([name, (await page.goto(path))?.status()]).toEqual([name, other.status()]);
+      expect([name, await page.locator("main h1").count()]).toEqual([name, 1]);
+      expect([name, await page.locator(acting).count()]).toEqual([name, 0]);
+    }
+    const some = ["incident", "mismatches", "mismatch", "backfill", "alert", "imports", "transfer"];
+    expect(forWriters).toEqual(expect.arrayContaining([...some, "a rejected one"]));
+  });
+
+  test("is refused each change that the server knows", async () => {
+    const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN });
+    const changes = routes.filter(
+      (route) => !/^(GET|HEAD|OPTIONS) /.test(route) && !/^POST \/sign-(in|out)$/.test(route),
+    );
+    expect(changes).toEqual(expect.arrayContaining(["POST /mismatches/:id", "POST /api/ledger/entries"]));
+    const before = await sql`select count(*) from audit_log where status < 400`;
+    for (const change of changes) {
+      const [method = "", url = ""] = change.split(" ");
+      const path = url.replace(/:\w+|\*/g, "1");
+      const headers = { "sec-fetch-site": "same-origin" };
+      const bearer = { authorization: `Bearer ${READ_TOKEN}` };
+      const byCookie = await page.request.fetch(path, { method, form: {}, headers });
+      const byBearer = await fetch(server.url + path, { method, headers: bearer });
+      expect([change, byCookie.status(), byBearer.status]).toEqual([change, 403, 403]);
+    }
+    expect(await sql`select count(*) from audit_log where status < 400`).toEqual(before);
+  });
+});
+
+test("a change elsewhere is seen on every page without a reload, and what is typed there stays, with the focus", async () => {
+  const eye = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  const mary = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  const changes = changesOf(sql, world);
+  const live: string[] = [];
+  for (const path of Object.values(world.paths)) {
+    const text = await (await mary.request.get(path)).text();
+    if (/<main[^>]* data-live="[^"]/.test(text)) live.push(path);
+  }
+  expect(kindsOf(changes.map(({ at }) => at))).toEqual(kindsOf(live));
+  for (const { at, make } of changes) {
+    await eye.goto(at);
+    await eye.locator('#connection[data-state="live"]').waitFor();
+    const inMain = eye.locator("main textarea:visible, main input[size]:visible").first();
+    const field = (await inMain.count()) > 0 ? inMain : eye.locator("header [name=q]");
+    await field.fill("typed, and not sent");
+    await field.focus();
+    await eye.evaluate("{ window.typedInto = document.activeElement; }");
+    const seen = await make(mary);
+    await eye.locator(seen).first().waitFor({ state: "attached", timeout: 60_000 });
+    const kept = await eye.evaluate(
+      "[window.typedInto.isConnected, window.typedInto === document.activeElement, window.typedInto.value]",
+    );
+    expect([at, kept]).toEqual([at, [true, true, "typed, and not sent"]]);
+  }
+});
+
+/** The kinds of pages: "/mismatches/:id". */
+function kindsOf(paths: readonly string[]): string[] {
+  const kinds = paths.map((path) => new URL(path, server.url).pathname.replace(/\/[^/]*\d[^/]*$/, "/:id"));
+  return [...new Set(kinds)].sort();
+}
