@@ -138,7 +138,7 @@ interface AxeViolation {
 
 /** Fails where axe-core finds a serious or critical problem on the page for people with disabilities. */
 export async function expectAccessible(page: Page): Promise<void> {
-  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source);
+  await page.evaluate(axe.source);
   const violations = (await page.evaluate(
     "axe.run(document, { resultTypes: ['violations'] }).then((results) => results.violations)",
   )) as readonly AxeViolation[];
