@@ -132,6 +132,36 @@ test("a request leads to the bets of its entries, whichever program wrote them",
   expect((await find("round-8")).words).toContain("P2, player bert , round round-8");
 });
 
+test("an id shows all that it names: a bet, the round of another player, and the request of another bet", async () => {
+  const { sql } = world;
+  const times = { accountingDate: iso(-4), updatedDate: iso(-3) };
+  const zoes = { username: "zoe", betId: "big-12", id: "rec-12", roundId: "bet-1" };
+  await world.listed(recordOf("3", { ...zoes, ...times }));
+  await sql`
+    insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,
+      bet_amount, skip_balance_update, occurred_at, received_at)
+    values ('own-2', 'placeBets', 'bet-1', 'P2', 'bert', 'THB', 'bet-13', 'round-13', 'OPEN', 5, false, now(), now())`;
+  const { words } = await (await visit())("bet-1");
+  expect(words).toContain("P1, player anna , round round-1");
+  expect(words).toContain("P1, player zoe , round bet-1");
+  expect(words).toContain("P2, player bert , round round-13");
+  expect(words).not.toContain("There may be more");
+});
+
+test("where something was found, the page says how far the searches without an index went", async () => {
+  await world.sql`
+    insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,
+      bet_amount, skip_balance_update, occurred_at, received_at)
+    select 'many-' || n, 'placeBets', 'request-' || n, 'P2', 'player-' || n, 'THB', 'many-' || n, 'many-' || n, 'OPEN', 5, false,
+      now(), now()
+    from generate_series(1, 1001) n`;
+  const { words } = await (await visit())("bet-1");
+  expect(words).toContain("Both sides agree about this bet.");
+  expect(words).toContain("There may be more: not everything could be searched.");
+  expect(words).toMatch(/For a round with this id, only 1 000 players were searched: type the player too/);
+  expect(words).toMatch(/only the newest 1 000 ledger entries were searched/);
+});
+
 test("a search that ends at its limit says so", async () => {
   const { sql } = world;
   await world.receive(...callbacksOf("1", { username: "zoe", txnId: "bet-9", roundId: "round-9" }));

@@ -3,7 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
 import { compareSides } from "../../../flows/read/compare-sides.ts";
-import { type FoundBet, MOST_ENTRIES, type SearchResult } from "../../../flows/read/search.ts";
+import type { FoundBet, SearchResult } from "../../../flows/read/search.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { sayCount } from "../mismatches/mismatch-words.ts";
 import { renderSideTable } from "../mismatches/render-sides.ts";
@@ -38,7 +38,8 @@ function renderFound(found: SearchResult, q: string, zone: string) {
   const isNothing = bets.length + playsAt.length + transfers.length + requests.length === 0;
   const words =
     "Nothing stored has this id. Capital and small letters differ, parts of ids are not found, and old data may be deleted.";
-  if (isNothing && !unsearched.players && !unsearched.entries) return html`<p class="sheet">${words}</p>`;
+  if (isNothing && unsearched.players === null && unsearched.entries === null)
+    return html`<p class="sheet">${words}</p>`;
   return html`${playsAt.length === 0 ? null : renderPlayer(q, found)}
 ${transfers.map((one) => renderTransfer(q, one))}
 ${requests.map((one) => renderRequest(q, one))}
@@ -48,10 +49,10 @@ ${renderUnsearched(found, isNothing)}`;
 }
 
 function renderUnsearched({ unsearched: { players, entries } }: SearchResult, isNothing: boolean) {
-  if (!players && !entries) return null;
+  if (players === null && entries === null) return null;
   return html`<div class="sheet"><p>${isNothing ? "Nothing was found, but not" : "There may be more: not"} everything could be searched.</p>
-<ul>${players ? html`<li>For a round, there are too many players: type the player too, as in <code>anna round-1</code>.</li>` : null}
-${entries ? html`<li>For a request, only the newest ${showCount(MOST_ENTRIES)} ledger entries were searched.</li>` : null}</ul></div>`;
+<ul>${players === null ? null : html`<li>For a round with this id, only ${showCount(players)} players were searched: type the player too, as in <code>anna round-1</code>.</li>`}
+${entries === null ? null : html`<li>For a request with this id, only the newest ${showCount(entries)} ledger entries were searched.</li>`}</ul></div>`;
 }
 
 function renderBet(bet: FoundBet, zone: string): SafeHtml {
