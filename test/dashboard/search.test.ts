@@ -3,6 +3,7 @@ import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { findBetsOfRequest, findRounds } from "../../src/diff/search-store.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
+import { actOnMismatches } from "../../src/flows/mismatches/act-on-mismatches.ts";
 import { silentLog } from "../../src/log.ts";
 import { callbacksOf, iso, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
@@ -83,6 +84,19 @@ test.each(["provider-bet-4", "txn-4", "round-4", "anna round-4"])(
     expect(words).not.toContain("no mismatch is open");
   },
 );
+
+test("a difference that a person has decided names the decision", async () => {
+  const { sql } = world;
+  const [open] = await sql`select id from mismatches where bet_id = 'bet-2'`;
+  const id = String(open?.["id"]);
+  const said = { note: "paid by hand", expected: null, adjustment: null, by: "somchai" };
+  await actOnMismatches(context, { action: "resolve", target: { ids: [id] }, ...said });
+  await sql`update mismatches set resolved_at = '2026-11-23T18:26:10Z' where id = ${Number(id)}`;
+  const find = await visit();
+  const { words } = await find("bet-2");
+  expect(words).toContain(`Mismatch #${id}: resolved by somchai, 2026-11-23 18:26:10 .`);
+  expect(words).not.toContain("Either the graces are not over");
+});
 
 test("a bet of one side says that no mismatch is open yet", async () => {
   const { words } = await (await visit())("bet-3");

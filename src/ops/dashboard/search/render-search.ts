@@ -5,6 +5,7 @@ import type { Instant } from "../../../clock.ts";
 import { compareSides } from "../../../flows/read/compare-sides.ts";
 import type { FoundBet, SearchResult } from "../../../flows/read/search.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
+import { RESOLVED_BY_RECON } from "../../../mismatches/transitions.ts";
 import { sayCount } from "../mismatches/mismatch-words.ts";
 import { renderSideTable } from "../mismatches/render-sides.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
@@ -73,7 +74,7 @@ function renderMismatches(mismatches: FoundBet["mismatches"]): SafeHtml | null {
 }
 
 function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, zone: string): SafeHtml {
-  const verdict = (state: string, words: string) =>
+  const verdict = (state: string, words: SafeHtml | string) =>
     html`<p class="verdict" data-state="${state}"><span>${words}</span></p>`;
   if (provider === null && ledger === null) {
     return verdict("unknown", "Neither side can be described: its records or entries are not complete.");
@@ -99,6 +100,17 @@ function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, z
   const isKnown = mismatches.some(({ status }) => status === "open" || status === "acknowledged");
   const words = sayWords(difference.reason, zone);
   if (isKnown) return verdict("bad", `The sides differ: ${words}.`);
+  const decided = mismatches.find(
+    ({ kind, resolvedBy }) =>
+      kind === difference.kind && resolvedBy !== null && resolvedBy !== RESOLVED_BY_RECON,
+  );
+  if (decided !== undefined) {
+    const { id, status, resolvedBy, resolvedAt } = decided;
+    return verdict(
+      "warn",
+      html`The sides differ: ${words}. Mismatch #${id}: ${status} by ${resolvedBy}, ${showTime(resolvedAt, zone)}.`,
+    );
+  }
   return verdict(
     "warn",
     `The sides differ, and no mismatch is open: ${words}. Either the graces are not over, or a person has decided it.`,
