@@ -98,6 +98,34 @@ test("a difference that a person has decided names the decision", async () => {
   expect(words).not.toContain("Either the graces are not over");
 });
 
+test("a number leads to the mismatch and to the incident that have it", async () => {
+  const { sql } = world;
+  const [{ id } = { id: 0 }] = await sql<{ id: number }[]>`select id from mismatches where bet_id = 'bet-2'`;
+  await sql`
+    insert into incidents (id, product_id, kind, backfill_id, number, began_at, last_at, total, open, alerted_total)
+    overriding system value values (${id}, 'P2', 'missing-in-ledger', 0, 99, now(), now(), 3, 3, 0)
+    on conflict (id) do nothing`;
+  const find = await visit();
+  const mismatch = `href="/mismatches/${id}">Mismatch #${id}: payout-differs</a>`;
+  const incident = `href="/incidents/${id}">Incident #${id}: `;
+  for (const q of [`${id}`, `#${id}`]) {
+    const { html, words } = await find(q);
+    expect(html).toContain(mismatch);
+    expect(html).toContain(incident);
+    expect(words).not.toContain("Nothing stored has this id");
+  }
+  const { html } = await find(`Incident ${id}`);
+  expect(html).toContain(incident);
+  expect(html).not.toContain(mismatch);
+  expect((await find(`incident #${id + 100}`)).words).toContain("Nothing stored has this id");
+});
+
+test("spaces alone are answered with what to type", async () => {
+  const { status, words } = await (await visit())("   ");
+  expect(status).toBe(200);
+  expect(words).toContain("“Id or player” is empty: type the id of a bet");
+});
+
 test("a bet of one side says that no mismatch is open yet", async () => {
   const { words } = await (await visit())("bet-3");
   expect(words).toContain("The sides differ, and no mismatch is open: the provider has a bet");

@@ -27,6 +27,7 @@ import { type SumOfCurrency, sumChosen } from "../../mismatches/order-store.ts";
 import type { MismatchChoice } from "../../mismatches/store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
+import { findNumbered, type Numbered } from "./find-numbered.ts";
 
 /** The most bets on the page. */
 const MOST_BETS = 10;
@@ -50,6 +51,7 @@ export interface FoundBet extends FoundKey {
 }
 
 export interface SearchResult {
+  readonly numbered: Numbered;
   readonly bets: readonly FoundBet[];
   /** there are more bets than these */
   readonly hasMore: boolean;
@@ -66,14 +68,15 @@ export interface SearchResult {
 }
 
 /**
- * @param text an id, or a player's name and the id of one of the player's rounds, with a space between them. What has an index is
+ * @param text an id, the number of a mismatch or an incident, or a player's name and the id of one of the player's rounds, with a space between them. What has an index is
  * searched always. Rounds of any player, and requests that are only in entries, are searched in fewer players and entries
  * where something was found (decision 248).
  */
 export async function search(context: FlowContext, text: string): Promise<SearchResult> {
   const { sql, config } = context;
   const products = config.products.map(({ productId }) => productId);
-  const [keys, ofRound, playsAt, transfers, requests] = await Promise.all([
+  const [numbered, keys, ofRound, playsAt, transfers, requests] = await Promise.all([
+    findNumbered(context, text),
     findBets(sql, products, text, MOST_BETS + 1),
     findOfRound(context, products, text),
     findProductsOfPlayer(sql, products, text),
@@ -88,6 +91,7 @@ export async function search(context: FlowContext, text: string): Promise<Search
   const bets: FoundBet[] = [];
   for (const key of found.slice(0, MOST_BETS)) bets.push(await describeBet(context, key));
   return {
+    numbered,
     bets: withoutTwins(bets),
     hasMore: found.length > MOST_BETS,
     playsAt,

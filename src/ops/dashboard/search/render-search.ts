@@ -29,24 +29,38 @@ ${renderInput({ label: "Id or player", name: "q", value: q, problem }, html`size
 <button>Find</button>
 </form>
 ${renderProblem(problem, ["q"])}
-<p class="faint">The whole id of a bet, a round, a record, a transaction, a transfer or a request; or a player. One player's round is found fastest by both: <code>anna round-1</code>.</p>
+<p class="faint">The whole id of a bet, a round, a record, a transaction, a transfer or a request; a player; or the number of a mismatch or an incident, as in <code>#6</code>. One player's round is found fastest by both: <code>anna round-1</code>.</p>
 ${found === null ? null : renderFound(found, q, zone)}
 ${found === null || found.isCheap ? null : html`<p class="faint">This page does not update itself. It was searched ${showTime(at, zone)}.</p>`}`;
 }
 
 function renderFound(found: SearchResult, q: string, zone: string) {
-  const { bets, hasMore, playsAt, transfers, requests, unsearched } = found;
-  const isNothing = bets.length + playsAt.length + transfers.length + requests.length === 0;
+  const { numbered, bets, hasMore, playsAt, transfers, requests, unsearched } = found;
+  const isNumber = numbered.mismatch !== null || numbered.incident !== null;
+  const isNothing = !isNumber && bets.length + playsAt.length + transfers.length + requests.length === 0;
   const words =
     "Nothing stored has this id. Capital and small letters differ, parts of ids are not found, and old data may be deleted.";
   if (isNothing && unsearched.players === null && unsearched.entries === null)
     return html`<p class="sheet">${words}</p>`;
-  return html`${playsAt.length === 0 ? null : renderPlayer(q, found)}
+  return html`${isNumber ? renderNumbered(numbered) : null}
+${playsAt.length === 0 ? null : renderPlayer(q, found)}
 ${transfers.map((one) => renderTransfer(q, one))}
 ${requests.map((one) => renderRequest(q, one))}
 ${bets.map((bet) => renderBet(bet, zone))}
 ${hasMore ? html`<p>There are more bets: search for one of their ids.</p>` : null}
 ${renderUnsearched(found, isNothing)}`;
+}
+
+function renderNumbered({ mismatch, incident }: SearchResult["numbered"]): SafeHtml {
+  const one =
+    mismatch === null
+      ? null
+      : html`<li><a href="/mismatches/${mismatch.id}">Mismatch #${mismatch.id}: ${mismatch.kind}</a> ${showState(mismatch.status)} ${mismatch.username} at ${mismatch.productId}</li>`;
+  const other =
+    incident === null
+      ? null
+      : html`<li><a href="/incidents/${incident.id}">Incident #${incident.id}: ${incident.kind}</a> ${incident.endedAt === null ? showState("open") : html`<span class="state" data-state="resolved">over</span>`} at ${incident.productId}</li>`;
+  return html`<section class="sheet" aria-label="By number"><ul>${one}${other}</ul></section>`;
 }
 
 function renderUnsearched({ unsearched: { players, entries } }: SearchResult, isNothing: boolean) {
