@@ -1,6 +1,7 @@
 /** Finds bets, players, rounds and requests by the ids that a person has. Every search has a limit. */
 
 import { CALLBACKS } from "../callback.ts";
+import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { MismatchKind, MismatchStatus } from "../mismatch.ts";
 
@@ -171,6 +172,9 @@ export interface MismatchOfBet {
   readonly id: number;
   readonly kind: MismatchKind;
   readonly status: MismatchStatus;
+  /** when and by whom it was resolved or ignored; null: it is open or acknowledged */
+  readonly resolvedAt: Instant | null;
+  readonly resolvedBy: string | null;
 }
 
 /** The mismatches about some subjects of a player, the newest first. */
@@ -180,7 +184,7 @@ export async function findMismatches(
   subjects: readonly string[],
 ): Promise<MismatchOfBet[]> {
   return await sql<MismatchOfBet[]>`
-    select id, kind, status from mismatches
+    select id, kind, status, resolved_at as "resolvedAt", resolved_by as "resolvedBy" from mismatches
     where product_id = ${productId} and username = ${username} and subject = any(${subjects as string[]}::text[])
     order by id desc limit 20`;
 }

@@ -45,8 +45,8 @@ test("a day is closed from its page after a question, by keyboard; an open page 
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/report?month=2026-11");
-  expect(await cellsOf(eye, "Days", "2026-11-20")).toMatch(
-    /open .*The day is complete; nobody has closed it/,
+  expect(await cellsOf(eye, "Days", "2026-11-19")).toMatch(
+    /open .*The day is complete; nobody has closed it\.$/,
   );
   await eye.locator('#connection[data-state="live"]').waitFor();
   await mary.goto("/report?day=2026-11-20");
@@ -64,11 +64,26 @@ test("a day is closed from its page after a question, by keyboard; an open page 
   expect(await cellsOf(eye, "Days", "2026-11-20")).toMatch(
     new RegExp(`closed \\| 1 \\| 2026-11-22 01:00:00 \\| ${hash.slice(0, 12)}… \\| 0`),
   );
-  expect(await cellsOf(eye, "Days", "2026-11-19")).toContain("before the first closed day");
+  expect(await cellsOf(eye, "Days", "2026-11-01 to 2026-11-19")).toContain("before the first closed day");
   const audit = await sql`select who, route, details, status from audit_log where route <> '/sign-in'`;
   expect(audit).toEqual([
     { who: "writer", route: "/report/close", details: '{"day":"2026-11-20"}', status: 303 },
   ]);
+});
+
+test("the days before the first fetched one are one line, and the button is named only to a person who may use it", async () => {
+  const baseUrl = await serveDashboard(context(), TOKENS);
+  const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
+  const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
+  for (const page of [mary, eye]) {
+    await page.goto("/report?month=2026-11");
+    expect(await cellsOf(page, "Days", "2026-11-01 to 2026-11-18")).toContain("before the first fetched day");
+    expect(await page.getByRole("main").innerText()).not.toContain("recon close");
+  }
+  expect(await cellsOf(mary, "Days", "2026-11-19")).toContain("“Close the month” closes it.");
+  expect(await cellsOf(eye, "Days", "2026-11-19")).not.toContain("Close the");
+  await mary.goto("/report?day=2026-11-19");
+  await mary.getByText("nobody has closed it. “Close the day” closes it.").waitFor();
 });
 
 test("a month is closed up to the first day that must stay open, and the page says why that one does", async () => {
@@ -100,6 +115,7 @@ test("a correction stands with its bet, both amounts and the reason, on its day,
   const said =
     /^2026-11-20 \| P1 \| \S+ \| bet-1 \| 10\.00 → 15\.00 THB \| 10\.00 THB as before \| 5\.00 THB \| .*payout.* \| \S+ \S+$/;
   await page.goto("/report?day=2026-11-20");
+  await page.getByRole("columnheader", { name: "change of the difference" }).waitFor();
   expect(await cellsOf(page, "Corrections of this day", "2026-11-20")).toMatch(said);
   await page.getByRole("link", { name: "The month 2026-11" }).click();
   expect(await cellsOf(page, "Corrections of closed days", "2026-11-20")).toMatch(said);

@@ -448,6 +448,23 @@ describe("one mismatch", () => {
     expect(await statuses()).toBe("acknowledged");
   });
 
+  test("names every wrong field of a correction at once, next to the field, and keeps what was typed", async () => {
+    await open({});
+    const go = await visit();
+    const typed = { action: "resolve", from: "open", note: " ", adjustment: "40,00", ref: "" };
+    const { status, html } = await go("/mismatches/1", typed);
+    expect(status).toBe(400);
+    const wrong = (name: string, words: string) =>
+      new RegExp(`name="${name}"[^>]* aria-invalid="true"[^>]*>[^]{0,80}<p class="problem"[^>]*>${words}`);
+    expect(html).toMatch(wrong("note", "“Note” is empty"));
+    expect(html).toMatch(wrong("adjustment", "“Amount in THB” must be a decimal number, but is"));
+    expect(html).toMatch(wrong("ref", "“Your reference” is missing"));
+    expect(fieldOf(html, "adjustment")).toBe("40,00");
+    const ignored = await go("/mismatches/1", { ...typed, action: "ignore", note: "x", adjustment: "4.50" });
+    expect(ignored.html).toMatch(wrong("adjustment", "only a resolution can have a correction"));
+    expect(await statuses()).toBe("open");
+  });
+
   test("of a transfer or a top-up links to the answers", async () => {
     const sides = { provider: null, ledger: null, roundId: null };
     await open(

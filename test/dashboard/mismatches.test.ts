@@ -107,6 +107,19 @@ test("a new mismatch appears without a reload, and in the sums", async () => {
   expect(await row(page, 5).locator(".player").textContent()).toBe(EVIL);
 });
 
+test("a refused correction keeps the marks of its wrong fields: no refresh takes them away", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.goto("/mismatches/1");
+  await page.getByLabel("Note").fill("paid by hand");
+  await page.getByText("Record a correction").click();
+  await page.getByLabel("Amount in THB").fill("40,00");
+  await page.getByRole("button", { name: "Resolve" }).click();
+  await page.locator("#notice.bad, #notice .bad").first().waitFor();
+  expect(await page.locator("main").getAttribute("data-live")).toBe("");
+  expect(await page.getByLabel("Amount in THB").getAttribute("aria-invalid")).toBe("true");
+  expect(await page.getByLabel("Your reference").getAttribute("aria-invalid")).toBe("true");
+});
+
 test("an open page of one mismatch reports the other person's decision, and keeps the note", async () => {
   const baseUrl = await serveDashboard(context);
   const [anna, bo] = [await browser.newPage({ baseUrl, scripts: false }), await browser.newPage({ baseUrl })];

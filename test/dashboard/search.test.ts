@@ -3,6 +3,7 @@ import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { findBetsOfRequest, findRounds } from "../../src/diff/search-store.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
+import { actOnMismatches } from "../../src/flows/mismatches/act-on-mismatches.ts";
 import { silentLog } from "../../src/log.ts";
 import { callbacksOf, iso, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
@@ -84,6 +85,47 @@ test.each(["provider-bet-4", "txn-4", "round-4", "anna round-4"])(
   },
 );
 
+test("a difference that a person has decided names the decision", async () => {
+  const { sql } = world;
+  const [open] = await sql`select id from mismatches where bet_id = 'bet-2'`;
+  const id = String(open?.["id"]);
+  const said = { note: "paid by hand", expected: null, adjustment: null, by: "somchai" };
+  await actOnMismatches(context, { action: "resolve", target: { ids: [id] }, ...said });
+  await sql`update mismatches set resolved_at = '2026-11-23T18:26:10Z' where id = ${Number(id)}`;
+  const find = await visit();
+  const { words } = await find("bet-2");
+  expect(words).toContain(`Mismatch #${id}: resolved by somchai, 2026-11-23 18:26:10 .`);
+  expect(words).not.toContain("Either the graces are not over");
+});
+
+test("a number leads to the mismatch and to the incident that have it", async () => {
+  const { sql } = world;
+  const [{ id } = { id: 0 }] = await sql<{ id: number }[]>`select id from mismatches where bet_id = 'bet-2'`;
+  await sql`
+    insert into incidents (id, product_id, kind, backfill_id, number, began_at, last_at, total, open, alerted_total)
+    overriding system value values (${id}, 'P2', 'missing-in-ledger', 0, 99, now(), now(), 3, 3, 0)
+    on conflict (id) do nothing`;
+  const find = await visit();
+  const mismatch = `href="/mismatches/${id}">Mismatch #${id}: payout-differs</a>`;
+  const incident = `href="/incidents/${id}">Incident #${id}: `;
+  for (const q of [`${id}`, `#${id}`]) {
+    const { html, words } = await find(q);
+    expect(html).toContain(mismatch);
+    expect(html).toContain(incident);
+    expect(words).not.toContain("Nothing stored has this id");
+  }
+  const { html } = await find(`Incident ${id}`);
+  expect(html).toContain(incident);
+  expect(html).not.toContain(mismatch);
+  expect((await find(`incident #${id + 100}`)).words).toContain("Nothing stored has this id");
+});
+
+test("spaces alone are answered with what to type", async () => {
+  const { status, words } = await (await visit())("   ");
+  expect(status).toBe(200);
+  expect(words).toContain("“Id or player” is empty: type the id of a bet");
+});
+
 test("a bet of one side says that no mismatch is open yet", async () => {
   const { words } = await (await visit())("bet-3");
   expect(words).toContain("The sides differ, and no mismatch is open: the provider has a bet");
@@ -130,6 +172,36 @@ test("a request leads to the bets of its entries, whichever program wrote them",
   const find = await visit();
   expect((await find("request of another program")).words).toContain("P2, player bert , round round-8");
   expect((await find("round-8")).words).toContain("P2, player bert , round round-8");
+});
+
+test("an id shows all that it names: a bet, the round of another player, and the request of another bet", async () => {
+  const { sql } = world;
+  const times = { accountingDate: iso(-4), updatedDate: iso(-3) };
+  const zoes = { username: "zoe", betId: "big-12", id: "rec-12", roundId: "bet-1" };
+  await world.listed(recordOf("3", { ...zoes, ...times }));
+  await sql`
+    insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,
+      bet_amount, skip_balance_update, occurred_at, received_at)
+    values ('own-2', 'placeBets', 'bet-1', 'P2', 'bert', 'THB', 'bet-13', 'round-13', 'OPEN', 5, false, now(), now())`;
+  const { words } = await (await visit())("bet-1");
+  expect(words).toContain("P1, player anna , round round-1");
+  expect(words).toContain("P1, player zoe , round bet-1");
+  expect(words).toContain("P2, player bert , round round-13");
+  expect(words).not.toContain("There may be more");
+});
+
+test("where something was found, the page says how far the searches without an index went", async () => {
+  await world.sql`
+    insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,
+      bet_amount, skip_balance_update, occurred_at, received_at)
+    select 'many-' || n, 'placeBets', 'request-' || n, 'P2', 'player-' || n, 'THB', 'many-' || n, 'many-' || n, 'OPEN', 5, false,
+      now(), now()
+    from generate_series(1, 1001) n`;
+  const { words } = await (await visit())("bet-1");
+  expect(words).toContain("Both sides agree about this bet.");
+  expect(words).toContain("There may be more: not everything could be searched.");
+  expect(words).toMatch(/For a round with this id, only 1 000 players were searched: type the player too/);
+  expect(words).toMatch(/only the newest 1 000 ledger entries were searched/);
 });
 
 test("a search that ends at its limit says so", async () => {

@@ -17,8 +17,9 @@ import type { Query } from "../../db/client.ts";
 import { inOneMoment } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
+import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import type { FlowContext } from "../context.ts";
-import { whyOpen } from "./why-open.ts";
+import { NOT_FETCHED, whyOpen } from "./why-open.ts";
 
 /**
  * A day's statement: the stored one, where the day is closed in this zone; otherwise today's data.
@@ -81,6 +82,9 @@ export async function readOpenReason(context: FlowContext, date: string): Promis
   });
 }
 
+/** The reason of a day that only waits for a person. */
+export const NOBODY_CLOSED = "The day is complete; nobody has closed it.";
+
 /** The reasons of several open days. Where a day is closed, the later ones wait for the next. */
 async function whyOpenAll(
   context: FlowContext,
@@ -92,6 +96,7 @@ async function whyOpenAll(
   const last = await readLastClosed(tx);
   const next = last === null ? null : dayAfter(last, zone);
   const now = context.clock.now();
+  const begin = await readFirstBegin(tx);
   const open: OpenDay[] = [];
   for (const date of dates) {
     const own = next?.day === date ? next : dayOf(date, zone);
@@ -108,13 +113,16 @@ async function whyOpenAll(
       return "The day after it took its time, when closing.zone changed.";
     if (day.to > now) return `The day has not ended; it ends at ${formatInstant(day.to)}.`;
     if (next !== null && day.day > next.day) return `An earlier day is open: ${next.day}.`;
-    return (await whyOpen(context, tx, day)) ?? waitsBecause(context, day.to, now);
+    const reason = await whyOpen(context, tx, day);
+    if (reason === NOT_FETCHED && begin !== null && day.to <= begin)
+      return "It lies before the first fetched day (recon backfill fetches it).";
+    return reason ?? waitsBecause(context, day.to, now);
   }
 }
 
 function waitsBecause({ config }: FlowContext, to: Instant, now: Instant): string {
   const { after } = config.closing;
-  if (after === null) return "The day is complete; nobody has closed it (recon close).";
+  if (after === null) return NOBODY_CLOSED;
   if (to + after > now) return `The day is complete; closing.after ends at ${formatInstant(to + after)}.`;
   return "The day is complete; the worker closes it at its next run.";
 }

@@ -11,6 +11,9 @@ import { readComparedUpTo } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 import { findLedgerStart } from "../ledger/known-ledger.ts";
 
+export const NOT_FETCHED =
+  "No product was fetched from the beginning of this day to its end (recon backfill fetches it).";
+
 /**
  * A product whose pulling began during the day, or after it, does not hold back the other products.
  * @returns one sentence that says why the day cannot be closed now; null: it can be closed
@@ -32,9 +35,7 @@ export async function whyOpen(context: FlowContext, tx: Query, day: ZonedDay): P
     const reason = await whyIncomplete(context, tx, product, { ...day, from: Math.max(begin, day.from) });
     if (reason !== null) return reason;
   }
-  return hasWhole
-    ? null
-    : "No product was fetched from the beginning of this day to its end (recon backfill fetches it).";
+  return hasWhole ? null : NOT_FETCHED;
 }
 
 /** @returns one sentence where the day has not ended */

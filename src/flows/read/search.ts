@@ -27,6 +27,7 @@ import { type SumOfCurrency, sumChosen } from "../../mismatches/order-store.ts";
 import type { MismatchChoice } from "../../mismatches/store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
+import { findNumbered, type Numbered } from "./find-numbered.ts";
 
 /** The most bets on the page. */
 const MOST_BETS = 10;
@@ -36,7 +37,9 @@ const MOST_OF_ROUND = 1_000;
 /** Beyond these, a person types the player of a round too. */
 const MOST_PLAYERS = 50_000;
 /** The newest entries, in which a request is looked for. */
-export const MOST_ENTRIES = 200_000;
+const MOST_ENTRIES = 200_000;
+/** Where an index found something, the rest is searched only so far: the page repeats the search after each change. */
+const FEW = { players: 1_000, entries: 1_000 } as const;
 
 /** What both sides have of a bet now. */
 export interface FoundBet extends FoundKey {
@@ -48,6 +51,7 @@ export interface FoundBet extends FoundKey {
 }
 
 export interface SearchResult {
+  readonly numbered: Numbered;
   readonly bets: readonly FoundBet[];
   /** there are more bets than these */
   readonly hasMore: boolean;
@@ -57,20 +61,22 @@ export interface SearchResult {
   readonly ofPlayer: readonly SumOfCurrency[];
   readonly transfers: readonly (FoundTransfer & { readonly mismatches: readonly MismatchOfBet[] })[];
   readonly requests: readonly FoundRequest[];
-  /** what was searched in a part of the players, or of the entries, only */
-  readonly unsearched: { readonly players: boolean; readonly entries: boolean };
+  /** after how many players of each side, and after how many of the newest entries, a search ended; null: all were searched */
+  readonly unsearched: { readonly players: number | null; readonly entries: number | null };
   /** an index had all of it, so that the same search may follow soon */
   readonly isCheap: boolean;
 }
 
 /**
- * @param text an id, or a player's name and the id of one of the player's rounds, with a space between them. What has an index is
- * searched first. Rounds of any player, and requests that are only in entries, are searched where nothing else was found.
+ * @param text an id, the number of a mismatch or an incident, or a player's name and the id of one of the player's rounds, with a space between them. What has an index is
+ * searched always. Rounds of any player, and requests that are only in entries, are searched in fewer players and entries
+ * where something was found (decision 248).
  */
 export async function search(context: FlowContext, text: string): Promise<SearchResult> {
   const { sql, config } = context;
   const products = config.products.map(({ productId }) => productId);
-  const [keys, ofRound, playsAt, transfers, requests] = await Promise.all([
+  const [numbered, keys, ofRound, playsAt, transfers, requests] = await Promise.all([
+    findNumbered(context, text),
     findBets(sql, products, text, MOST_BETS + 1),
     findOfRound(context, products, text),
     findProductsOfPlayer(sql, products, text),
@@ -79,11 +85,13 @@ export async function search(context: FlowContext, text: string): Promise<Search
   ]);
   const known = [...keys, ...ofRound];
   const isFound = known.length + playsAt.length + transfers.length > 0;
-  const further = isFound ? NOTHING_FURTHER : await searchFurther(context, products, text);
-  const found = [...known, ...further.keys];
+  const limits = isFound ? FEW : { players: MOST_PLAYERS, entries: MOST_ENTRIES };
+  const further = await searchFurther(context, products, text, limits);
+  const found = withoutRepeats([...known, ...further.keys]);
   const bets: FoundBet[] = [];
   for (const key of found.slice(0, MOST_BETS)) bets.push(await describeBet(context, key));
   return {
+    numbered,
     bets: withoutTwins(bets),
     hasMore: found.length > MOST_BETS,
     playsAt,
@@ -101,21 +109,23 @@ async function withMismatches({ sql }: FlowContext, ref: string, sent: FoundTran
   return { ...sent, mismatches: await findMismatches(sql, sent, [`${sent.kind}:${ref}`]) };
 }
 
-const NOTHING_FURTHER = { keys: [], unsearched: { players: false, entries: false } };
-
 async function searchFurther(
   { sql }: FlowContext,
   products: readonly string[],
   text: string,
+  limits: { readonly players: number; readonly entries: number },
 ): Promise<{ keys: FoundKey[]; unsearched: SearchResult["unsearched"] }> {
   const most = MOST_BETS + 1;
   const [rounds, requests] = await Promise.all([
-    findRounds(sql, products, text, { most, mostPlayers: MOST_PLAYERS }),
-    findBetsOfRequest(sql, products, text, { most, mostEntries: MOST_ENTRIES }),
+    findRounds(sql, products, text, { most, mostPlayers: limits.players }),
+    findBetsOfRequest(sql, products, text, { most, mostEntries: limits.entries }),
   ]);
   return {
     keys: [...rounds.keys, ...requests.keys],
-    unsearched: { players: !rounds.isWhole, entries: !requests.isWhole },
+    unsearched: {
+      players: rounds.isWhole ? null : limits.players,
+      entries: requests.isWhole ? null : limits.entries,
+    },
   };
 }
 
@@ -124,6 +134,13 @@ async function findOfRound(context: FlowContext, products: readonly string[], te
   if (space < 1) return [];
   const round = { username: text.slice(0, space), roundId: text.slice(space + 1).trim() };
   return await findBetsOfRound(context.sql, products, round, MOST_BETS + 1);
+}
+
+/** One bet may be found by its own id, by that of its round, and by that of its request. */
+function withoutRepeats(keys: readonly FoundKey[]): FoundKey[] {
+  const keyOf = ({ productId, username, roundId, ref }: FoundKey) =>
+    JSON.stringify([productId, username, roundId, ref]);
+  return [...new Map(keys.map((key) => [keyOf(key), key])).values()];
 }
 
 /** A record and an entry of one bet lead to the same pair. */

@@ -1,6 +1,7 @@
 /** Actions on mismatches, with the same names for HTTP and the command line. */
 
 import { z } from "zod";
+import { ReconError, type WrongField } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import type { MismatchTarget, RequestedAction } from "../../flows/mismatches/act-on-mismatches.ts";
 import { MISMATCH_STATUSES } from "../../mismatch.ts";
@@ -63,7 +64,17 @@ type Said = Pick<RequestedAction, "note" | "expected" | "adjustment">;
  * @throws ReconError `usage` that names the field and its value
  */
 export function readAction(typed: unknown, action: MismatchAction = "resolve"): Said {
-  return checkSaid(read(actionForm(action), typed));
+  const missing = findMissingHalf((typed ?? {}) as Typed);
+  try {
+    const said = read(actionForm(action), typed);
+    if (missing !== null) throw usage(missing.message, missing.name);
+    return toSaid(said);
+  } catch (refusal) {
+    if (missing === null || !(refusal instanceof ReconError)) throw refusal;
+    if (refusal.fields.some(({ name }) => name === missing.name)) throw refusal;
+    const fields = [...refusal.fields, missing];
+    throw new ReconError(refusal.code, refusal.message, { cause: refusal, fields });
+  }
 }
 
 /**
@@ -80,7 +91,9 @@ export async function readBulk(
   // A dry run only counts, so it needs no note yet.
   const { dryRun: isDryRun, note = isDryRun ? "-" : undefined } = asked;
   if (note === undefined) throw usage("note is missing");
-  const said = checkSaid({ ...asked, note });
+  const missing = findMissingHalf(asked);
+  if (missing !== null) throw usage(missing.message, missing.name);
+  const said = toSaid({ ...asked, note });
   checkAdjustedOnce(said.adjustment, "ids" in target ? target.ids : null);
   return { action, target, ...said, isDryRun };
 }
@@ -104,13 +117,16 @@ async function readTarget(
 }
 
 /** A correction needs its reference, and the reference a correction. */
-function checkSaid({ note, from, adjustment: amount, ref }: z.output<typeof RESOLVE_FORM>): Said {
-  const said = { note, expected: from };
-  if (amount === undefined && ref === undefined) return { ...said, adjustment: null };
-  if (amount === undefined) throw usage("adjustment is missing: a ref needs one", "adjustment");
-  if (ref === undefined)
-    throw usage("ref is missing: an adjustment needs one, so that it cannot count twice", "ref");
-  return { ...said, adjustment: { amount, ref } };
+function findMissingHalf({ adjustment, ref }: Typed): WrongField | null {
+  if ((adjustment === undefined) === (ref === undefined)) return null;
+  return adjustment === undefined
+    ? { name: "adjustment", message: "adjustment is missing: a ref needs one" }
+    : { name: "ref", message: "ref is missing: an adjustment needs one, so that it cannot count twice" };
+}
+
+function toSaid({ note, from, adjustment: amount, ref }: z.output<typeof RESOLVE_FORM>): Said {
+  const adjustment = amount === undefined || ref === undefined ? null : { amount, ref };
+  return { note, expected: from, adjustment };
 }
 
 function readCorrection(text: string, field: string): string {

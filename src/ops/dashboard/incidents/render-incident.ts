@@ -92,7 +92,7 @@ function inThePast(column: Column): Column {
 function renderSums({ incident, sums }: IncidentStory): SafeHtml {
   const rows = sums.map(({ status, count, amount, currency }) => ({
     cells: [
-      html`<a href="/mismatches?incident=${incident.id}&amp;status=${status}">${showState(status)}</a>`,
+      html`<a href="/mismatches?incident=${incident.id}&amp;status=${status}">${showState(status)}</a> <span class="faint">${currency ?? "without a currency"}</span>`,
       showCount(count),
       showSum(amount, currency),
     ],

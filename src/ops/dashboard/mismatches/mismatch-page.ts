@@ -126,6 +126,7 @@ async function decide(context: FlowContext, id: string, form: SingleForm, by: st
   if (isCorrected && action !== "resolve") {
     throw usage(
       "only a resolution can have a correction: resolve the mismatch, or leave amount and reference empty",
+      adjustment === "" ? "ref" : "adjustment",
     );
   }
   const corrected = { ...(adjustment === "" ? {} : { adjustment }), ...(ref === "" ? {} : { ref }) };

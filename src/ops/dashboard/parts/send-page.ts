@@ -12,6 +12,13 @@ export async function sendPage(
 ): Promise<FastifyReply> {
   // The address of a sent form shows no page.
   const url = request.method === "GET" ? request.url : page.path;
-  const document = renderPage({ ...page, visitor: request.asker, times: { zone: zoneOf(request), url } });
+  // Its refusal is on no page that a browser could fetch again: a refresh would take the marks off the wrong fields.
+  const live = request.method === "GET" ? (page.live ?? []) : [];
+  const document = renderPage({
+    ...page,
+    live,
+    visitor: request.asker,
+    times: { zone: zoneOf(request), url },
+  });
   return await reply.type("text/html; charset=utf-8").send(document);
 }

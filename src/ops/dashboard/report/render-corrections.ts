@@ -12,7 +12,7 @@ const COLUMNS: readonly Column[] = [
   { name: "bet", as: "text" },
   { name: "provider's net" },
   { name: "ledger's net" },
-  { name: "difference", as: "number" },
+  { name: "change of the difference", as: "number" },
   { name: "reason", as: "text" },
   { name: "found" },
 ];

@@ -2,6 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Correction, DayStatement, MonthReport, OpenDay } from "../../../closed.ts";
+import { NOBODY_CLOSED } from "../../../flows/closing/read-statement.ts";
 import { sayWords, showCount, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
 import { renderCorrections } from "./render-corrections.ts";
@@ -24,7 +25,7 @@ export function renderMonth(report: MonthReport, { zone, mayClose }: Reader): Sa
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a> <a href="/report/verify">Verify the closed days</a>${close}</p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${rows.length === 0 ? html`<p>No closed day has a bet.</p>` : renderNetTable(rows)}</section>
 ${renderCorrections({ id: "corrections", title: "Corrections of closed days", corrections }, zone)}
-${renderDays(report, zone)}`;
+${renderDays(report, { zone, mayClose })}`;
 }
 
 function countDays(count: number, state: string): string {
@@ -41,11 +42,11 @@ const COLUMNS: readonly Column[] = [
   { name: "why it is open", as: "text", of: "long" },
 ];
 
-function renderDays({ days, open, corrections, zone }: MonthReport, reader: string): SafeHtml {
+function renderDays({ days, open, corrections, zone }: MonthReport, reader: Reader): SafeHtml {
   const ofDay = Map.groupBy(corrections, ({ day }) => day);
   const rows = [
-    ...days.map((one) => ({ day: one.day, row: renderClosed(one, ofDay.get(one.day) ?? [], reader) })),
-    ...open.map((one) => ({ day: one.day, row: renderOpen(one, zone, reader) })),
+    ...days.map((one) => ({ day: one.day, row: renderClosed(one, ofDay.get(one.day) ?? [], reader.zone) })),
+    ...joinAlike(days, open).map((run) => ({ day: run[0].day, row: renderOpen(run, zone, reader) })),
   ].sort((a, b) => (a.day < b.day ? -1 : 1));
   return html`<section class="sheet" aria-labelledby="days"><h2 id="days">Days</h2>
 ${renderTable({ name: "Days", columns: COLUMNS, rows: rows.map(({ row }) => row) })}</section>`;
@@ -72,16 +73,37 @@ function renderClosed(
   };
 }
 
-function renderOpen({ day, reason }: OpenDay, zone: string, reader: string): Row {
+type Run = readonly [OpenDay, ...OpenDay[]];
+
+/** Open days that follow each other for the same reason are one line, such as all days before the first fetched one. */
+function joinAlike(days: MonthReport["days"], open: readonly OpenDay[]): Run[] {
+  const closed = days.map(({ day }) => day);
+  const runs: [OpenDay, ...OpenDay[]][] = [];
+  for (const one of open) {
+    const run = runs.at(-1);
+    const last = run?.at(-1);
+    const isBetween = closed.some((day) => last !== undefined && day > last.day && day < one.day);
+    if (run !== undefined && last?.reason === one.reason && !isBetween) run.push(one);
+    else runs.push([one]);
+  }
+  return runs;
+}
+
+function renderOpen(run: Run, zone: string, reader: Reader): Row {
+  const [{ day, reason }] = run;
+  const last = run.at(-1)?.day ?? day;
+  const link = (of: string) =>
+    html`<a href="/report?${String(new URLSearchParams({ day: of, zone }))}">${of}</a>`;
+  const hint = reader.mayClose && reason === NOBODY_CLOSED ? " “Close the month” closes it." : "";
   return {
     cells: [
-      html`<a href="/report?${String(new URLSearchParams({ day, zone }))}">${day}</a>`,
+      last === day ? link(day) : html`${link(day)} to ${link(last)}`,
       html`<span class="state" data-state="pending">open</span>`,
       null,
       null,
       null,
       null,
-      sayWords(reason, reader),
+      `${sayWords(reason, reader.zone)}${hint}`,
     ],
   };
 }

@@ -3,6 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant } from "../../../clock.ts";
 import type { Correction, DayStatement, MonthReport } from "../../../closed.ts";
+import { NOBODY_CLOSED } from "../../../flows/closing/read-statement.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
 import { sayWords, showTime } from "../parts/show.ts";
 import { renderCorrections } from "./render-corrections.ts";
@@ -78,7 +79,10 @@ function renderClosed({ statement, whyOpen }: ShownDay, reader: string, mayClose
   const month = day.slice(0, 7);
   const links = html`<a href="/report?month=${month}">The month ${month}</a>`;
   if (closed === null) {
-    const why = whyOpen === null ? null : html` ${sayWords(whyOpen, reader)}`;
+    const why =
+      whyOpen === null
+        ? null
+        : html` ${sayWords(whyOpen, reader)}${mayClose && whyOpen === NOBODY_CLOSED ? " “Close the day” closes it." : null}`;
     const close =
       mayClose && whyOpen !== null
         ? html` <a class="button quiet" href="/report/close?day=${day}">Close the day</a>`

@@ -3,8 +3,9 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
 import { compareSides } from "../../../flows/read/compare-sides.ts";
-import { type FoundBet, MOST_ENTRIES, type SearchResult } from "../../../flows/read/search.ts";
+import type { FoundBet, SearchResult } from "../../../flows/read/search.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
+import { RESOLVED_BY_RECON } from "../../../mismatches/transitions.ts";
 import { sayCount } from "../mismatches/mismatch-words.ts";
 import { renderSideTable } from "../mismatches/render-sides.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
@@ -28,18 +29,21 @@ ${renderInput({ label: "Id or player", name: "q", value: q, problem }, html`size
 <button>Find</button>
 </form>
 ${renderProblem(problem, ["q"])}
-<p class="faint">The whole id of a bet, a round, a record, a transaction, a transfer or a request; or a player. One player's round is found fastest by both: <code>anna round-1</code>.</p>
+<p class="faint">The whole id of a bet, a round, a record, a transaction, a transfer or a request; a player; or the number of a mismatch or an incident, as in <code>#6</code>. One player's round is found fastest by both: <code>anna round-1</code>.</p>
 ${found === null ? null : renderFound(found, q, zone)}
 ${found === null || found.isCheap ? null : html`<p class="faint">This page does not update itself. It was searched ${showTime(at, zone)}.</p>`}`;
 }
 
 function renderFound(found: SearchResult, q: string, zone: string) {
-  const { bets, hasMore, playsAt, transfers, requests, unsearched } = found;
-  const isNothing = bets.length + playsAt.length + transfers.length + requests.length === 0;
+  const { numbered, bets, hasMore, playsAt, transfers, requests, unsearched } = found;
+  const isNumber = numbered.mismatch !== null || numbered.incident !== null;
+  const isNothing = !isNumber && bets.length + playsAt.length + transfers.length + requests.length === 0;
   const words =
     "Nothing stored has this id. Capital and small letters differ, parts of ids are not found, and old data may be deleted.";
-  if (isNothing && !unsearched.players && !unsearched.entries) return html`<p class="sheet">${words}</p>`;
-  return html`${playsAt.length === 0 ? null : renderPlayer(q, found)}
+  if (isNothing && unsearched.players === null && unsearched.entries === null)
+    return html`<p class="sheet">${words}</p>`;
+  return html`${isNumber ? renderNumbered(numbered) : null}
+${playsAt.length === 0 ? null : renderPlayer(q, found)}
 ${transfers.map((one) => renderTransfer(q, one))}
 ${requests.map((one) => renderRequest(q, one))}
 ${bets.map((bet) => renderBet(bet, zone))}
@@ -47,11 +51,23 @@ ${hasMore ? html`<p>There are more bets: search for one of their ids.</p>` : nul
 ${renderUnsearched(found, isNothing)}`;
 }
 
+function renderNumbered({ mismatch, incident }: SearchResult["numbered"]): SafeHtml {
+  const one =
+    mismatch === null
+      ? null
+      : html`<li><a href="/mismatches/${mismatch.id}">Mismatch #${mismatch.id}: ${mismatch.kind}</a> ${showState(mismatch.status)} ${mismatch.username} at ${mismatch.productId}</li>`;
+  const other =
+    incident === null
+      ? null
+      : html`<li><a href="/incidents/${incident.id}">Incident #${incident.id}: ${incident.kind}</a> ${incident.endedAt === null ? showState("open") : html`<span class="state" data-state="resolved">over</span>`} at ${incident.productId}</li>`;
+  return html`<section class="sheet" aria-label="By number"><ul>${one}${other}</ul></section>`;
+}
+
 function renderUnsearched({ unsearched: { players, entries } }: SearchResult, isNothing: boolean) {
-  if (!players && !entries) return null;
+  if (players === null && entries === null) return null;
   return html`<div class="sheet"><p>${isNothing ? "Nothing was found, but not" : "There may be more: not"} everything could be searched.</p>
-<ul>${players ? html`<li>For a round, there are too many players: type the player too, as in <code>anna round-1</code>.</li>` : null}
-${entries ? html`<li>For a request, only the newest ${showCount(MOST_ENTRIES)} ledger entries were searched.</li>` : null}</ul></div>`;
+<ul>${players === null ? null : html`<li>For a round with this id, only ${showCount(players)} players were searched: type the player too, as in <code>anna round-1</code>.</li>`}
+${entries === null ? null : html`<li>For a request with this id, only the newest ${showCount(entries)} ledger entries were searched.</li>`}</ul></div>`;
 }
 
 function renderBet(bet: FoundBet, zone: string): SafeHtml {
@@ -72,7 +88,7 @@ function renderMismatches(mismatches: FoundBet["mismatches"]): SafeHtml | null {
 }
 
 function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, zone: string): SafeHtml {
-  const verdict = (state: string, words: string) =>
+  const verdict = (state: string, words: SafeHtml | string) =>
     html`<p class="verdict" data-state="${state}"><span>${words}</span></p>`;
   if (provider === null && ledger === null) {
     return verdict("unknown", "Neither side can be described: its records or entries are not complete.");
@@ -98,6 +114,17 @@ function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, z
   const isKnown = mismatches.some(({ status }) => status === "open" || status === "acknowledged");
   const words = sayWords(difference.reason, zone);
   if (isKnown) return verdict("bad", `The sides differ: ${words}.`);
+  const decided = mismatches.find(
+    ({ kind, resolvedBy }) =>
+      kind === difference.kind && resolvedBy !== null && resolvedBy !== RESOLVED_BY_RECON,
+  );
+  if (decided !== undefined) {
+    const { id, status, resolvedBy, resolvedAt } = decided;
+    return verdict(
+      "warn",
+      html`The sides differ: ${words}. Mismatch #${id}: ${status} by ${resolvedBy}, ${showTime(resolvedAt, zone)}.`,
+    );
+  }
   return verdict(
     "warn",
     `The sides differ, and no mismatch is open: ${words}. Either the graces are not over, or a person has decided it.`,
