@@ -103,6 +103,26 @@ test("what is decided asks nobody to do anything, and says that its money was at
   );
 });
 
+test("an incident that is over says what was at risk, and which of it a newer incident counts", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  const said = async () => {
+    await page.goto("/incidents/1");
+    const text = await page.getByRole("region", { name: "What it is" }).innerText();
+    return text.replace(/\s+/g, " ").match(/none of .* any more\. (.*?\.) (?=Evidence)/)?.[1];
+  };
+  await sql`update mismatches set status = 'resolved' where product_id = 'P1'`;
+  await sql`update incidents set ended_at = ${clock.now()}, open = 0 where id = 1`;
+  expect(await said()).toBe("The money at risk was 1 244 567.891 THB and 0.50 USD.");
+  await sql`update incident_members set incident_id = 2 where incident_id = 1 and mismatch_id <> 11`;
+  expect(await said()).toBe(
+    "11 of its mismatches came back later and count in a newer incident, or were deleted. The money at risk was 0.50 USD in the other 1.",
+  );
+  await sql`update incident_members set incident_id = 2 where incident_id = 1`;
+  expect(await said()).toBe(
+    "12 of its mismatches came back later and count in a newer incident, or were deleted.",
+  );
+});
+
 test("one decision for the whole incident is shown with its count and money first, done, and undone", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: WRITE_TOKEN });
   await page.goto("/incidents/1");
@@ -123,8 +143,12 @@ test("one decision for the whole incident is shown with its count and money firs
   expect(notes).toEqual([{ by: "writer", note: "one lost batch, ticket 7" }]);
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByText("Undone: 12 mismatches are as before.").waitFor();
+  const main = async () => (await page.locator("main").innerText()).replace(/\s+/g, " ");
+  await page.goto("/incidents/1");
+  expect(await main()).toContain("12 mismatches (all open), 1 244 567.891 THB and 0.50 USD at risk.");
+  expect(await main()).toContain("Since 2026-11-20 12:00:00 (20 min ago)");
   await page.goto("/incidents?state=all");
-  expect(await page.locator("tbody tr").count()).toBeGreaterThanOrEqual(2);
+  expect(await page.locator("tbody tr").count()).toBe(2);
 });
 
 test("the incident says who was notified of what and when, and what still waits", async () => {

@@ -44,7 +44,7 @@ export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
   const state =
     endedAt === null
       ? html`${sayStand(story.incident)}, ${sayAmounts(amounts)} at risk. ${sayTrend(story, now)}`
-      : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayAmounts(amounts)} were at risk.`;
+      : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayPastRisk(story)}`;
   const since = html`Since ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}, ${MEANING_OF_KIND[kind]}.`;
   const was = html`It began ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}. <code>${kind}</code> means: ${MEANING_OF_KIND[kind]}.`;
   return html`<p class="trail"><a href="/incidents">Incidents</a> <span aria-hidden="true">›</span> ${id}</p>
@@ -63,6 +63,16 @@ ${renderComments({ action: `/incidents/${id}/comments`, comments: story.comments
 ${renderTrend(story.trend, zone)}
 ${renderLargest(story, zone)}
 ${renderNotifications(story, reader)}`;
+}
+
+/** Mismatches that came back after the end count in a newer incident, and so does their money. */
+function sayPastRisk({ incident: { total, amounts }, sums }: IncidentStory): string {
+  const here = sums.reduce((sum, { count }) => sum + count, 0);
+  const said = sayAmounts(amounts);
+  const risk = said === "no money" ? "No money was at risk" : `The money at risk was ${said}`;
+  if (here >= total) return `${risk}.`;
+  const gone = `${showCount(total - here)} of its mismatches came back later and count in a newer incident, or were deleted`;
+  return here === 0 ? `${gone}.` : `${gone}. ${risk} in the other ${showCount(here)}.`;
 }
 
 /** "14 mismatches: 12 open, 1 acknowledged, 1 decided". */
