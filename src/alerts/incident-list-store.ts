@@ -108,6 +108,29 @@ export async function countArrivals(
   return Array.from({ length: steps }, (_, step) => counts.get(step) ?? 0);
 }
 
+/** The mismatches that were first seen after an incident began. */
+export interface Growth {
+  readonly count: number;
+  /** how many of them since the asked time */
+  readonly lately: number;
+  /** null: it has not grown */
+  readonly firstAt: Instant | null;
+  readonly lastAt: Instant | null;
+}
+
+export async function readGrowth(
+  sql: Query,
+  { id, beganAt }: Pick<ListedIncident, "id" | "beganAt">,
+  since: Instant,
+): Promise<Growth> {
+  const [row] = await sql<Growth[]>`
+    select count(*) as count, count(*) filter (where first_seen_at >= ${since}) as lately,
+      min(first_seen_at) as "firstAt", max(first_seen_at) as "lastAt"
+    from incident_members join mismatches m on m.id = mismatch_id
+    where incident_id = ${id} and first_seen_at > ${beganAt}`;
+  return row ?? { count: 0, lately: 0, firstAt: null, lastAt: null };
+}
+
 /** One alert of an incident at one channel. */
 export interface Notification {
   readonly alertId: number;
@@ -115,6 +138,8 @@ export interface Notification {
   readonly kind: string;
   readonly what: string;
   readonly at: Instant;
+  /** the number of its mismatches that the alert reported */
+  readonly count: number;
   /** null: it was not sent to any channel yet */
   readonly channel: string | null;
   readonly attempts: number;
@@ -125,7 +150,7 @@ export interface Notification {
 /** In the order in which they were written. */
 export async function readNotifications(sql: Query, id: number, most: number): Promise<Notification[]> {
   return await sql<Notification[]>`
-    select a.id as "alertId", a.kind, a.body ->> 'what' as what, a.created_at as at, d.channel,
+    select a.id as "alertId", a.kind, a.body ->> 'what' as what, a.created_at as at, (a.body ->> 'count')::int as count, d.channel,
       coalesce(d.attempts, 0) as attempts, d.delivered_at as "deliveredAt", d.last_error as "lastError"
     from alerts a left join alert_deliveries d on d.alert_id = a.id
     where a.idempotency_key like ${`incident/${id}/%`}

@@ -45,15 +45,18 @@ test("the overview begins with the open incidents, each with its money, and lead
   const said = await page.getByRole("region", { name: "What it is" }).innerText();
   expect(said).toContain("Since 2026-11-20 12:00:00 (20 min ago), the two sides have the same bet");
   expect(said).toContain("12 mismatches (all open), 1\u202f244\u202f567.891 THB and 0.50 USD at risk.");
-  expect(said).toContain("It grows: 2 new in the last 20 min.");
+  expect(said).toContain("It grows: 2 came in the last 5 min, the newest at 2026-11-20 12:20:00.");
   expect(await page.getByRole("region", { name: "The largest ones" }).innerText()).toContain(
     "paid out 1\u202f234\u202f567.891 THB too much",
   );
   const trend = await page.getByRole("img", { name: /^New mismatches from/ }).getAttribute("aria-label");
   expect(trend).toBe("New mismatches from 2026-11-20 11:32:00 to 2026-11-20 12:20:00: at most 10 in 1 min");
-  clock.advance(3 * HOUR_MS);
+  clock.advance(6 * MINUTE_MS);
   await page.reload();
-  await page.getByText("It has not grown for 3 h.").waitFor();
+  await page.getByText("It does not grow: 2 came at 2026-11-20 12:20:00; none since.").waitFor();
+  await sql`update mismatches set first_seen_at = first_seen_at - interval '52 s' where id = 11`;
+  await page.reload();
+  await page.getByText("2 came between 2026-11-20 12:19:08 and 2026-11-20 12:20:00; none since.").waitFor();
 });
 
 test("an incident says how many of its mismatches are decided, and does not count those with which it began as growth", async () => {
@@ -169,6 +172,9 @@ test("the incident says who was notified of what and when, and what still waits"
     ),
     expect.stringMatching(/^2026-11-20 12:00:00 new .* webhook 2026-11-20 12:01:00 1 attempt$/),
   ]);
+  expect(await page.getByRole("region", { name: "Who was notified" }).innerText()).toContain(
+    "The last alert, written 2026-11-20 12:00:00, spoke of 10; now it is 12 mismatches. The next one is due when the incident has grown tenfold since.",
+  );
   expect(await page.locator("#act").count()).toBe(0);
 });
 

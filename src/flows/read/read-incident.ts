@@ -3,11 +3,13 @@
 import type { LargeMismatch } from "../../alerts/alert.ts";
 import {
   countArrivals,
+  type Growth,
   type IncidentChoice,
   type IncidentSum,
   type ListedIncident,
   listIncidents,
   type Notification,
+  readGrowth,
   readLargestIncidents,
   readListedIncident,
   readNotifications,
@@ -23,6 +25,8 @@ import type { FlowContext } from "../context.ts";
 const LARGEST_LISTED = 5;
 const MOST_NOTIFICATIONS = 100;
 const TREND_STEPS = 48;
+/** An incident grows while a mismatch has joined it within this time. */
+export const LATELY_MS = 5 * 60_000;
 /** A shorter trend would show single seconds. */
 const SHORTEST_TREND_MS = TREND_STEPS * 60_000;
 
@@ -48,6 +52,8 @@ export interface IncidentStory {
   readonly largest: readonly LargeMismatch[];
   /** new mismatches in equal steps, from its beginning or earlier, to its end or the present */
   readonly trend: { readonly from: Instant; readonly to: Instant; readonly counts: readonly number[] };
+  /** "lately": within `LATELY_MS` */
+  readonly growth: Growth;
   readonly notifications: readonly Notification[];
   /** the oldest first */
   readonly comments: readonly Comment[];
@@ -86,10 +92,11 @@ export async function readIncidentStory({ sql, clock }: FlowContext, id: string)
   const { beganAt, endedAt } = incident;
   const to = Math.max(endedAt ?? clock.now(), beganAt);
   const range = { from: Math.min(beganAt, to - SHORTEST_TREND_MS), to };
-  const [sums, largest, counts, notifications, comments] = await Promise.all([
+  const [sums, largest, counts, growth, notifications, comments] = await Promise.all([
     sumIncidents(sql, [incident.id]),
     readLargest(sql, incident.id, endedAt === null, LARGEST_LISTED),
     countArrivals(sql, incident.id, range, TREND_STEPS),
+    readGrowth(sql, incident, clock.now() - LATELY_MS),
     readNotifications(sql, incident.id, MOST_NOTIFICATIONS),
     readComments(sql, "incident", incident.id),
   ]);
@@ -98,6 +105,7 @@ export async function readIncidentStory({ sql, clock }: FlowContext, id: string)
     sums,
     largest,
     trend: { ...range, counts },
+    growth,
     notifications,
     comments,
   };

@@ -22,7 +22,7 @@ import {
 } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import { WHAT_TO_DO } from "../parts/what-to-do.ts";
-import { renderTrend, sayTrend } from "./render-trend.ts";
+import { renderTrend, sayGrowth } from "./render-trend.ts";
 
 interface Reader {
   /** whether the visitor may change anything */
@@ -43,7 +43,7 @@ export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
     backfillId === 0 ? null : html` Found by <a href="/backfills/${backfillId}">backfill ${backfillId}</a>.`;
   const state =
     endedAt === null
-      ? html`${sayStand(story.incident)}, ${sayAmounts(amounts)} at risk. ${sayTrend(story, now)}`
+      ? html`${sayStand(story.incident)}, ${sayAmounts(amounts)} at risk. ${sayGrowth(story.growth, zone)}`
       : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayPastRisk(story)}`;
   const since = html`Since ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}, ${MEANING_OF_KIND[kind]}.`;
   const was = html`It began ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}. <code>${kind}</code> means: ${MEANING_OF_KIND[kind]}.`;
@@ -165,7 +165,15 @@ const NOTIFICATION_COLUMNS: readonly Column[] = [
   { name: "Delivered", as: "text" },
 ];
 
-function renderNotifications({ notifications }: IncidentStory, { zone, hasNoChannel }: Reader): SafeHtml {
+/** Between two alerts an incident may grow almost tenfold. */
+function sayUnreported({ incident, notifications }: IncidentStory, zone: string): SafeHtml | null {
+  const last = notifications.at(-1);
+  if (last === undefined || incident.endedAt !== null || incident.total <= last.count) return null;
+  return html`<p>The last alert, written ${showTime(last.at, zone)}, spoke of ${showCount(last.count)}; now it is ${sayCount(incident.total)}. The next one is due when the incident has grown tenfold since.</p>`;
+}
+
+function renderNotifications(story: IncidentStory, { zone, hasNoChannel }: Reader): SafeHtml {
+  const { notifications } = story;
   const rows = notifications.map(({ alertId, kind, what, at, channel, attempts, deliveredAt, lastError }) => {
     const tries = `${showCount(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
     const unsent = hasNoChannel ? "nobody is notified: no channel is set" : "not sent yet";
@@ -186,5 +194,6 @@ function renderNotifications({ notifications }: IncidentStory, { zone, hasNoChan
   });
   const none = "Nobody was notified: its money has not reached alerts.minAmount.";
   return html`<section class="sheet" aria-labelledby="notified"><h2 id="notified">Who was notified</h2>
-${rows.length === 0 ? html`<p class="faint">${none}</p>` : renderTable({ name: "Alerts of this incident", columns: NOTIFICATION_COLUMNS, rows })}</section>`;
+${rows.length === 0 ? html`<p class="faint">${none}</p>` : renderTable({ name: "Alerts of this incident", columns: NOTIFICATION_COLUMNS, rows })}
+${sayUnreported(story, zone)}</section>`;
 }
