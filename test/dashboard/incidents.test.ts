@@ -6,7 +6,7 @@ import { useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
-import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
@@ -81,6 +81,29 @@ test("an incident whose mismatches are all acknowledged says so, and comes after
   const said = await page.locator("main").innerText();
   expect(said).toContain("1 mismatch is open");
   expect(said).toContain("13 mismatches: 1 open, 12 acknowledged");
+});
+
+test("the list begins with undecided incidents, the newest growth first, and the overview says how much the others are about", async () => {
+  const kinds = ["status-differs", "net-differs", "round-differs", "session-differs", "balance-differs"] as const;
+  for (const kind of kinds) {
+    clock.advance(MINUTE_MS);
+    await openMismatches(sql, config, clock.now(), [{ betId: `${kind}`, kind, amountAtRisk: amount("500") }]);
+  }
+  clock.advance(MINUTE_MS);
+  await openMismatches(sql, config, clock.now(), [{ betId: "bet-99", amountAtRisk: amount("1") }]);
+  await sql`update mismatches set status = 'acknowledged' where kind = 'balance-differs'`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  const shown = async (path: string) => {
+    await page.goto(path);
+    const ids = await page.locator("tr[id^=incident-]").evaluateAll((all) => all.map(({ id }) => id.slice(9)));
+    return ids.join(" ");
+  };
+  expect(await shown("/incidents")).toBe("1 6 5 4 3 2 7");
+  expect(await shown("/incidents?limit=3&after=5")).toBe("4 3 2");
+  expect(await shown("/incidents?limit=3&after=2")).toBe("7");
+  expect(await shown("/")).toBe("1 6 5 4 3");
+  const others = page.getByRole("link", { name: "2 more" });
+  expect(await others.innerText()).toBe("2 more, 504.50 THB at risk");
 });
 
 test("what is decided asks nobody to do anything, and says that its money was at risk", async () => {

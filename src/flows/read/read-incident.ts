@@ -5,6 +5,7 @@ import {
   countArrivals,
   type Growth,
   type IncidentChoice,
+  type IncidentRange,
   type IncidentSum,
   type ListedIncident,
   listIncidents,
@@ -14,7 +15,9 @@ import {
   readListedIncident,
   readNotifications,
   sumIncidents,
+  sumOtherIncidents,
 } from "../../alerts/incident-list-store.ts";
+import type { Money } from "../../alerts/incident.ts";
 import { readLargest } from "../../alerts/incident-store.ts";
 import type { Instant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
@@ -29,13 +32,6 @@ const TREND_STEPS = 48;
 export const LATELY_MS = 5 * 60_000;
 /** A shorter trend would show single seconds. */
 const SHORTEST_TREND_MS = TREND_STEPS * 60_000;
-
-/** Money of one currency; null: of mismatches without a currency. */
-interface Money {
-  readonly currency: string | null;
-  /** decimal text */
-  readonly amount: string;
-}
 
 export interface IncidentWithMoney extends ListedIncident {
   /** how many of the open ones are acknowledged */
@@ -62,7 +58,7 @@ export interface IncidentStory {
 export async function listIncidentsWithMoney(
   { sql }: FlowContext,
   choice: IncidentChoice,
-  page: { readonly limit: number; readonly after: number | null },
+  page: IncidentRange,
 ): Promise<{ incidents: IncidentWithMoney[]; next: number | null }> {
   const { incidents, next } = await listIncidents(sql, choice, page);
   const sums = await sumIncidents(
@@ -72,17 +68,25 @@ export async function listIncidentsWithMoney(
   return { incidents: incidents.map((one) => withMoney(one, sums)), next };
 }
 
-/** The largest open incidents, and the number of all open ones. */
+/** Some of the open incidents, the number of all, and the money at risk in the other ones. */
+export interface OpenIncidents {
+  readonly incidents: readonly IncidentWithMoney[];
+  readonly count: number;
+  readonly others: readonly Money[];
+}
+
+/** Those with the most undecided mismatches. */
 export async function readOpenIncidents(
   { sql }: FlowContext,
   most: number,
-): Promise<{ incidents: IncidentWithMoney[]; count: number }> {
+): Promise<OpenIncidents> {
   const { incidents, count } = await readLargestIncidents(sql, most);
-  const sums = await sumIncidents(
-    sql,
-    incidents.map(({ id }) => id),
-  );
-  return { incidents: incidents.map((one) => withMoney(one, sums)), count };
+  const ids = incidents.map(({ id }) => id);
+  const [sums, others] = await Promise.all([
+    sumIncidents(sql, ids),
+    count > ids.length ? sumOtherIncidents(sql, ids) : [],
+  ]);
+  return { incidents: incidents.map((one) => withMoney(one, sums)), count, others };
 }
 
 /** @throws ReconError `not-found` */
