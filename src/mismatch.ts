@@ -115,8 +115,11 @@ export interface MismatchChange {
   readonly id: number;
   readonly kind: MismatchKind;
   readonly productId: string;
-  /** `refresh`: still open, with other values; `acknowledge` and `ignore`: by a person */
-  readonly change: "open" | "reopen" | "refresh" | "acknowledge" | "resolve" | "ignore";
+  /**
+   * `restore`: open again because a person's step was undone; `refresh`: still open, with other values; `acknowledge`
+   * and `ignore`: by a person
+   */
+  readonly change: "open" | "reopen" | "restore" | "refresh" | "acknowledge" | "resolve" | "ignore";
   /** decimal text: the present amount at risk */
   readonly amount: string;
   readonly currency: string | null;

@@ -40,6 +40,11 @@ export function formatAmount(amount: Amount): string {
   return amount.toFixed();
 }
 
+/** Without zeros that say nothing: "123446639.1000" is "123446639.1". @param amount decimal text */
+function trimAmount(amount: string): string {
+  return amount.includes(".") ? amount.replace(/\.?0+$/, "") : amount;
+}
+
 /** An amount for people: at least two decimals and its currency, "20.00 THB". */
 export function formatMoney(amount: Amount, currency: string): string {
   const decimals = Math.max(2, amount.c.length - amount.e - 1);
@@ -47,13 +52,21 @@ export function formatMoney(amount: Amount, currency: string): string {
 }
 
 /**
- * The one format of an amount on pages: "1 234.50 THB", with all digits, at least two decimals, and separated thousands.
+ * The one format of an amount on pages: "1 234.50 THB", with all digits that say something, at least two decimals, and separated thousands.
  * @param amount decimal text @param currency null: without a currency
  */
 export function sayAmount(amount: string, currency: string | null): string {
-  const [whole = "", fraction = ""] = amount.split(".");
+  const [whole = "", fraction = ""] = trimAmount(amount).split(".");
   const digits = `${groupThousands(whole)}.${fraction.padEnd(2, "0")}`;
   return currency === null ? digits : `${digits} ${currency}`;
+}
+
+/** An amount within a sentence, before its currency. */
+const AMOUNT_IN_WORDS = /(?<![\w.-])-?\d+(?:\.\d+)?(?= [A-Z]{3,5}\b)/g;
+
+/** A sentence with its amounts in the one format of pages. */
+export function sayAmountsWithin(words: string): string {
+  return words.replace(AMOUNT_IN_WORDS, (amount) => sayAmount(amount, null));
 }
 
 /** With narrow spaces that do not break. @param whole digits */

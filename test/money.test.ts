@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatAmount, formatMoney, parseAmount, sumAmounts } from "../src/money.ts";
+import { formatAmount, formatMoney, parseAmount, sayAmount, sayAmountsWithin, sumAmounts } from "../src/money.ts";
 
 test("every digit of an amount survives reading and writing", () => {
   const digits = (most: number) =>
@@ -41,6 +41,17 @@ test("people see at least two decimals, and every digit of the amount", () => {
   expect(formatMoney(parseAmount("20", "a"), "THB")).toBe("20.00 THB");
   expect(formatMoney(parseAmount("0.12345", "a"), "THB")).toBe("0.12345 THB");
   expect(formatMoney(parseAmount("1000000", "a"), "VND")).toBe("1000000.00 VND");
+});
+
+test.each([
+  ["123446639.1000", "123\u202f446\u202f639.10"],
+  ["1000", "1\u202f000.00"],
+  ["-1000.125", "-1\u202f000.125"],
+  ["100.000", "100.00"],
+  ["0", "0.00"],
+])("pages show %s in one format, however many zeros it came with", (text, expected) => {
+  expect(sayAmount(text, "THB")).toBe(`${expected} THB`);
+  expect(sayAmountsWithin(`paid out ${text} THB, in round 1000`)).toBe(`paid out ${expected} THB, in round 1000`);
 });
 
 /** The text as a whole number of 10^-60. */

@@ -45,10 +45,33 @@ interface IncidentBody {
   readonly largest: readonly LargeMismatch[];
 }
 
+/** `returned`: open again because a person's step was undone after the end was reported */
+export type ReportedNews = IncidentNews | "returned";
+
+/** How the keys of all alerts of an incident begin. A restored database gives ids again that another had (docs/backup.md). */
+export function keyOfIncident({ id, beganAt }: Pick<Incident, "beganAt"> & { readonly id: number }): string {
+  return `incident/${id}/${formatInstant(beganAt)}/`;
+}
+
+/** An incident begins once; it may end and return several times. @param at the time of this end or return */
+export function keyOfAlert(
+  incident: Pick<Incident, "beganAt" | "total"> & { readonly id: number },
+  news: ReportedNews,
+  at: Instant,
+): string {
+  const step = {
+    opened: "opened",
+    grown: `grown/${incident.total}`,
+    over: `over/${formatInstant(at)}`,
+    returned: `opened/${formatInstant(at)}`,
+  }[news];
+  return keyOfIncident(incident) + step;
+}
+
 /** @param incident its values after the transaction that also writes the alert */
 export function incidentAlert(
   incident: Incident & { readonly id: number },
-  news: IncidentNews,
+  news: ReportedNews,
   money: { readonly amounts: readonly Money[]; readonly largest: readonly LargeMismatch[] },
   at: Instant,
 ): Alert {
@@ -65,11 +88,9 @@ export function incidentAlert(
     open,
     ...money,
   };
-  const step = news === "grown" ? `grown/${total}` : news;
   return {
-    // A restored database gives ids again that another incident had (docs/backup.md).
-    idempotencyKey: `incident/${id}/${formatInstant(beganAt)}/${step}`,
-    kind: `incident-${news}`,
+    idempotencyKey: keyOfAlert(incident, news, at),
+    kind: `incident-${news === "returned" ? "opened" : news}`,
     productId,
     body: { ...body },
     at,
@@ -78,13 +99,15 @@ export function incidentAlert(
 
 function sayWhat(
   { kind, productId, backfillId, total }: Incident,
-  news: IncidentNews,
+  news: ReportedNews,
   amounts: readonly Money[],
 ): string {
   const whose = `${kind} in ${productId}${backfillId === 0 ? "" : `, found by backfill ${backfillId}`}`;
   const many = `${total} ${total === 1 ? "mismatch" : "mismatches"}`;
   const money = amounts.map(showMoney).join(", ");
   if (news === "over") return `${whose}: over, none of ${many} is open any more (${money})`;
+  if (news === "returned")
+    return `${whose}: open again, because a decision was undone: ${many}, ${money} at risk`;
   return news === "opened"
     ? `${whose}: ${many}, ${money} at risk`
     : `${whose}: grown to ${many}, ${money} at risk`;

@@ -6,6 +6,7 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { Alert } from "./alert.ts";
+import { END_SENT_AFTER_MS } from "./incident.ts";
 
 const LEASE_SECONDS = 30;
 
@@ -55,7 +56,7 @@ export async function releaseChannel(sql: Query, { channel, token }: LeasedChann
     where channel = ${channel} and lease_token = ${token}`;
 }
 
-/** The oldest alerts that a channel has not received and does not refuse for now. */
+/** The oldest alerts that a channel has not received and does not refuse for now. The end of an incident waits a moment. */
 export async function readWaiting(
   sql: Query,
   channel: string,
@@ -67,6 +68,7 @@ export async function readWaiting(
       a.created_at as at, coalesce(d.attempts, 0) as attempts, d.next_attempt_at is not null as "waitedAlone"
     from alerts a left join alert_deliveries d on d.alert_id = a.id and d.channel = ${channel}
     where a.delivered_at is null and d.delivered_at is null
+      and (a.kind <> 'incident-over' or a.created_at <= ${now - END_SENT_AFTER_MS})
       and (d.next_attempt_at is null or d.next_attempt_at <= ${now})
     order by a.id limit ${most}`;
 }

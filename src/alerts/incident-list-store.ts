@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import type { Money } from "./incident.ts";
 import type { MismatchKind, MismatchStatus } from "../mismatch.ts";
 
 export interface ListedIncident {
@@ -25,37 +26,45 @@ export interface IncidentChoice {
   readonly productId: string | null;
 }
 
-/** One page, the newest first. @param after the id of the last one of the page before; null: the first page */
+export interface IncidentRange {
+  readonly limit: number;
+  readonly after: number | null;
+  readonly byGrowth?: boolean;
+}
+
+/**
+ * One page, in the order in which they began, the newest first; `byGrowth`: those with an undecided mismatch first, and
+ * of these and of the others the one that grew last.
+ * @param after the id of the last one of the page before; null: the first page
+ */
 export async function listIncidents(
   sql: Query,
   { isOpen, productId }: IncidentChoice,
-  { limit, after }: { readonly limit: number; readonly after: number | null },
+  { limit, after, byGrowth = false }: IncidentRange,
 ): Promise<{ incidents: ListedIncident[]; next: number | null }> {
+  const growth = sql`${isUndecided(sql)}, last_at, id`;
   const rows = await sql<ListedIncident[]>`
     select ${columns(sql)} from incidents
     where true
       ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
       ${productId === null ? sql`` : sql`and product_id = ${productId}`}
-      ${after === null ? sql`` : sql`and id < ${after}`}
-    order by id desc limit ${limit + 1}`;
+      ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${after})` : sql`and id < ${after}`}
+    order by ${byGrowth ? sql`${isUndecided(sql)} desc, last_at desc,` : sql``} id desc limit ${limit + 1}`;
   const incidents = rows.slice(0, limit);
   return { incidents, next: rows.length > limit ? (incidents.at(-1)?.id ?? null) : null };
 }
 
-/**
- * The incidents that go on, and their number. Those with an undecided mismatch come first, and of these and of the
- * others, those with the most open or acknowledged mismatches.
- */
+/** The incidents that go on, and their number: those with the most undecided mismatches, then the one that grew last. */
 export async function readLargestIncidents(
   sql: Query,
   most: number,
 ): Promise<{ incidents: ListedIncident[]; count: number }> {
   const rows = await sql<(ListedIncident & { count: number })[]>`
     select ${columns(sql)}, count(*) over () as count from incidents where ended_at is null
-    order by exists (
-      select from incident_members join mismatches m on m.id = mismatch_id
+    order by (
+      select count(*) from incident_members join mismatches m on m.id = mismatch_id
       where incident_id = incidents.id and status = 'open'
-    ) desc, open desc, id desc limit ${most}`;
+    ) desc, last_at desc, id desc limit ${most}`;
   return { incidents: rows.map(({ count: _, ...incident }) => incident), count: rows[0]?.count ?? 0 };
 }
 
@@ -90,6 +99,33 @@ export async function sumIncidents(sql: Query, ids: readonly number[]): Promise<
     order by incident_id, status, currency nulls last`;
 }
 
+/** The money at risk in all incidents that go on, but for some. */
+export async function sumOtherIncidents(sql: Query, shown: readonly number[]): Promise<Money[]> {
+  return await sql<Money[]>`
+    select currency, sum(amount_at_risk) as amount
+    from incidents i join incident_members on incident_id = i.id join mismatches m on m.id = mismatch_id
+    where ended_at is null and i.id <> all(${shown as number[]}::bigint[]) and m.status in ('open', 'acknowledged')
+    group by currency order by currency nulls last`;
+}
+
+/** A part of the ids of an incident's mismatches, in their order. */
+export async function readMembers(
+  sql: Query,
+  id: number,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`
+    select mismatch_id as id from incident_members where incident_id = ${id}
+    order by mismatch_id limit ${limit} offset ${offset}`;
+  return rows.map(({ id: member }) => member);
+}
+
+export async function countMembers(sql: Query, id: number): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*) as count from incident_members where incident_id = ${id}`;
+  return row?.count ?? 0;
+}
+
 /** The number of mismatches of an incident that were first seen in each of equal steps of a range. */
 export async function countArrivals(
   sql: Query,
@@ -108,6 +144,29 @@ export async function countArrivals(
   return Array.from({ length: steps }, (_, step) => counts.get(step) ?? 0);
 }
 
+/** The mismatches that were first seen after an incident began. */
+export interface Growth {
+  readonly count: number;
+  /** how many of them since the asked time */
+  readonly lately: number;
+  /** null: it has not grown */
+  readonly firstAt: Instant | null;
+  readonly lastAt: Instant | null;
+}
+
+export async function readGrowth(
+  sql: Query,
+  { id, beganAt }: Pick<ListedIncident, "id" | "beganAt">,
+  since: Instant,
+): Promise<Growth> {
+  const [row] = await sql<Growth[]>`
+    select count(*) as count, count(*) filter (where first_seen_at >= ${since}) as lately,
+      min(first_seen_at) as "firstAt", max(first_seen_at) as "lastAt"
+    from incident_members join mismatches m on m.id = mismatch_id
+    where incident_id = ${id} and first_seen_at > ${beganAt}`;
+  return row ?? { count: 0, lately: 0, firstAt: null, lastAt: null };
+}
+
 /** One alert of an incident at one channel. */
 export interface Notification {
   readonly alertId: number;
@@ -115,6 +174,8 @@ export interface Notification {
   readonly kind: string;
   readonly what: string;
   readonly at: Instant;
+  /** the number of its mismatches that the alert reported */
+  readonly count: number;
   /** null: it was not sent to any channel yet */
   readonly channel: string | null;
   readonly attempts: number;
@@ -125,11 +186,17 @@ export interface Notification {
 /** In the order in which they were written. */
 export async function readNotifications(sql: Query, id: number, most: number): Promise<Notification[]> {
   return await sql<Notification[]>`
-    select a.id as "alertId", a.kind, a.body ->> 'what' as what, a.created_at as at, d.channel,
+    select a.id as "alertId", a.kind, a.body ->> 'what' as what, a.created_at as at, (a.body ->> 'count')::int as count, d.channel,
       coalesce(d.attempts, 0) as attempts, d.delivered_at as "deliveredAt", d.last_error as "lastError"
     from alerts a left join alert_deliveries d on d.alert_id = a.id
     where a.idempotency_key like ${`incident/${id}/%`}
     order by a.id, d.channel limit ${most}`;
+}
+
+function isUndecided(sql: Query) {
+  return sql`exists (
+    select from incident_members join mismatches m on m.id = mismatch_id
+    where incident_id = incidents.id and status = 'open')`;
 }
 
 function columns(sql: Query) {

@@ -33,12 +33,18 @@ export interface Money {
 }
 
 const GROWTH = 10;
+
+/** The alert of an end waits this long, so that a misclick that is undone wakes nobody (decision 244). */
+export const END_SENT_AFTER_MS = 70_000;
+/** How long an undo may withdraw it: shorter, because the clocks of two processes may differ. */
+export const END_WITHDRAWN_WITHIN_MS = 60_000;
+
 /** Kinds that are reported at once, however small: the money moved although its failure was final. */
 const REPORTED_AT_ONCE: ReadonlySet<MismatchKind> = new Set(["transfer-late-success", "top-up-late-success"]);
 
 /** Whether a change adds a mismatch to those that wait for a person. */
 export function isEntering({ change }: Pick<MismatchChange, "change">): boolean {
-  return change === "open" || change === "reopen";
+  return change === "open" || change === "reopen" || change === "restore";
 }
 
 export function isLeaving({ change }: Pick<MismatchChange, "change">): boolean {
@@ -80,7 +86,7 @@ export function beginIncident(
 export interface IncidentCounts {
   /** first seen, or opened again after their former incident had ended */
   readonly joined: number;
-  /** opened again while the incident goes on */
+  /** opened again while the incident goes on, or restored by an undo, which continues an ended one */
   readonly returned: number;
   /** resolved or ignored */
   readonly left: number;

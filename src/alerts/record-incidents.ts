@@ -3,10 +3,11 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { MismatchChange } from "../mismatch.ts";
-import { incidentAlert } from "./alert.ts";
+import { incidentAlert, keyOfAlert, type ReportedNews } from "./alert.ts";
 import {
   advanceIncident,
   beginIncident,
+  END_WITHDRAWN_WITHIN_MS,
   isEntering,
   isLeaving,
   isWorthReporting,
@@ -25,7 +26,7 @@ import {
   updateIncidents,
   writeMembers,
 } from "./incident-store.ts";
-import { recordAlert } from "./store.ts";
+import { readLastCount, recordAlert, withdrawAlert } from "./store.ts";
 
 const LARGEST_LISTED = 3;
 
@@ -74,7 +75,9 @@ export async function recordIncidents(
       ...incident,
       ...advanceIncident(incident, { joined: joined.length, returned, left }, now),
     };
-    advanced.push(await recordNews(tx, after, settings.minAmounts, now));
+    const isBack = incident.endedAt !== null && after.endedAt === null;
+    const current = isBack ? await recordReturn(tx, incident, after, now) : after;
+    advanced.push(await recordNews(tx, current, settings.minAmounts, now));
   }
   await updateIncidents(tx, advanced);
 }
@@ -111,7 +114,7 @@ async function countByIncident(
     const own = byId.get(incidentIds.get(change.id) ?? 0);
     if (!isEntering(change)) {
       if (own !== undefined) tallyOf(own).left += isLeaving(change) ? 1 : 0;
-    } else if (own !== undefined && own.endedAt === null && change.change === "reopen") {
+    } else if (own !== undefined && returns(change, own)) {
       tallyOf(own).returned += 1;
     } else {
       let incident = newest.get(keyOf(change)) ?? null;
@@ -126,6 +129,29 @@ async function countByIncident(
   return [...tallies.values()].sort((a, b) => a.incident.id - b.incident.id);
 }
 
+/** Whether a mismatch is open again in its own incident. An undo brings it back even where that incident has ended. */
+function returns({ change }: MismatchChange, { endedAt }: StoredIncident): boolean {
+  return change === "restore" || (change === "reopen" && endedAt === null);
+}
+
+/**
+ * An end that is undone before its alert is sent concerns nobody: the alert is withdrawn. Where it may have been sent,
+ * an alert says that the incident is open again.
+ * @returns the incident with the number of mismatches that its last alert reported
+ */
+async function recordReturn(
+  tx: Query,
+  { endedAt }: StoredIncident,
+  after: StoredIncident,
+  now: Instant,
+): Promise<StoredIncident> {
+  if (after.alertedTotal === 0 || endedAt === null) return after;
+  if (await withdrawAlert(tx, keyOfAlert(after, "over", endedAt), now - END_WITHDRAWN_WITHIN_MS)) {
+    return { ...after, alertedTotal: (await readLastCount(tx, after)) ?? after.alertedTotal };
+  }
+  return await report(tx, after, "returned", now);
+}
+
 /** Writes the alert that is due now. @returns the incident with the reported number of mismatches */
 async function recordNews(
   tx: Query,
@@ -137,10 +163,19 @@ async function recordNews(
   const amountsNow = () => sumAtRisk(tx, incident.id, !isOver);
   const needsMinimum = incident.alertedTotal === 0 && !isOver && Object.keys(minAmounts).length > 0;
   const news = newsOf(incident, !needsMinimum || isWorthReporting(await amountsNow(), minAmounts));
-  if (news === null) return incident;
+  return news === null ? incident : await report(tx, incident, news, now);
+}
+
+async function report(
+  tx: Query,
+  incident: StoredIncident,
+  news: ReportedNews,
+  now: Instant,
+): Promise<StoredIncident> {
+  const onlyOpen = incident.open > 0;
   const money = {
-    amounts: await amountsNow(),
-    largest: await readLargest(tx, incident.id, !isOver, LARGEST_LISTED),
+    amounts: await sumAtRisk(tx, incident.id, onlyOpen),
+    largest: await readLargest(tx, incident.id, onlyOpen, LARGEST_LISTED),
   };
   await recordAlert(tx, incidentAlert(incident, news, money, now));
   return { ...incident, alertedTotal: incident.total };

@@ -1,7 +1,9 @@
 /** Undelivered alerts in PostgreSQL. */
 
+import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import type { Alert } from "./alert.ts";
+import { type Alert, keyOfIncident } from "./alert.ts";
+import type { Incident } from "./incident.ts";
 
 /**
  * Writes an alert in the transaction that it reports. An alert with a known key has no effect.
@@ -20,6 +22,28 @@ export async function recordAlert(tx: Query, alert: Alert): Promise<boolean> {
  */
 function storable(_: string, value: unknown): unknown {
   return typeof value === "string" ? value.toWellFormed().replaceAll("\0", "\ufffd") : value;
+}
+
+/**
+ * Deletes an alert that nobody can have received: it was written after a time, and no channel was tried.
+ * @returns whether it was deleted
+ */
+export async function withdrawAlert(tx: Query, idempotencyKey: string, since: Instant): Promise<boolean> {
+  const { count } = await tx`
+    delete from alerts a where idempotency_key = ${idempotencyKey} and created_at >= ${since}
+      and not exists (select from alert_deliveries d where d.alert_id = a.id)`;
+  return count > 0;
+}
+
+/** The number of mismatches in the last alert of an incident; null: there is no alert any more. */
+export async function readLastCount(
+  tx: Query,
+  incident: Pick<Incident, "beganAt"> & { readonly id: number },
+): Promise<number | null> {
+  const [row] = await tx<{ count: number }[]>`
+    select (body ->> 'count')::int as count from alerts
+    where idempotency_key like ${`${keyOfIncident(incident)}%`} order by id desc limit 1`;
+  return row?.count ?? null;
 }
 
 /** Whether an alert with this key was written already. */

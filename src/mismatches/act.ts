@@ -56,7 +56,7 @@ export function refusalOf(
 export function changeByUndo(from: MismatchStatus, to: MismatchStatus): MismatchChange["change"] | null {
   const waits = (status: MismatchStatus) => status === "open" || status === "acknowledged";
   if (waits(from) === waits(to)) return null;
-  if (waits(to)) return "reopen";
+  if (waits(to)) return "restore";
   return to === "ignored" ? "ignore" : "resolve";
 }
 

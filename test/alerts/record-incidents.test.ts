@@ -111,7 +111,7 @@ describe("an alert names", () => {
     await record(9, resolve(1, 2));
     expect((await alerts())[1]).toMatchObject({
       kind: "incident-over",
-      key: "incident/1/2026-11-20T12:00:00.000Z/over",
+      key: "incident/1/2026-11-20T12:00:00.000Z/over/2026-11-20T12:09:00.000Z",
       body: {
         what: "payout-differs in P1: over, none of 2 mismatches is open any more (3.00 THB)",
         since: "2026-11-20T12:00:00.000Z",
@@ -171,7 +171,7 @@ describe("incidents are separate", () => {
     await record(2, open(1));
     expect((await alerts()).map(({ key }) => key)).toEqual([
       "incident/1/2026-11-20T12:00:00.000Z/opened",
-      "incident/1/2026-11-20T12:00:00.000Z/over",
+      "incident/1/2026-11-20T12:00:00.000Z/over/2026-11-20T12:01:00.000Z",
       "incident/2/2026-11-20T12:02:00.000Z/opened",
     ]);
   });

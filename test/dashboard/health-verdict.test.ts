@@ -202,14 +202,14 @@ test("the worst line comes first, and each line links to the page that shows it"
   const verdict = judgeHealth(
     allWell({
       ...states("not-begun", "behind", "stalled", "stalled"),
-      risk: [risk("open", 12, "1240.50"), risk("acknowledged", 1, "2.00"), risk("open", 2, "0.10", "USDT")],
+      risk: [risk("open", 1498, "1240.50"), risk("acknowledged", 1, "2.00"), risk("open", 2, "0.10", "USDT")],
       lastReceivedAt: null,
     }),
   );
   expect(verdict.tone).toBe("bad");
   expect(verdict.findings.map(({ tone, text, href }) => `${tone}: ${text} (${href})`)).toEqual([
     "bad: 2 products are stalled (/#products)",
-    "bad: 14 mismatches are open, 1\u202f240.50 THB and 0.10 USDT at risk (/mismatches?status=open)",
+    "bad: 1\u202f500 mismatches are open, 1\u202f240.50 THB and 0.10 USDT at risk (/mismatches?status=open)",
     "warn: P2 is 3 h behind (/#products)",
     "warn: 1 mismatch is acknowledged, 2.00 THB at risk (/mismatches?status=acknowledged)",
     "unknown: P1: nothing has been fetched yet (/#products)",

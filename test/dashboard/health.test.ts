@@ -155,6 +155,9 @@ test("without a channel, the incident and the list of alerts say that nobody is 
     await page.goto(path);
     const said = await page.locator("main").innerText();
     expect(said).toContain("nobody is notified: no channel is set");
+    expect(await page.locator('main a[href="/incidents/1"]').allInnerTexts()).toEqual(
+      path === "/alerts" ? ["incident #1"] : [],
+    );
     expect(said).not.toMatch(/0 attempts|not sent yet|none yet/);
   }
 });

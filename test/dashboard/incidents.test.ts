@@ -6,7 +6,7 @@ import { useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
-import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
@@ -45,15 +45,18 @@ test("the overview begins with the open incidents, each with its money, and lead
   const said = await page.getByRole("region", { name: "What it is" }).innerText();
   expect(said).toContain("Since 2026-11-20 12:00:00 (20 min ago), the two sides have the same bet");
   expect(said).toContain("12 mismatches (all open), 1\u202f244\u202f567.891 THB and 0.50 USD at risk.");
-  expect(said).toContain("It grows: 2 new in the last 20 min.");
+  expect(said).toContain("It grows: 2 came in the last 5 min, the newest at 2026-11-20 12:20:00.");
   expect(await page.getByRole("region", { name: "The largest ones" }).innerText()).toContain(
     "paid out 1\u202f234\u202f567.891 THB too much",
   );
   const trend = await page.getByRole("img", { name: /^New mismatches from/ }).getAttribute("aria-label");
   expect(trend).toBe("New mismatches from 2026-11-20 11:32:00 to 2026-11-20 12:20:00: at most 10 in 1 min");
-  clock.advance(3 * HOUR_MS);
+  clock.advance(6 * MINUTE_MS);
   await page.reload();
-  await page.getByText("It has not grown for 3 h.").waitFor();
+  await page.getByText("It does not grow: 2 came at 2026-11-20 12:20:00; none since.").waitFor();
+  await sql`update mismatches set first_seen_at = first_seen_at - interval '52 s' where id = 11`;
+  await page.reload();
+  await page.getByText("2 came between 2026-11-20 12:19:08 and 2026-11-20 12:20:00; none since.").waitFor();
 });
 
 test("an incident says how many of its mismatches are decided, and does not count those with which it began as growth", async () => {
@@ -80,6 +83,29 @@ test("an incident whose mismatches are all acknowledged says so, and comes after
   expect(said).toContain("13 mismatches: 1 open, 12 acknowledged");
 });
 
+test("the list begins with undecided incidents, the newest growth first, and the overview says how much the others are about", async () => {
+  const kinds = ["status-differs", "net-differs", "round-differs", "session-differs", "balance-differs"] as const;
+  for (const kind of kinds) {
+    clock.advance(MINUTE_MS);
+    await openMismatches(sql, config, clock.now(), [{ betId: `${kind}`, kind, amountAtRisk: amount("500") }]);
+  }
+  clock.advance(MINUTE_MS);
+  await openMismatches(sql, config, clock.now(), [{ betId: "bet-99", amountAtRisk: amount("1") }]);
+  await sql`update mismatches set status = 'acknowledged' where kind = 'balance-differs'`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  const shown = async (path: string) => {
+    await page.goto(path);
+    const ids = await page.locator("tr[id^=incident-]").evaluateAll((all) => all.map(({ id }) => id.slice(9)));
+    return ids.join(" ");
+  };
+  expect(await shown("/incidents")).toBe("1 6 5 4 3 2 7");
+  expect(await shown("/incidents?limit=3&after=5")).toBe("4 3 2");
+  expect(await shown("/incidents?limit=3&after=2")).toBe("7");
+  expect(await shown("/")).toBe("1 6 5 4 3");
+  const others = page.getByRole("link", { name: "2 more" });
+  expect(await others.innerText()).toBe("2 more, 504.50 THB at risk");
+});
+
 test("what is decided asks nobody to do anything, and says that its money was at risk", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: WRITE_TOKEN });
   const main = async () => (await page.locator("main").innerText()).replace(/\s+/g, " ");
@@ -103,6 +129,26 @@ test("what is decided asks nobody to do anything, and says that its money was at
   );
 });
 
+test("an incident that is over says what was at risk, and which of it a newer incident counts", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  const said = async () => {
+    await page.goto("/incidents/1");
+    const text = await page.getByRole("region", { name: "What it is" }).innerText();
+    return text.replace(/\s+/g, " ").match(/none of .* any more\. (.*?\.) (?=Evidence)/)?.[1];
+  };
+  await sql`update mismatches set status = 'resolved' where product_id = 'P1'`;
+  await sql`update incidents set ended_at = ${clock.now()}, open = 0 where id = 1`;
+  expect(await said()).toBe("The money at risk was 1 244 567.891 THB and 0.50 USD.");
+  await sql`update incident_members set incident_id = 2 where incident_id = 1 and mismatch_id <> 11`;
+  expect(await said()).toBe(
+    "11 of its mismatches came back later and count in a newer incident, or were deleted. The money at risk was 0.50 USD in the other 1.",
+  );
+  await sql`update incident_members set incident_id = 2 where incident_id = 1`;
+  expect(await said()).toBe(
+    "12 of its mismatches came back later and count in a newer incident, or were deleted.",
+  );
+});
+
 test("one decision for the whole incident is shown with its count and money first, done, and undone", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: WRITE_TOKEN });
   await page.goto("/incidents/1");
@@ -123,8 +169,12 @@ test("one decision for the whole incident is shown with its count and money firs
   expect(notes).toEqual([{ by: "writer", note: "one lost batch, ticket 7" }]);
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByText("Undone: 12 mismatches are as before.").waitFor();
+  const main = async () => (await page.locator("main").innerText()).replace(/\s+/g, " ");
+  await page.goto("/incidents/1");
+  expect(await main()).toContain("12 mismatches (all open), 1 244 567.891 THB and 0.50 USD at risk.");
+  expect(await main()).toContain("Since 2026-11-20 12:00:00 (20 min ago)");
   await page.goto("/incidents?state=all");
-  expect(await page.locator("tbody tr").count()).toBeGreaterThanOrEqual(2);
+  expect(await page.locator("tbody tr").count()).toBe(2);
 });
 
 test("the incident says who was notified of what and when, and what still waits", async () => {
@@ -145,6 +195,9 @@ test("the incident says who was notified of what and when, and what still waits"
     ),
     expect.stringMatching(/^2026-11-20 12:00:00 new .* webhook 2026-11-20 12:01:00 1 attempt$/),
   ]);
+  expect(await page.getByRole("region", { name: "Who was notified" }).innerText()).toContain(
+    "The last alert, written 2026-11-20 12:00:00, spoke of 10; now it is 12 mismatches. The next one is due when the incident has grown tenfold since.",
+  );
   expect(await page.locator("#act").count()).toBe(0);
 });
 

@@ -121,6 +121,8 @@ test("as HTML it is one file without scripts and without anything from elsewhere
   expect(text).toContain("Made at 2026-11-20 13:20:00 UTC by wallet-recon");
   expect(text).toContain("refused with statusCode 50001");
   expect(text).toContain("request-of-43");
+  expect(text).toMatch(/<td class="number">not known<\/td>/);
+  expect(text).not.toContain("? →");
 });
 
 test("as CSV it has a line for each thing that a side said, and harmless formulas", async () => {

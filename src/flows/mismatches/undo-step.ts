@@ -33,7 +33,7 @@ export async function undoStep(
     const undone = await writeUndo(tx, step, { by, at });
     const changes = undone.flatMap(({ change, ...one }) => (change === null ? [] : [{ ...one, change }]));
     await recordChanges(tx, changes, context.config, at);
-    const reopened = new Set(changes.filter(({ change }) => change === "reopen").map(({ id }) => id));
+    const reopened = new Set(changes.filter(({ change }) => change === "restore").map(({ id }) => id));
     await markReopened(
       tx,
       chosen.filter(({ id }) => reopened.has(id)),

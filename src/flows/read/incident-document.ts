@@ -34,7 +34,7 @@ export interface IncidentStoryDocument extends IncidentDocument {
   /** the number of new mismatches in equal steps of time */
   readonly trend: { readonly from: string; readonly to: string; readonly counts: readonly number[] };
   /** who was notified of what, in the order of time */
-  readonly notifications: readonly (Omit<Notification, "alertId" | "at" | "deliveredAt"> & {
+  readonly notifications: readonly (Omit<Notification, "alertId" | "at" | "count" | "deliveredAt"> & {
     readonly alertId: string;
     readonly at: string;
     readonly deliveredAt: string | null;
@@ -77,7 +77,7 @@ export async function readIncidentDocument(context: FlowContext, id: string): Pr
     mismatches,
     next,
     trend: { from: formatInstant(trend.from), to: formatInstant(trend.to), counts: trend.counts },
-    notifications: notifications.map((one) => ({
+    notifications: notifications.map(({ count: _, ...one }) => ({
       ...one,
       alertId: String(one.alertId),
       at: formatInstant(one.at),

@@ -3,16 +3,21 @@
 import type { LargeMismatch } from "../../alerts/alert.ts";
 import {
   countArrivals,
+  type Growth,
   type IncidentChoice,
+  type IncidentRange,
   type IncidentSum,
   type ListedIncident,
   listIncidents,
   type Notification,
+  readGrowth,
   readLargestIncidents,
   readListedIncident,
   readNotifications,
   sumIncidents,
+  sumOtherIncidents,
 } from "../../alerts/incident-list-store.ts";
+import type { Money } from "../../alerts/incident.ts";
 import { readLargest } from "../../alerts/incident-store.ts";
 import type { Instant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
@@ -23,15 +28,10 @@ import type { FlowContext } from "../context.ts";
 const LARGEST_LISTED = 5;
 const MOST_NOTIFICATIONS = 100;
 const TREND_STEPS = 48;
+/** An incident grows while a mismatch has joined it within this time. */
+export const LATELY_MS = 5 * 60_000;
 /** A shorter trend would show single seconds. */
 const SHORTEST_TREND_MS = TREND_STEPS * 60_000;
-
-/** Money of one currency; null: of mismatches without a currency. */
-interface Money {
-  readonly currency: string | null;
-  /** decimal text */
-  readonly amount: string;
-}
 
 export interface IncidentWithMoney extends ListedIncident {
   /** how many of the open ones are acknowledged */
@@ -48,6 +48,8 @@ export interface IncidentStory {
   readonly largest: readonly LargeMismatch[];
   /** new mismatches in equal steps, from its beginning or earlier, to its end or the present */
   readonly trend: { readonly from: Instant; readonly to: Instant; readonly counts: readonly number[] };
+  /** "lately": within `LATELY_MS` */
+  readonly growth: Growth;
   readonly notifications: readonly Notification[];
   /** the oldest first */
   readonly comments: readonly Comment[];
@@ -56,7 +58,7 @@ export interface IncidentStory {
 export async function listIncidentsWithMoney(
   { sql }: FlowContext,
   choice: IncidentChoice,
-  page: { readonly limit: number; readonly after: number | null },
+  page: IncidentRange,
 ): Promise<{ incidents: IncidentWithMoney[]; next: number | null }> {
   const { incidents, next } = await listIncidents(sql, choice, page);
   const sums = await sumIncidents(
@@ -66,17 +68,25 @@ export async function listIncidentsWithMoney(
   return { incidents: incidents.map((one) => withMoney(one, sums)), next };
 }
 
-/** The largest open incidents, and the number of all open ones. */
+/** Some of the open incidents, the number of all, and the money at risk in the other ones. */
+export interface OpenIncidents {
+  readonly incidents: readonly IncidentWithMoney[];
+  readonly count: number;
+  readonly others: readonly Money[];
+}
+
+/** Those with the most undecided mismatches. */
 export async function readOpenIncidents(
   { sql }: FlowContext,
   most: number,
-): Promise<{ incidents: IncidentWithMoney[]; count: number }> {
+): Promise<OpenIncidents> {
   const { incidents, count } = await readLargestIncidents(sql, most);
-  const sums = await sumIncidents(
-    sql,
-    incidents.map(({ id }) => id),
-  );
-  return { incidents: incidents.map((one) => withMoney(one, sums)), count };
+  const ids = incidents.map(({ id }) => id);
+  const [sums, others] = await Promise.all([
+    sumIncidents(sql, ids),
+    count > ids.length ? sumOtherIncidents(sql, ids) : [],
+  ]);
+  return { incidents: incidents.map((one) => withMoney(one, sums)), count, others };
 }
 
 /** @throws ReconError `not-found` */
@@ -86,10 +96,11 @@ export async function readIncidentStory({ sql, clock }: FlowContext, id: string)
   const { beganAt, endedAt } = incident;
   const to = Math.max(endedAt ?? clock.now(), beganAt);
   const range = { from: Math.min(beganAt, to - SHORTEST_TREND_MS), to };
-  const [sums, largest, counts, notifications, comments] = await Promise.all([
+  const [sums, largest, counts, growth, notifications, comments] = await Promise.all([
     sumIncidents(sql, [incident.id]),
     readLargest(sql, incident.id, endedAt === null, LARGEST_LISTED),
     countArrivals(sql, incident.id, range, TREND_STEPS),
+    readGrowth(sql, incident, clock.now() - LATELY_MS),
     readNotifications(sql, incident.id, MOST_NOTIFICATIONS),
     readComments(sql, "incident", incident.id),
   ]);
@@ -98,6 +109,7 @@ export async function readIncidentStory({ sql, clock }: FlowContext, id: string)
     sums,
     largest,
     trend: { ...range, counts },
+    growth,
     notifications,
     comments,
   };

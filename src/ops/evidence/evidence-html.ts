@@ -4,7 +4,7 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import type { MismatchEvidence } from "../../flows/read/mismatch-evidence.ts";
 import type { Evidence } from "../../flows/read/read-evidence.ts";
-import { sayAmount } from "../../money.ts";
+import { groupThousands, sayAmount, sayAmountsWithin } from "../../money.ts";
 import { showTurningMarks } from "../http/visible-marks.ts";
 import {
   renderBodies,
@@ -75,7 +75,7 @@ function renderMismatch(one: MismatchEvidence, index: number): SafeHtml {
   const { id, kind, reason, missing } = one;
   const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
   return html`<section class="mismatch" id="m${id}"><h2>${index + 1}. ${kind}: ${subjectOf(one)}</h2>
-<p><strong>${sentence}</strong></p>
+<p><strong>${sayAmountsWithin(sentence)}</strong></p>
 <p class="faint">${kind} means: ${MEANING_OF_KIND[kind]}.</p>
 ${renderFacts(one)}
 ${renderSides(one)}
@@ -133,5 +133,5 @@ function subjectOf({ betId, transactionId, roundId, transactionRef }: MismatchEv
 }
 
 function sayCount(count: number): string {
-  return `${count} ${count === 1 ? "mismatch" : "mismatches"}`;
+  return `${groupThousands(String(count))} ${count === 1 ? "mismatch" : "mismatches"}`;
 }

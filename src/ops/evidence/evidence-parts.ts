@@ -21,12 +21,17 @@ export function renderEntries({ entries, bodies }: MismatchEvidence): SafeHtml {
       say(one.betAmount),
       say(one.payoutAmount),
       one.moved === null ? "as asked" : say(one.moved),
-      html`${say(one.balanceBefore) ?? "?"} → ${say(one.balanceAfter) ?? "?"}`,
+      sayBalances(one),
     ],
   }));
   const columns = ["Received", "Callback", "Request", "Transaction", "Bet", "Payout", "Moved", "Balance"];
   const caption = "Every callback that the operator answered with success, in the order of time";
   return html`<h3>Callbacks</h3>${renderPlainTable({ caption, columns, numbers: ["Bet", "Payout", "Moved", "Balance"], rows })}`;
+}
+
+function sayBalances({ balanceBefore, balanceAfter }: MismatchEvidence["entries"][number]): string {
+  if (balanceBefore === null && balanceAfter === null) return "not known";
+  return `${say(balanceBefore) ?? "not known"} → ${say(balanceAfter) ?? "not known"}`;
 }
 
 export function renderRecords({ records, transactionRef }: MismatchEvidence): SafeHtml | null {

@@ -289,6 +289,9 @@ test("a thousand mismatches of one cause reach ops as one alert, one for each te
     await deliver();
     clock.advance(MINUTE_MS);
   }
+  expect(webhook.heard).toHaveLength(4);
+  clock.advance(MINUTE_MS);
+  await deliver();
   expect(webhook.heard.map(({ json }) => `${json.type} ${json.data.count}`)).toEqual([
     "incident-opened 1",
     "incident-grown 10",

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
+import { deliverAlerts } from "../../../src/flows/alerts/deliver-alerts.ts";
 import { actOnMismatches, type RequestedAction } from "../../../src/flows/mismatches/act-on-mismatches.ts";
 import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
 import { undoStep } from "../../../src/flows/mismatches/undo-step.ts";
@@ -170,10 +171,10 @@ test("an undo reopens an incident that ended by mistake, and ends one that a mis
   await undo(await act("ack", { ids: ["1", "2"] }));
   expect(await reported()).toEqual(["opened"]);
   await undo(await act("resolve", { ids: ["1", "2"] }));
-  expect(await reported()).toEqual(["opened", "over", "opened"]);
+  expect(await reported()).toEqual(["opened"]);
   await act("resolve", { ids: ["1", "2"] });
   await undo(await act("reopen", { ids: ["1"] }));
-  expect(await reported()).toEqual(["opened", "over", "opened", "over", "opened", "over"]);
+  expect(await reported()).toEqual(["opened", "over", "opened", "over"]);
   expect(await sql`select sum(open)::int as open from incidents`).toEqual([{ open: 0 }]);
 });
 
@@ -182,4 +183,71 @@ test.each(["an adjustment", "an unknown step"])("%s cannot be undone", async (wh
   const adjustment = { amount: "-4.5", ref: "R-1" };
   const step = what === "a step that never was" ? randomUUID() : await act("resolve", { adjustment });
   await expect(undo(step)).rejects.toMatchObject({ code: "not-found" });
+});
+
+describe("an undo of a decision that ended an incident", () => {
+  const ids = ["1", "2", "3"];
+  const incidents = () =>
+    sql`select id, began_at as "beganAt", total, open, alerted_total as alerted, ended_at as "endedAt" from incidents order by id`;
+  const heard: string[] = [];
+  const channel = {
+    name: "webhook" as const,
+    send: async ({ kind }: { kind: string }) => {
+      heard.push(kind);
+      return { outcome: "delivered" as const };
+    },
+  };
+  const deliver = () => deliverAlerts(context, [channel], new AbortController().signal);
+  beforeEach(() => {
+    heard.length = 0;
+  });
+
+  test("opens the same incident again, with its beginning, and wakes nobody within a minute", async () => {
+    await open(3);
+    const before = await incidents();
+    await deliver();
+    const step = await act("resolve", { ids });
+    expect(await incidents()).toMatchObject([{ id: 1, open: 0, endedAt: clock.now() }]);
+    await deliver();
+    clock.advance(-MINUTE_MS + 2000);
+    await undo(step);
+    expect(await incidents()).toEqual(before);
+    clock.advance(5 * MINUTE_MS);
+    await deliver();
+    expect(heard).toEqual(["incident-opened"]);
+  });
+
+  test("reports the later end of the same incident", async () => {
+    await open(3);
+    clock.advance(-MINUTE_MS);
+    await undo(await act("resolve", { ids }));
+    await act("resolve", { ids });
+    clock.advance(2 * MINUTE_MS);
+    await deliver();
+    expect(heard).toEqual(["incident-opened", "incident-over"]);
+  });
+
+  test("leaves the next growth alert where it was due before", async () => {
+    await open(3);
+    await change({ change: "open", finding: exampleFinding({ betId: "bet-4" }) });
+    await undo(await act("resolve", { ids: [...ids, "4"] }));
+    expect(await incidents()).toMatchObject([{ total: 4, open: 4, alerted: 3 }]);
+  });
+
+  test("says that the incident is open again where its end was reported, and reports the next end as well", async () => {
+    await open(3);
+    const step = await act("resolve", { ids });
+    clock.advance(2 * MINUTE_MS);
+    await deliver();
+    await undo(step);
+    await act("resolve", { ids });
+    clock.advance(2 * MINUTE_MS);
+    await deliver();
+    expect(heard).toEqual(["incident-opened", "incident-over", "incident-opened", "incident-over"]);
+    const [, , again] = await sql<{ what: string }[]>`select body ->> 'what' as what from alerts order by id`;
+    expect(again?.what).toBe(
+      "payout-differs in P1: open again, because a decision was undone: 3 mismatches, 13.50 THB at risk",
+    );
+    expect(await incidents()).toHaveLength(1);
+  });
 });

@@ -2,6 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { ChannelState, Delivery, ListedAlert } from "../../../alerts/alert-list-store.ts";
+import { pageOf } from "../../../alerts/message.ts";
 import type { Instant } from "../../../clock.ts";
 import { nameItself, type Problem, renderProblem, renderSelect } from "../parts/fields.ts";
 import { sayTime, sayWords, showAge, showCount, showTime } from "../parts/show.ts";
@@ -102,7 +103,7 @@ function renderList(
   const rows = alerts.map((alert) => ({
     id: `alert-${alert.id}`,
     cells: [
-      html`<a href="/alerts/${alert.id}">${alert.kind}</a> <span class="faint">#${alert.id}</span>`,
+      html`<a href="/alerts/${alert.id}">${alert.kind}</a> <span class="faint">alert #${alert.id}</span>${renderIncidentLink(alert)}`,
       showAge(alert.at, now, zone),
       sayWords(alert.body.what, zone),
       alert.productId ?? html`<span class="none">–</span>`,
@@ -112,6 +113,13 @@ function renderList(
   const older = new URLSearchParams({ state, ...(product === "" ? {} : { product }), after: String(next) });
   return html`<section class="sheet" aria-label="List">${renderTable({ name: "Alerts", caption: "In the order of their numbers, the highest first", of: "alerts", columns: COLUMNS, rows })}
 ${next === null ? null : html`<p><a class="button quiet" href="/alerts?${String(older)}">Older ones</a></p>`}</section>`;
+}
+
+/** The numbers of alerts and of incidents are different ones. */
+function renderIncidentLink(alert: ListedAlert): SafeHtml | null {
+  const path = pageOf(alert);
+  const [, id] = path.match(/^\/incidents\/(\d+)$/) ?? [];
+  return id === undefined ? null : html`<br><a href="${path}">incident #${id}</a>`;
 }
 
 /** The channels that were tried, and those of the settings that were not. */

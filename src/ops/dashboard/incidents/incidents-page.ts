@@ -92,7 +92,7 @@ async function sendList(
   const shared = { title: "Incidents", path: "/incidents", notice: takeNotice(request, reply) };
   try {
     const { choice, page } = await readIncidentQuery(context, { limit: PAGE_SIZE, ...request.query });
-    const list = await listIncidentsWithMoney(context, choice, page);
+    const list = await listIncidentsWithMoney(context, choice, { ...page, byGrowth: true });
     const main = renderIncidents(filters, { products, list, problem: null }, when);
     return await sendPage(request, reply, { ...shared, main, live: ["mismatches"] });
   } catch (error) {

@@ -22,7 +22,7 @@ import {
 } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import { WHAT_TO_DO } from "../parts/what-to-do.ts";
-import { renderTrend, sayTrend } from "./render-trend.ts";
+import { renderTrend, sayGrowth } from "./render-trend.ts";
 
 interface Reader {
   /** whether the visitor may change anything */
@@ -43,8 +43,8 @@ export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
     backfillId === 0 ? null : html` Found by <a href="/backfills/${backfillId}">backfill ${backfillId}</a>.`;
   const state =
     endedAt === null
-      ? html`${sayStand(story.incident)}, ${sayAmounts(amounts)} at risk. ${sayTrend(story, now)}`
-      : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayAmounts(amounts)} were at risk.`;
+      ? html`${sayStand(story.incident)}, ${sayAmounts(amounts)} at risk. ${sayGrowth(story.growth, zone)}`
+      : html`Over since ${showTime(endedAt, zone)}: none of ${sayCount(total)} is open any more. ${sayPastRisk(story)}`;
   const since = html`Since ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}, ${MEANING_OF_KIND[kind]}.`;
   const was = html`It began ${showTime(beganAt, zone)} ${showAgo(beganAt, now, zone)}. <code>${kind}</code> means: ${MEANING_OF_KIND[kind]}.`;
   return html`<p class="trail"><a href="/incidents">Incidents</a> <span aria-hidden="true">›</span> ${id}</p>
@@ -63,6 +63,16 @@ ${renderComments({ action: `/incidents/${id}/comments`, comments: story.comments
 ${renderTrend(story.trend, zone)}
 ${renderLargest(story, zone)}
 ${renderNotifications(story, reader)}`;
+}
+
+/** Mismatches that came back after the end count in a newer incident, and so does their money. */
+function sayPastRisk({ incident: { total, amounts }, sums }: IncidentStory): string {
+  const here = sums.reduce((sum, { count }) => sum + count, 0);
+  const said = sayAmounts(amounts);
+  const risk = said === "no money" ? "No money was at risk" : `The money at risk was ${said}`;
+  if (here >= total) return `${risk}.`;
+  const gone = `${showCount(total - here)} of its mismatches came back later and count in a newer incident, or were deleted`;
+  return here === 0 ? `${gone}.` : `${gone}. ${risk} in the other ${showCount(here)}.`;
 }
 
 /** "14 mismatches: 12 open, 1 acknowledged, 1 decided". */
@@ -155,7 +165,15 @@ const NOTIFICATION_COLUMNS: readonly Column[] = [
   { name: "Delivered", as: "text" },
 ];
 
-function renderNotifications({ notifications }: IncidentStory, { zone, hasNoChannel }: Reader): SafeHtml {
+/** Between two alerts an incident may grow almost tenfold. */
+function sayUnreported({ incident, notifications }: IncidentStory, zone: string): SafeHtml | null {
+  const last = notifications.at(-1);
+  if (last === undefined || incident.endedAt !== null || incident.total <= last.count) return null;
+  return html`<p>The last alert, written ${showTime(last.at, zone)}, spoke of ${showCount(last.count)}; now it is ${sayCount(incident.total)}. The next one is due when the incident has grown tenfold since.</p>`;
+}
+
+function renderNotifications(story: IncidentStory, { zone, hasNoChannel }: Reader): SafeHtml {
+  const { notifications } = story;
   const rows = notifications.map(({ alertId, kind, what, at, channel, attempts, deliveredAt, lastError }) => {
     const tries = `${showCount(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
     const unsent = hasNoChannel ? "nobody is notified: no channel is set" : "not sent yet";
@@ -176,5 +194,6 @@ function renderNotifications({ notifications }: IncidentStory, { zone, hasNoChan
   });
   const none = "Nobody was notified: its money has not reached alerts.minAmount.";
   return html`<section class="sheet" aria-labelledby="notified"><h2 id="notified">Who was notified</h2>
-${rows.length === 0 ? html`<p class="faint">${none}</p>` : renderTable({ name: "Alerts of this incident", columns: NOTIFICATION_COLUMNS, rows })}</section>`;
+${rows.length === 0 ? html`<p class="faint">${none}</p>` : renderTable({ name: "Alerts of this incident", columns: NOTIFICATION_COLUMNS, rows })}
+${sayUnreported(story, zone)}</section>`;
 }

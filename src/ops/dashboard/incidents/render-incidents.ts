@@ -55,9 +55,9 @@ function renderList(
   if (incidents.length === 0) {
     return html`<p class="sheet">${state === "open" ? "No incident is open." : "There is no such incident."}</p>`;
   }
-  const older = new URLSearchParams({ state, ...(product === "" ? {} : { product }), after: String(next) });
-  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, "The newest first", when)}
-${next === null ? null : html`<p><a class="button quiet" href="/incidents?${String(older)}">Older ones</a></p>`}</section>`;
+  const more = new URLSearchParams({ state, ...(product === "" ? {} : { product }), after: String(next) });
+  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, "Those with undecided mismatches first; of these and of the others, the one that grew last", when)}
+${next === null ? null : html`<p><a class="button quiet" href="/incidents?${String(more)}">More</a></p>`}</section>`;
 }
 
 const COLUMNS: readonly Column[] = [

@@ -1,28 +1,25 @@
 /** Draws when the mismatches of an incident were first seen, and says whether it grows. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { type Instant, showDuration } from "../../../clock.ts";
-import type { IncidentStory } from "../../../flows/read/read-incident.ts";
+import { showDuration } from "../../../clock.ts";
+import type { Growth } from "../../../alerts/incident-list-store.ts";
+import { type IncidentStory, LATELY_MS } from "../../../flows/read/read-incident.ts";
 import { sayTime, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
 
 const HEIGHT = 60;
 const STEP_WIDTH = 4;
-const HOUR_MS = 3_600_000;
 
-/** "It grows: 3 new in the last 20 min." The ones with which it began are no growth. Once it is over, nothing. */
-export function sayTrend({ incident, trend }: IncidentStory, now: Instant): string {
-  const { beganAt, lastAt } = incident;
-  const stepMs = (trend.to - trend.from) / trend.counts.length;
-  const lately = Math.max(HOUR_MS, stepMs);
-  if (now - lastAt > lately) return `It has not grown for ${showDuration(now - lastAt)}.`;
-  const steps = Math.ceil(lately / stepMs);
-  const first = Math.min(trend.counts.length - 1, Math.floor((beganAt - trend.from) / stepMs));
-  const later = trend.counts.map((count, step) => (step === first ? 0 : count));
-  const count = later.slice(-steps).reduce((sum, one) => sum + one, 0);
-  if (count === 0) return "It has not grown since it began.";
-  const span = Math.max(60_000, Math.min(steps * stepMs, now - beganAt));
-  return `It grows: ${showCount(count)} new in the last ${showDuration(span)}.`;
+/** The mismatches with which it began are no growth. Said of an incident that goes on. */
+export function sayGrowth({ count, lately, firstAt, lastAt }: Growth, zone: string): string {
+  if (firstAt === null || lastAt === null) return "It has not grown since it began.";
+  if (lately > 0) {
+    const span = showDuration(LATELY_MS);
+    return `It grows: ${showCount(lately)} came in the last ${span}, the newest at ${sayTime(lastAt, zone)}.`;
+  }
+  const [first, last] = [sayTime(firstAt, zone), sayTime(lastAt, zone)];
+  const when = first === last ? `at ${first}` : `between ${first} and ${last}`;
+  return `It does not grow: ${showCount(count)} came ${when}; none since.`;
 }
 
 export function renderTrend({ from, to, counts }: IncidentStory["trend"], zone: string): SafeHtml {

@@ -60,7 +60,7 @@ function renderWallet({ side, moved, balanceBefore, balanceAfter }: TimelineRow)
   const movement =
     side === "ledger" && moved === null ? html`<span class="faint">as asked</span>` : showAmount(moved, null);
   if (balanceBefore === null && balanceAfter === null) return movement;
-  const show = (amount: string | null) => (amount === null ? "?" : sayAmount(amount, null));
+  const show = (amount: string | null) => (amount === null ? "not known" : sayAmount(amount, null));
   return html`${movement}<br><span class="amount faint">${show(balanceBefore)} → ${show(balanceAfter)}</span>`;
 }
 

@@ -4,7 +4,7 @@ import { showDuration } from "../../../clock.ts";
 import type { Overview, ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
 import type { Risk } from "../../../mismatches/risk-store.ts";
 import { isFullSoon, sayDisk } from "../../../storage.ts";
-import { sayAmounts } from "../parts/show.ts";
+import { sayAmounts, showCount } from "../parts/show.ts";
 import { addUpRisk } from "./risk.ts";
 
 /** Worst first. "unknown" is neither good nor bad: there are no facts yet. */
@@ -86,7 +86,7 @@ function judgeWork({ now, work, products }: JudgedOverview): HealthFinding[] {
   }
   if (verifying.behindMs === null) found.push(say("unknown", "nothing has been verified yet"));
   else if (verifying.stalls.length === 0 && verifying.isFarBehind) {
-    const text = `verifying is ${showDuration(verifying.behindMs)} behind: ${verifying.due} are due`;
+    const text = `verifying is ${showDuration(verifying.behindMs)} behind: ${showCount(verifying.due)} are due`;
     found.push(say("warn", text, "/transfers?status=pending"));
   }
   return found;
@@ -143,7 +143,7 @@ function judgeTransfers({ waiting }: JudgedOverview): HealthFinding[] {
 
 function judgeAlerts({ failingChannels, undelivered }: JudgedOverview): HealthFinding[] {
   if (failingChannels.length === 0) return [];
-  const text = `${failingChannels.join(" and ")} ${failingChannels.length === 1 ? "does" : "do"} not accept alerts: ${undelivered} wait`;
+  const text = `${failingChannels.join(" and ")} ${failingChannels.length === 1 ? "does" : "do"} not accept alerts: ${showCount(undelivered)} wait`;
   return [{ tone: "bad", text, href: "/alerts" }];
 }
 
@@ -180,5 +180,5 @@ function judgeDisk({ storage }: JudgedOverview): HealthFinding[] {
 }
 
 function countOf(count: number, one: string, many: string): string {
-  return `${count} ${count === 1 ? one : many}`;
+  return `${showCount(count)} ${count === 1 ? one : many}`;
 }

@@ -12,7 +12,7 @@ import { renderDay } from "../trends/render-trends.ts";
 import { addCloseGuide, type GuideStep, renderGuide } from "./guide.ts";
 import { renderOverview } from "./render-overview.ts";
 
-/** The overview shows the largest; a link leads to the others. */
+/** The overview shows some; a link says how much the others are about. */
 const MOST_INCIDENTS = 5;
 
 /** @param guide of a start without settings; otherwise empty */

@@ -2,22 +2,16 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
-import type { IncidentWithMoney } from "../../../flows/read/read-incident.ts";
+import type { OpenIncidents } from "../../../flows/read/read-incident.ts";
 import type { Overview } from "../../../flows/read/read-overview.ts";
 import { renderLegend, renderPatterns } from "../coverage/render-coverage-strip.ts";
 import { renderIncidentTable } from "../incidents/render-incidents.ts";
-import { sayWords, showCount, showSum } from "../parts/show.ts";
+import { sayAmounts, sayWords, showCount, showSum } from "../parts/show.ts";
 import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from "./health-verdict.ts";
 import { renderProduct } from "./render-product.ts";
 import { addUpRisk } from "./risk.ts";
 
 const SIGN_OF_TONE: Readonly<Record<Tone, string>> = { bad: "✕", warn: "!", unknown: "…", good: "✓" };
-
-/** The largest open incidents, and the number of all open ones. */
-interface OpenIncidents {
-  readonly incidents: readonly IncidentWithMoney[];
-  readonly count: number;
-}
 
 /** @param more the guide of a start without settings (null: there is none), and the trends of a day */
 export function renderOverview(
@@ -52,15 +46,15 @@ function renderVerdict({ tone, findings }: HealthVerdict, zone: string): SafeHtm
 }
 
 function renderIncidents(
-  { incidents, count }: OpenIncidents,
+  { incidents, count, others }: OpenIncidents,
   when: { readonly now: Instant; readonly zone: string },
 ): SafeHtml | null {
   if (count === 0) return null;
   const more = count - incidents.length;
   const name = count === 1 ? "1 open incident" : `${showCount(count)} open incidents`;
   return html`<section class="sheet" aria-labelledby="incidents"><h2 id="incidents">${name}</h2>
-${renderIncidentTable(incidents, "Those with undecided mismatches first, and the largest of them", when)}
-${more > 0 ? html`<p><a href="/incidents">${showCount(more)} more</a></p>` : null}</section>`;
+${renderIncidentTable(incidents, "Those with the most undecided mismatches first, then the one that grew last", when)}
+${more > 0 ? html`<p><a href="/incidents">${showCount(more)} more, ${sayAmounts(others)} at risk</a></p>` : null}</section>`;
 }
 
 /** Worst first: with fifty products nobody reads them all. */

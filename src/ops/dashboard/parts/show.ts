@@ -9,7 +9,7 @@ import {
   showDuration,
   showInstant,
 } from "../../../clock.ts";
-import { groupThousands, sayAmount } from "../../../money.ts";
+import { groupThousands, sayAmount, sayAmountsWithin } from "../../../money.ts";
 
 export { groupThousands, sayAmount };
 
@@ -77,17 +77,12 @@ export function showSum(amount: string, currency: string | null): SafeHtml {
   return showAmount(amount, currency ?? WITHOUT_CURRENCY);
 }
 
-/** An amount within a sentence, before its currency. */
-const AMOUNT_IN_WORDS = /(?<![\w.-])-?\d+(?:\.\d+)?(?= [A-Z]{3,5}\b)/g;
-
 /** A time within a sentence, but not of an option: a command needs its offset. */
 const TIME_IN_WORDS = /(?<!--[a-z-]+ )\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 
 /** A sentence that was made for everybody: with its amounts in the one format, and its times in the person's zone. Commands keep UTC. */
 export function sayWords(words: string, zone: string): string {
-  return words
-    .replace(AMOUNT_IN_WORDS, (amount) => sayAmount(amount, null))
-    .replace(TIME_IN_WORDS, (time) => sayTime(time, zone));
+  return sayAmountsWithin(words).replace(TIME_IN_WORDS, (time) => sayTime(time, zone));
 }
 
 /** 12345 → "12 345". */
