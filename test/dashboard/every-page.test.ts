@@ -1,18 +1,23 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openChannels } from "../../src/alerts/open-channels.ts";
+import { openDatabase, PEOPLE_LIMITS } from "../../src/db/client.ts";
 import type { OwnWorker } from "../../src/ops/own-worker.ts";
 import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
 import { useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { walkByTab } from "../support/keyboard.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { type CrowdedWorld, openCrowdedWorld } from "./crowded-world.ts";
 import { doSteps, KEY_TASKS } from "./key-steps.ts";
 import { changesOf } from "./live-changes.ts";
 
-const { sql } = useDatabase();
+const { sql, url } = useDatabase();
+/** Everybody on this machine may do everything. */
+const OPEN = { host: "127.0.0.1", port: 0, tokens: [] };
 const browser = useBrowser();
 let world: CrowdedWorld;
 let server: OpsServer;
@@ -131,6 +136,69 @@ test("a change elsewhere is seen on every page without a reload, and what is typ
     );
     expect([at, kept]).toEqual([at, [true, true, "typed, and not sent"]]);
   }
+});
+
+describe("a page that is no longer up to date says so at its top, is no longer live, and recovers by itself", () => {
+  const trouble = "body > #trouble[role=status]";
+  const live = '#connection[data-state="live"]';
+  const lost = '#connection[data-state="lost"]';
+
+  test("while the worker does not answer, and not because it was in the background", async () => {
+    const server = await startOpsServer(world.context, OPEN, async () => {});
+    const proxy = await startTcpProxy(server.url);
+    onTestFinished(async () => {
+      await proxy.close();
+      await server.close();
+    });
+    const page = await browser.newPage({ baseUrl: proxy.url, timezoneId: "Asia/Bangkok" });
+    await page.clock.install();
+    await page.goto("/");
+    await page.locator(live).waitFor();
+    // The computer sleeps: no timer runs meanwhile.
+    await page.clock.fastForward("01:00:00");
+    expect(await page.locator(trouble).textContent()).toBe("");
+    proxy.hang();
+    const said = page.locator(trouble, {
+      hasText:
+        /^Nothing new since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d: the worker does not answer\. This page tries again by itself\.$/,
+    });
+    await eventually("the page says that nobody answers", async () => {
+      await page.clock.runFor(5_000);
+      return await said.isVisible();
+    });
+    expect(await page.locator(lost).count()).toBe(1);
+    expect((await said.boundingBox())?.y).toBeLessThan(300);
+    await page.evaluate("window.isSame = true");
+    await proxy.restore();
+    await eventually("the page is live again", async () => {
+      await page.clock.runFor(5_000);
+      return await page.locator(live).isVisible();
+    });
+    expect(await page.locator(trouble).textContent()).toBe("");
+    expect(await page.evaluate("window.isSame")).toBe(true);
+  });
+
+  test.each(["ended", "frozen"])("while the database is %s", async (how) => {
+    const proxy = await startTcpProxy(url);
+    const proxied = openDatabase(proxy.url, 5, PEOPLE_LIMITS);
+    const server = await startOpsServer({ ...world.context, sql: proxied }, OPEN, async () => {});
+    onTestFinished(async () => {
+      await server.close();
+      await proxied.end({ timeout: 1 });
+      await proxy.close();
+    });
+    const page = await browser.newPage({ baseUrl: server.url });
+    await page.goto("/incidents");
+    await page.locator(live).waitFor();
+    if (how === "ended") await proxy.refuse();
+    else proxy.strand();
+    await page.locator(trouble, { hasText: /: the database does not answer\. / }).waitFor();
+    await page.locator(lost).waitFor();
+    await proxy.close();
+    await proxy.restore();
+    await page.locator(live).waitFor();
+    expect(await page.locator(trouble).textContent()).toBe("");
+  });
 });
 
 /** The kinds of pages: "/mismatches/:id". */
