@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openChannels } from "../../src/alerts/open-channels.ts";
+import { showDuration } from "../../src/clock.ts";
 import { openDatabase, PEOPLE_LIMITS } from "../../src/db/client.ts";
 import type { OwnWorker } from "../../src/ops/own-worker.ts";
 import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
@@ -9,6 +10,7 @@ import { useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { HOUR_MS } from "../support/examples.ts";
 import { walkByTab } from "../support/keyboard.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { type CrowdedWorld, openCrowdedWorld } from "./crowded-world.ts";
@@ -199,6 +201,32 @@ describe("a page that is no longer up to date says so at its top, is no longer l
     await page.locator(live).waitFor();
     expect(await page.locator(trouble).textContent()).toBe("");
   });
+});
+
+test("how long ago something was stays true on an open page without any change, in the words of the server", async () => {
+  const server = await startOpsServer(world.context, OPEN, async () => {});
+  onTestFinished(() => server.close());
+  const page = await browser.newPage({ baseUrl: server.url });
+  await page.clock.install();
+  // The page gets no change.
+  await page.addInitScript("window.EventSource = class extends EventTarget { close() {} };");
+  await page.goto("/incidents");
+  const ages = page.locator("main time", { hasText: / ago$/ });
+  const before = await ages.first().textContent();
+  const at = Date.parse((await ages.first().getAttribute("datetime")) ?? "");
+  const age = world.context.clock.now() - at;
+  expect(before).toBe(`${showDuration(age)} ago`);
+  await page.evaluate("{ document.querySelector('header [name=q]').focus(); window.announced = 0; }");
+  await page.evaluate(`new MutationObserver(() => { window.announced += 1; }).observe(
+    document.querySelector("#notice"), { childList: true, characterData: true, subtree: true })`);
+  await page.route("**/incidents", () => {});
+  await eventually("two hours have passed", async () => {
+    await page.clock.runFor("00:10:00");
+    const text = (await ages.first().textContent()) ?? "";
+    const hours = /^(?:(\d+) d )?(?:(\d+) h)?/.exec(text);
+    return Number(hours?.[1] ?? 0) * 24 + Number(hours?.[2] ?? 0) >= Math.floor(age / HOUR_MS) + 2;
+  });
+  expect(await page.evaluate("[document.activeElement.name, window.announced]")).toEqual(["q", 0]);
 });
 
 /** The kinds of pages: "/mismatches/:id". */

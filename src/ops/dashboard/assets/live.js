@@ -9,7 +9,7 @@ import { Idiomorph } from "./idiomorph.js";
 /** Changes come in bursts; a page is fetched this often at the most. */
 const SHORTEST_PAUSE_MS = 1_000;
 
-/** The server answers every page within 35 seconds. */
+/** The server answers pages within 35 seconds, except reports. */
 const LONGEST_REFRESH_MS = 40_000;
 
 export function keepLive() {
@@ -19,6 +19,7 @@ export function keepLive() {
   let lastAt = 0;
   let isWaiting = false;
   let refreshing = Promise.resolve();
+  let running = null;
   const refreshSoon = () => {
     if (isWaiting) return;
     isWaiting = true;
@@ -27,7 +28,11 @@ export function keepLive() {
       // A change during this fetch asks for another fetch after it.
       isWaiting = false;
       lastAt = Date.now();
-      refreshing = refreshing.then(() => refresh(main)).then(freshness.noteRefresh, freshness.noteRefresh);
+      refreshing = refreshing.then(async () => {
+        running = { began: Date.now(), limit: new AbortController() };
+        freshness.noteRefresh(await refresh(main, running));
+        running = null;
+      });
     }, pause);
   };
   let changes = null;
@@ -44,6 +49,8 @@ export function keepLive() {
   const freshness = watchFreshness(() => {
     // A stream that is silent may be dead. One that the server refused for good does not try again by itself.
     listen();
+    // While the stream lives, a page may take long.
+    if (running !== null && Date.now() - running.began > LONGEST_REFRESH_MS) running.limit.abort();
     refreshSoon();
   }, refreshSoon);
   listen();
@@ -57,18 +64,13 @@ export function keepLive() {
 }
 
 /** @returns null where the page is up to date now; otherwise why not, in words; undefined: this refresh says nothing */
-async function refresh(main) {
-  const began = Date.now();
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), LONGEST_REFRESH_MS);
+async function refresh(main, { began, limit }) {
   try {
     return await fetchAndMorph(main, limit.signal);
   } catch {
     // The computer slept meanwhile, or the browser stopped the page in the background.
     const wasStopped = Date.now() - began > 2 * LONGEST_REFRESH_MS || document.visibilityState !== "visible";
     return wasStopped ? undefined : WORKER_SILENT;
-  } finally {
-    clearTimeout(timer);
   }
 }
 
