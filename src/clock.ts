@@ -1,7 +1,7 @@
 /** The only source of the time, so that a test or a simulation can replace it. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { DateTime, Duration, IANAZone } from "luxon";
+import { DateTime, IANAZone } from "luxon";
 import { ReconError } from "./errors.ts";
 
 /** A moment: whole milliseconds since 1970-01-01T00:00:00Z. */
@@ -101,19 +101,17 @@ export function withOffset(text: string, zone: string): string | null {
   return `${iso}${shown.offset === 0 ? "Z" : shown.toFormat("ZZ")}`;
 }
 
-/** For people: "2 h 5 min", "40 s". */
+/**
+ * For people: "2 h 5 min", "40 s". Browsers get the text of this function (`/assets/show-duration.js`), so it may use
+ * nothing from outside.
+ */
 export function showDuration(lengthMs: number): string {
-  const whole = Duration.fromMillis(Math.round(lengthMs / 1000) * 1000).shiftTo(
-    "days",
-    "hours",
-    "minutes",
-    "seconds",
-  );
+  const whole = Math.round(lengthMs / 1000);
   const parts = [
-    [whole.days, "d"],
-    [whole.hours, "h"],
-    [whole.minutes, "min"],
-    [whole.seconds, "s"],
+    [Math.floor(whole / 86_400), "d"],
+    [Math.floor(whole / 3600) % 24, "h"],
+    [Math.floor(whole / 60) % 60, "min"],
+    [whole % 60, "s"],
   ] as const;
   const shown = parts.filter(([count]) => count > 0).map(([count, unit]) => `${count} ${unit}`);
   return shown.length === 0 ? "0 s" : shown.slice(0, 2).join(" ");

@@ -1,18 +1,25 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openChannels } from "../../src/alerts/open-channels.ts";
+import { showDuration } from "../../src/clock.ts";
+import { openDatabase, PEOPLE_LIMITS } from "../../src/db/client.ts";
 import type { OwnWorker } from "../../src/ops/own-worker.ts";
 import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
 import { useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
+import { HOUR_MS } from "../support/examples.ts";
 import { walkByTab } from "../support/keyboard.ts";
+import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { type CrowdedWorld, openCrowdedWorld } from "./crowded-world.ts";
 import { doSteps, KEY_TASKS } from "./key-steps.ts";
 import { changesOf } from "./live-changes.ts";
 
-const { sql } = useDatabase();
+const { sql, url } = useDatabase();
+/** Everybody on this machine may do everything. */
+const OPEN = { host: "127.0.0.1", port: 0, tokens: [] };
 const browser = useBrowser();
 let world: CrowdedWorld;
 let server: OpsServer;
@@ -131,6 +138,95 @@ test("a change elsewhere is seen on every page without a reload, and what is typ
     );
     expect([at, kept]).toEqual([at, [true, true, "typed, and not sent"]]);
   }
+});
+
+describe("a page that is no longer up to date says so at its top, is no longer live, and recovers by itself", () => {
+  const trouble = "body > #trouble[role=status]";
+  const live = '#connection[data-state="live"]';
+  const lost = '#connection[data-state="lost"]';
+
+  test("while the worker does not answer, and not because it was in the background", async () => {
+    const server = await startOpsServer(world.context, OPEN, async () => {});
+    const proxy = await startTcpProxy(server.url);
+    onTestFinished(async () => {
+      await proxy.close();
+      await server.close();
+    });
+    const page = await browser.newPage({ baseUrl: proxy.url, timezoneId: "Asia/Bangkok" });
+    await page.clock.install();
+    await page.goto("/");
+    await page.locator(live).waitFor();
+    // The computer sleeps: no timer runs meanwhile.
+    await page.clock.fastForward("01:00:00");
+    expect(await page.locator(trouble).textContent()).toBe("");
+    proxy.hang();
+    const said = page.locator(trouble, {
+      hasText:
+        /^Nothing new since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d: the worker does not answer\. This page tries again by itself\.$/,
+    });
+    await eventually("the page says that nobody answers", async () => {
+      await page.clock.runFor(5_000);
+      return await said.isVisible();
+    });
+    expect(await page.locator(lost).count()).toBe(1);
+    expect((await said.boundingBox())?.y).toBeLessThan(300);
+    await page.evaluate("window.isSame = true");
+    await proxy.restore();
+    await eventually("the page is live again", async () => {
+      await page.clock.runFor(5_000);
+      return await page.locator(live).isVisible();
+    });
+    expect(await page.locator(trouble).textContent()).toBe("");
+    expect(await page.evaluate("window.isSame")).toBe(true);
+  });
+
+  test.each(["ended", "frozen"])("while the database is %s", async (how) => {
+    const proxy = await startTcpProxy(url);
+    const proxied = openDatabase(proxy.url, 5, PEOPLE_LIMITS);
+    const server = await startOpsServer({ ...world.context, sql: proxied }, OPEN, async () => {});
+    onTestFinished(async () => {
+      await server.close();
+      await proxied.end({ timeout: 1 });
+      await proxy.close();
+    });
+    const page = await browser.newPage({ baseUrl: server.url });
+    await page.goto("/incidents");
+    await page.locator(live).waitFor();
+    if (how === "ended") await proxy.refuse();
+    else proxy.strand();
+    await page.locator(trouble, { hasText: /: the database does not answer\. / }).waitFor();
+    await page.locator(lost).waitFor();
+    await proxy.close();
+    await proxy.restore();
+    await page.locator(live).waitFor();
+    expect(await page.locator(trouble).textContent()).toBe("");
+  });
+});
+
+test("how long ago something was stays true on an open page without any change, in the words of the server", async () => {
+  const server = await startOpsServer(world.context, OPEN, async () => {});
+  onTestFinished(() => server.close());
+  const page = await browser.newPage({ baseUrl: server.url });
+  await page.clock.install();
+  // The page gets no change.
+  await page.addInitScript("window.EventSource = class extends EventTarget { close() {} };");
+  await page.goto("/incidents");
+  const ages = page.locator("main time", { hasText: / ago$/ });
+  const before = await ages.first().textContent();
+  const at = Date.parse((await ages.first().getAttribute("datetime")) ?? "");
+  const age = world.context.clock.now() - at;
+  expect(before).toBe(`${showDuration(age)} ago`);
+  await page.evaluate("{ document.querySelector('header [name=q]').focus(); window.announced = 0; }");
+  await page.evaluate(`new MutationObserver(() => { window.announced += 1; }).observe(
+    document.querySelector("#notice"), { childList: true, characterData: true, subtree: true })`);
+  await page.route("**/incidents", () => {});
+  await eventually("two hours have passed", async () => {
+    await page.clock.runFor("00:10:00");
+    const text = (await ages.first().textContent()) ?? "";
+    const hours = /^(?:(\d+) d )?(?:(\d+) h)?/.exec(text);
+    return Number(hours?.[1] ?? 0) * 24 + Number(hours?.[2] ?? 0) >= Math.floor(age / HOUR_MS) + 2;
+  });
+  expect(await page.evaluate("[document.activeElement.name, window.announced]")).toEqual(["q", 0]);
 });
 
 /** The kinds of pages: "/mismatches/:id". */

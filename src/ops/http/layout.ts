@@ -76,6 +76,7 @@ ${visitor === null ? null : renderNavigation(path)}
 ${visitor === null || path === "/search" ? null : SEARCH}
 ${visitor === null ? null : renderVisitor(visitor)}
 </header>
+<div id="trouble" role="status"></div>
 <main id="main" tabindex="-1" data-live="${live.join(" ")}">
 <div id="notice" role="status">${notice === null ? null : renderNotice(notice)}</div>
 ${main}

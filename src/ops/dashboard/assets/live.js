@@ -3,19 +3,23 @@
  * fetches the page again and exchanges only what differs. What the visitor types, selects or has opened stays.
  */
 
+import { DATABASE_SILENT, WORKER_SILENT, watchFreshness } from "./freshness.js";
 import { Idiomorph } from "./idiomorph.js";
 
 /** Changes come in bursts; a page is fetched this often at the most. */
 const SHORTEST_PAUSE_MS = 1_000;
 
+/** The server answers pages within 35 seconds, except reports. */
+const LONGEST_REFRESH_MS = 40_000;
+
 export function keepLive() {
   const main = document.querySelector("main");
   const topics = (main?.dataset.live ?? "").split(" ").filter((topic) => topic !== "");
   if (main === null || topics.length === 0) return;
-  const connection = document.querySelector("#connection");
   let lastAt = 0;
   let isWaiting = false;
   let refreshing = Promise.resolve();
+  let running = null;
   const refreshSoon = () => {
     if (isWaiting) return;
     isWaiting = true;
@@ -24,46 +28,67 @@ export function keepLive() {
       // A change during this fetch asks for another fetch after it.
       isWaiting = false;
       lastAt = Date.now();
-      refreshing = refreshing.then(() => refresh(main)).catch(() => {});
+      refreshing = refreshing.then(async () => {
+        running = { began: Date.now(), limit: new AbortController() };
+        freshness.noteRefresh(await refresh(main, running));
+        running = null;
+      });
     }, pause);
   };
   let changes = null;
   const listen = () => {
-    changes = new EventSource(`/changes?topics=${topics.join(",")}`);
-    changes.addEventListener("open", () => {
-      connection.dataset.state = "live";
-      // No event reported the changes before this connection opened, or while the last one was lost.
-      refreshSoon();
-    });
-    changes.addEventListener("error", () => {
-      connection.dataset.state = "lost";
-      // The server refused the stream for good, for example because the visitor has signed out.
-      if (changes.readyState === EventSource.CLOSED) setTimeout(resume, 5_000);
-    });
-    changes.addEventListener("changed", refreshSoon);
-  };
-  const resume = () => {
     changes?.close();
-    listen();
+    const stream = new EventSource(`/changes?topics=${topics.join(",")}`);
+    changes = stream;
+    // No event reported the changes before this connection opened, or while the last one was lost.
+    stream.addEventListener("open", refreshSoon);
+    stream.addEventListener("error", freshness.noteLost);
+    stream.addEventListener("heartbeat", ({ data }) => freshness.noteHeartbeat(data === "database readable"));
+    stream.addEventListener("changed", refreshSoon);
   };
+  const freshness = watchFreshness(() => {
+    // A stream that is silent may be dead. One that the server refused for good does not try again by itself.
+    listen();
+    // While the stream lives, a page may take long.
+    if (running !== null && Date.now() - running.began > LONGEST_REFRESH_MS) running.limit.abort();
+    refreshSoon();
+  }, refreshSoon);
   listen();
   // A browser opens only six connections to one server: a page in the background closes its connection.
   document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "visible") resume();
-    else changes.close();
+    if (document.visibilityState === "visible") {
+      freshness.wake();
+      listen();
+    } else changes.close();
   });
 }
 
-async function refresh(main) {
+/** @returns null where the page is up to date now; otherwise why not, in words; undefined: this refresh says nothing */
+async function refresh(main, { began, limit }) {
+  try {
+    return await fetchAndMorph(main, limit.signal);
+  } catch {
+    // The computer slept meanwhile, or the browser stopped the page in the background.
+    const wasStopped = Date.now() - began > 2 * LONGEST_REFRESH_MS || document.visibilityState !== "visible";
+    return wasStopped ? undefined : WORKER_SILENT;
+  }
+}
+
+async function fetchAndMorph(main, signal) {
   // With this header the server keeps the notice of a step for the next page that the visitor opens.
   const headers = { accept: "text/html", "x-refresh": "1" };
-  const answer = await fetch(location.href, { headers }).catch(() => null);
+  const answer = await fetch(location.href, { headers, signal });
+  if (answer.status === 503) return DATABASE_SILENT;
   // A form with a wrong value has other parts that change. What the page is about may be gone: then the page must say so.
-  if (answer === null || !(answer.ok || [400, 404].includes(answer.status))) return;
+  if (!(answer.ok || [400, 404].includes(answer.status)))
+    return `the worker answers with an error (${answer.status})`;
   // The visitor has signed out: the sign-in page must not appear inside this page.
-  if (answer.redirected) return location.reload();
+  if (answer.redirected) {
+    location.reload();
+    return null;
+  }
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main");
-  if (fresh === null) return;
+  if (fresh === null) return "the worker answers with another page";
   // A notice is about one step. It stays until the visitor opens the next page, not only until the next change.
   fresh.querySelector("#notice")?.replaceWith(document.querySelector("#notice").cloneNode(true));
   Idiomorph.morph(main, fresh.innerHTML, {
@@ -78,6 +103,7 @@ async function refresh(main) {
     },
   });
   main.dispatchEvent(new CustomEvent("refreshed", { bubbles: true }));
+  return null;
 }
 
 function holdsTyped(node) {

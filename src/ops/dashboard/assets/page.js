@@ -1,8 +1,9 @@
 /**
- * What every page does in the browser: it reports its zone, stays up to date, counts the selected rows, obeys keys, and
+ * What every page does in the browser: it reports its zone, stays up to date, keeps ages, counts the selected rows, obeys keys, and
  * reads charts.
  */
 
+import { keepAges } from "./ago.js";
 import { readCharts } from "./charts.js";
 import { openByKeys } from "./keys.js";
 import { keepLive } from "./live.js";
@@ -12,5 +13,6 @@ import { reportZone } from "./zone.js";
 reportZone();
 openByKeys();
 keepLive();
+keepAges();
 countSelected();
 readCharts();

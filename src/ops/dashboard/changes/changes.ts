@@ -2,7 +2,7 @@
 
 import { setInterval } from "node:timers";
 import type { FastifyInstance } from "fastify";
-import { systemClock } from "../../../clock.ts";
+import { type Instant, systemClock } from "../../../clock.ts";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import type { LiveTopic } from "../../http/layout.ts";
@@ -13,8 +13,11 @@ import { findChanged, type KnownMarks, LIVE_TOPICS } from "./what-changed.ts";
 /** One check serves all pages, and runs only while pages are open. */
 const CHECK_EVERY_MS = 1_000;
 
-/** Proxies close streams that are silent for long. */
+/** A page that hears nothing for three heartbeats says so (assets/live.js). Proxies close streams that are silent for long. */
 const HEARTBEAT_MS = 15_000;
+
+/** A check takes milliseconds. After this, the database counts as unreadable. */
+const LONGEST_CHECK_MS = 10_000;
 
 /** The longest stream. The browser then connects again, and a signed-out visitor is refused. */
 const LONGEST_STREAM_MS = 10 * 60_000;
@@ -27,7 +30,11 @@ const MOST_OF_TOKEN = 30;
 /** Streams do not delay the end of the server. */
 const NO_HEAD = { exposeHeadRoute: false };
 
-type Listener = (changed: ReadonlySet<LiveTopic>) => void;
+interface Listener {
+  onChanged(changed: ReadonlySet<LiveTopic>): void;
+  /** The database can be read again, or no longer. */
+  onReadable(): void;
+}
 
 /** Adds the stream to the pages. The stream ends with the server. */
 export function addChanges(pages: FastifyInstance, context: FlowContext): void {
@@ -48,6 +55,7 @@ export function addChanges(pages: FastifyInstance, context: FlowContext): void {
     stream.once("close", seat.leave);
     // A page that refreshes once the stream is open has seen every earlier change.
     await watch.begin();
+    if (reply.sent) return reply;
     reply.hijack();
     if (stream.destroyed) return reply;
     stream.writeHead(200, { ...reply.getHeaders(), "content-type": "text/event-stream" } as Record<
@@ -55,11 +63,17 @@ export function addChanges(pages: FastifyInstance, context: FlowContext): void {
       string
     >);
     stream.write("retry: 2000\n\n");
-    const forget = watch.add((changed) => {
-      const reported = topics.filter((topic) => changed.has(topic));
-      if (reported.length > 0) stream.write(`event: changed\ndata: ${reported.join(" ")}\n\n`);
+    const sendHeartbeat = () =>
+      stream.write(`event: heartbeat\ndata: database ${watch.canRead() ? "readable" : "unreadable"}\n\n`);
+    const forget = watch.add({
+      onChanged: (changed) => {
+        const reported = topics.filter((topic) => changed.has(topic));
+        if (reported.length > 0) stream.write(`event: changed\ndata: ${reported.join(" ")}\n\n`);
+      },
+      onReadable: sendHeartbeat,
     });
-    const heartbeat = setInterval(() => stream.write(": here\n\n"), HEARTBEAT_MS);
+    sendHeartbeat();
+    const heartbeat = setInterval(sendHeartbeat, HEARTBEAT_MS);
     const end = setTimeout(() => stream.end(), LONGEST_STREAM_MS);
     stream.on("close", () => {
       forget();
@@ -105,8 +119,9 @@ function openSeats() {
 function watchChanges({ sql, clock, log }: FlowContext) {
   const listeners = new Set<Listener>();
   let known: KnownMarks | null = null;
-  let looking: Promise<void> | null = null;
+  let looking: { readonly ended: Promise<void>; readonly since: Instant } | null = null;
   let isFailing = false;
+  let wasReadable = true;
   const checkOnce = async () => {
     try {
       const wasBlind = known === null && isFailing;
@@ -116,7 +131,7 @@ function watchChanges({ sql, clock, log }: FlowContext) {
       known = found.known;
       isFailing = false;
       const changed = wasBlind ? new Set(LIVE_TOPICS) : found.changed;
-      if (changed.size > 0) for (const notify of listeners) notify(changed);
+      if (changed.size > 0) for (const { onChanged } of listeners) onChanged(changed);
     } catch (error) {
       // Pages stay open and get changes again when the database is back.
       if (!isFailing) log.warn(`open pages cannot be notified of changes: ${describeError(error)}`);
@@ -124,10 +139,22 @@ function watchChanges({ sql, clock, log }: FlowContext) {
     }
   };
   const check = () => {
-    looking ??= checkOnce().finally(() => {
-      looking = null;
-    });
-    return looking;
+    looking ??= {
+      ended: checkOnce().finally(() => {
+        looking = null;
+        reportReadable();
+      }),
+      since: systemClock.now(),
+    };
+    return looking.ended;
+  };
+  // A frozen database fails no check: the check does not end.
+  const canRead = () =>
+    !isFailing && (looking === null || systemClock.now() - looking.since < LONGEST_CHECK_MS);
+  const reportReadable = () => {
+    if (canRead() === wasReadable) return;
+    wasReadable = canRead();
+    for (const { onReadable } of listeners) onReadable();
   };
   let timer: NodeJS.Timeout | null = null;
   const rest = () => {
@@ -137,13 +164,18 @@ function watchChanges({ sql, clock, log }: FlowContext) {
   };
   return {
     end: rest,
+    /** Whether the last check read the database, and the present one is not overdue. */
+    canRead,
     /** Resolves when the baseline is read: listeners that are added afterwards get every later change. */
     begin: async () => {
       if (known === null) await check();
     },
     add(listener: Listener): () => void {
       listeners.add(listener);
-      timer ??= setInterval(() => void check(), CHECK_EVERY_MS);
+      timer ??= setInterval(() => {
+        void check();
+        reportReadable();
+      }, CHECK_EVERY_MS);
       return () => {
         listeners.delete(listener);
         if (listeners.size === 0) rest();

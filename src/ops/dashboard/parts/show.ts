@@ -26,12 +26,12 @@ export function showTime(at: Instant | string | null, zone: string): SafeHtml {
   return html`<time datetime="${formatInstant(instant)}" title="${sayUtc(instant)}">${sayTime(instant, zone)}</time>`;
 }
 
-/** "4 min ago", with the exact time in the title. */
+/** "4 min ago", with the exact time in the title. The browser keeps it up to date (assets/ago.js). */
 export function showAge(at: Instant | string | null, now: Instant, zone: string): SafeHtml {
   if (at === null) return NONE;
   const instant = instantOf(at);
   const title = zone === "UTC" ? sayUtc(instant) : `${sayTime(instant, zone)} (${sayUtc(instant)})`;
-  return html`<time datetime="${formatInstant(instant)}" title="${title}">${showDuration(Math.max(0, now - instant))} ago</time>`;
+  return html`<time datetime="${formatInstant(instant)}" title="${title}" data-now="${formatInstant(now)}">${showDuration(Math.max(0, now - instant))} ago</time>`;
 }
 
 /** "(4 min ago)", which no line break tears apart. */
