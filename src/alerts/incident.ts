@@ -35,9 +35,9 @@ export interface Money {
 const GROWTH = 10;
 
 /** The alert of an end waits this long, so that a misclick that is undone wakes nobody (decision 244). */
-export const END_SENT_AFTER_MS = 70_000;
+export const END_SENT_AFTER_MS = 15_000;
 /** How long an undo may withdraw it: shorter, because the clocks of two processes may differ. */
-export const END_WITHDRAWN_WITHIN_MS = 60_000;
+export const END_WITHDRAWN_WITHIN_MS = 10_000;
 
 /** Kinds that are reported at once, however small: the money moved although its failure was final. */
 const REPORTED_AT_ONCE: ReadonlySet<MismatchKind> = new Set(["transfer-late-success", "top-up-late-success"]);

@@ -53,6 +53,11 @@ const undo = (step: string, by = "olga") => {
   clock.advance(MINUTE_MS);
   return undoStep(context, { step, by });
 };
+/** In the moment of the step. */
+const undoAtOnce = (step: string) => {
+  clock.advance(-MINUTE_MS);
+  return undo(step);
+};
 const read = (id = "1") => readMismatchStory(context, id);
 const statuses = () => readStatuses(sql);
 /** All values that a step may change, and an undo must restore. */
@@ -170,7 +175,7 @@ test("an undo reopens an incident that ended by mistake, and ends one that a mis
   await open(2);
   await undo(await act("ack", { ids: ["1", "2"] }));
   expect(await reported()).toEqual(["opened"]);
-  await undo(await act("resolve", { ids: ["1", "2"] }));
+  await undoAtOnce(await act("resolve", { ids: ["1", "2"] }));
   expect(await reported()).toEqual(["opened"]);
   await act("resolve", { ids: ["1", "2"] });
   await undo(await act("reopen", { ids: ["1"] }));
@@ -181,7 +186,7 @@ test("an undo reopens an incident that ended by mistake, and ends one that a mis
 test.each(["an adjustment", "an unknown step"])("%s cannot be undone", async (what) => {
   await open(1);
   const adjustment = { amount: "-4.5", ref: "R-1" };
-  const step = what === "a step that never was" ? randomUUID() : await act("resolve", { adjustment });
+  const step = what === "an unknown step" ? randomUUID() : await act("resolve", { adjustment });
   await expect(undo(step)).rejects.toMatchObject({ code: "not-found" });
 });
 
@@ -202,7 +207,7 @@ describe("an undo of a decision that ended an incident", () => {
     heard.length = 0;
   });
 
-  test("opens the same incident again, with its beginning, and wakes nobody within a minute", async () => {
+  test("opens the same incident again, with its beginning, and wakes nobody within ten seconds", async () => {
     await open(3);
     const before = await incidents();
     await deliver();
@@ -219,8 +224,7 @@ describe("an undo of a decision that ended an incident", () => {
 
   test("reports the later end of the same incident", async () => {
     await open(3);
-    clock.advance(-MINUTE_MS);
-    await undo(await act("resolve", { ids }));
+    await undoAtOnce(await act("resolve", { ids }));
     await act("resolve", { ids });
     clock.advance(2 * MINUTE_MS);
     await deliver();
@@ -230,7 +234,7 @@ describe("an undo of a decision that ended an incident", () => {
   test("leaves the next growth alert where it was due before", async () => {
     await open(3);
     await change({ change: "open", finding: exampleFinding({ betId: "bet-4" }) });
-    await undo(await act("resolve", { ids: [...ids, "4"] }));
+    await undoAtOnce(await act("resolve", { ids: [...ids, "4"] }));
     expect(await incidents()).toMatchObject([{ total: 4, open: 4, alerted: 3 }]);
   });
 
