@@ -49,6 +49,11 @@ test("the overview begins with the open incidents, each with its money, and lead
   expect(await page.getByRole("region", { name: "The largest ones" }).innerText()).toContain(
     "paid out 1\u202f234\u202f567.891 THB too much",
   );
+  const sums = page.getByRole("group", { name: "Mismatches by status and currency, table", exact: true });
+  expect((await sums.locator("tbody tr td:first-child").allInnerTexts()).sort()).toEqual([
+    "open THB",
+    "open USD",
+  ]);
   const trend = await page.getByRole("img", { name: /^New mismatches from/ }).getAttribute("aria-label");
   expect(trend).toBe("New mismatches from 2026-11-20 11:32:00 to 2026-11-20 12:20:00: at most 10 in 1 min");
   clock.advance(6 * MINUTE_MS);

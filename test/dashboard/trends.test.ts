@@ -1,9 +1,11 @@
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { showDuration } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { dropExpired } from "../../src/flows/retention/drop-expired.ts";
 import { sampleTrends } from "../../src/flows/trends/sample-trends.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
+import { readPullProgress, watermarkOf } from "../../src/sync/progress-store.ts";
 import { expectAccessible, useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
@@ -76,6 +78,26 @@ describe("of a world with an hour that cannot be fetched", () => {
     return () => world.close();
   });
   afterEach(() => emptyTables(sql, ["mismatches"]));
+
+  test("the lag above the chart is that of now, not the longest of the last step", async () => {
+    const { context, clock } = world;
+    await sql`create table kept as table trend_samples`;
+    onTestFinished(async () => {
+      await sql`delete from trend_samples`;
+      await sql`insert into trend_samples table kept`;
+      await sql`drop table kept`;
+    });
+    await sql`update trend_samples set lag_ms = 169200000`;
+    const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+    await page.goto("/trends?product=TABLE");
+    const progress = await readPullProgress(sql);
+    const watermarks = progress.filter((one) => one.productId === "TABLE").map(watermarkOf);
+    expect(watermarks).toHaveLength(1);
+    const now = showDuration(clock.now() - Math.min(...watermarks));
+    expect(await page.locator("#lag figcaption b").innerText()).toBe(now);
+    const words = await page.locator("#lag svg").getAttribute("aria-label");
+    expect(words).toContain(`at most 1 d 23 h, now ${now}`);
+  });
 
   test("every figure is exact, and what nobody knows is no zero", async () => {
     const { context } = world;

@@ -3,6 +3,7 @@
 import type { Instant } from "../../clock.ts";
 import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/trend-store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
+import { readPullProgress, watermarkOf } from "../../sync/progress-store.ts";
 import { readPullStands, readUnfetched } from "../../sync/pull-overview-store.ts";
 import type { TimeRange } from "../../window.ts";
 import { QUARTER_MS, readWorkSteps, type WorkStep } from "../../work/trend-store.ts";
@@ -33,6 +34,8 @@ export interface Trends {
   readonly delay: Line<number>;
   /** the longest, in milliseconds */
   readonly lag: Line<number>;
+  /** the longest at present, in milliseconds; null: nothing is pulled yet */
+  readonly lagNow: number | null;
   /** per minute */
   readonly records: Line<number>;
   readonly callbacks: Line<number>;
@@ -80,16 +83,18 @@ async function readTrends(
   const chosen = config.products.filter((one) => productId === null || one.productId === productId);
   const pulled = chosen.filter(({ walletMode }) => walletMode === "seamless").map((one) => one.productId);
   const named = productId === null ? null : [productId];
-  const [isKnown, changes, delays, work] = await Promise.all([
+  const [isKnown, changes, delays, work, progress] = await Promise.all([
     findKnown(context, pulled),
     readOpenChanges(sql, named, range, stepMs),
     readDelaySteps(sql, named, range, stepMs),
     readWork(pulled, range, stepMs),
+    readPullProgress(sql),
   ]);
   const steps = Array.from({ length: count }, (_, step) => step);
   const known = steps.map((step) =>
     isKnown({ from: range.from + step * stepMs, to: range.from + (step + 1) * stepMs }),
   );
+  const watermarks = progress.filter((one) => pulled.includes(one.productId)).map(watermarkOf);
   const workOf = new Map(work.map((one) => [one.step, one]));
   const delayOf = new Map(delays.map((one) => [one.step, one.medianMs]));
   return {
@@ -98,6 +103,7 @@ async function readTrends(
     ...addUpOpen(changes, known),
     delay: steps.map((step) => delayOf.get(step) ?? null),
     lag: steps.map((step) => workOf.get(step)?.lagMs ?? null),
+    lagNow: watermarks.length === 0 ? null : Math.max(0, clock.now() - Math.min(...watermarks)),
     records: steps.map((step) => workOf.get(step)?.records ?? null),
     callbacks: steps.map((step) => workOf.get(step)?.callbacks ?? null),
   };

@@ -11,7 +11,8 @@ import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from
 import { renderProduct } from "./render-product.ts";
 import { addUpRisk } from "./risk.ts";
 
-const SIGN_OF_TONE: Readonly<Record<Tone, string>> = { bad: "✕", warn: "!", unknown: "…", good: "✓" };
+/** None of them looks like a button that closes the line. */
+const SIGN_OF_TONE: Readonly<Record<Tone, string>> = { bad: "!!", warn: "!", unknown: "…", good: "✓" };
 
 /** @param more the guide of a start without settings (null: there is none), and the trends of a day */
 export function renderOverview(

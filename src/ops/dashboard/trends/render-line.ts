@@ -17,6 +17,8 @@ export interface Line {
   readonly values: readonly (number | null)[];
   /** a value exactly, with its unit */
   say(step: number): string;
+  /** the figure of the present, with its unit; absent: the last known step is shown */
+  readonly now?: string;
   /** where there is no value */
   readonly absent: { readonly word: string; readonly isUnknown: boolean };
 }
@@ -75,9 +77,12 @@ function describe(line: Line, range: TimeRange, zone: string) {
   const most = Math.max(0, ...values.filter((value) => value !== null));
   const known = values.flatMap((value, step) => (value === null ? [] : [step]));
   const last = known.at(-1) ?? -1;
-  const lately = last === -1 ? absent.word : line.say(last);
+  const lately = line.now ?? (last === -1 ? absent.word : line.say(last));
   const highest = last === -1 ? null : line.say(values.indexOf(most));
-  const said = highest === null ? absent.word : `at most ${highest}, lately ${lately}`;
+  const said =
+    highest === null
+      ? absent.word
+      : `at most ${highest}, ${line.now === undefined ? "lately" : "now"} ${lately}`;
   return {
     words: `${title} from ${sayTime(range.from, zone)} to ${sayTime(range.to, zone)}: ${said}`,
     y: (value: number) => round(HEIGHT - 1 - (most === 0 ? 0 : (value / most) * (HEIGHT - 4))),

@@ -62,13 +62,13 @@ const MEANINGS = html`<section class="sheet" aria-labelledby="meaning"><h2 id="m
 <dl class="meanings">
 <dt>Open mismatches, money at risk</dt><dd>A mismatch counts from the time of its bet until it is over, whenever it was first seen, at the end of each step. One that was reopened counts as if it had stayed open. Time is unknown until it is fetched and compared, and its graces are over.</dd>
 <dt>Detection delay</dt><dd>From the time of a bet until its mismatch was first seen: the median of those first seen in the step.</dd>
-<dt>Lag</dt><dd>How far fetching is behind: the longest measured. Unknown where no worker ran.</dd>
+<dt>Lag</dt><dd>How far fetching is behind: the figure above the chart is that of now, the line has the longest measured. Unknown where no worker ran.</dd>
 <dt>Records per minute</dt><dd>Bet records by their accounting date, counted once their time is fetched. Unknown where it is not, or not within two days.</dd>
 <dt>Callbacks per minute</dt><dd>Entries of the ledger by the time at which they were received, counted about five minutes later, once a newer entry has arrived. Entries that are stored after that are not counted here.</dd>
 </dl></section>`;
 
 function linesOf(trends: Trends): Line[] {
-  const { open, risk, delay, lag, callbacks, records } = trends;
+  const { open, risk, delay, lag, lagNow, callbacks, records } = trends;
   const line = (
     id: string,
     title: string,
@@ -92,7 +92,10 @@ function linesOf(trends: Trends): Line[] {
       absent: UNKNOWN,
     })),
     line("delay", "Detection delay", delay, showDuration, NONE_SEEN),
-    line("lag", "Lag", lag, showDuration),
+    {
+      ...line("lag", "Lag", lag, showDuration),
+      now: lagNow === null ? UNKNOWN.word : showDuration(lagNow),
+    },
     line("records", "Records per minute", records, sayPace),
     line("callbacks", "Callbacks per minute", callbacks, sayPace),
   ];
