@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { formatAmount, formatMoney, parseAmount, sayAmount, sayAmountsWithin, sumAmounts } from "../src/money.ts";
+import {
+  formatAmount,
+  formatMoney,
+  parseAmount,
+  sayAmount,
+  sayAmountsWithin,
+  sumAmounts,
+} from "../src/money.ts";
 
 test("every digit of an amount survives reading and writing", () => {
   const digits = (most: number) =>
@@ -51,7 +58,9 @@ test.each([
   ["0", "0.00"],
 ])("pages show %s in one format, however many zeros it came with", (text, expected) => {
   expect(sayAmount(text, "THB")).toBe(`${expected} THB`);
-  expect(sayAmountsWithin(`paid out ${text} THB, in round 1000`)).toBe(`paid out ${expected} THB, in round 1000`);
+  expect(sayAmountsWithin(`paid out ${text} THB, in round 1000`)).toBe(
+    `paid out ${expected} THB, in round 1000`,
+  );
 });
 
 /** The text as a whole number of 10^-60. */

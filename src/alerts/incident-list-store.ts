@@ -2,8 +2,8 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import type { Money } from "./incident.ts";
 import type { MismatchKind, MismatchStatus } from "../mismatch.ts";
+import type { Money } from "./incident.ts";
 
 export interface ListedIncident {
   readonly id: number;

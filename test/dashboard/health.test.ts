@@ -189,9 +189,9 @@ test("every alert has its deliveries with attempts, error and next attempt, and 
     /^1 \| 2 min ago \| 2026-11-20 12:02:00 1 attempt \| 2026-11-20 12:02:0\d \| .*HTTP 503/,
   );
   const list = await rowsOf(page, "Alerts");
-  expect(Object.keys(list)).toEqual(["product-stalled #2", "incident-opened #1"]);
-  expect(list["product-stalled #2"]).toMatch(/P1 is stalled: .* webhook: waits, 1 attempt: .*HTTP 503/);
-  expect(list["incident-opened #1"]).toMatch(/webhook: delivered 2026-11-20 12:00:00$/);
+  expect(Object.keys(list)).toEqual(["product-stalled alert #2", "incident-opened alert #1\nincident #1"]);
+  expect(list["product-stalled alert #2"]).toMatch(/P1 is stalled: .* webhook: waits, 1 attempt: .*HTTP 503/);
+  expect(list["incident-opened alert #1\nincident #1"]).toMatch(/webhook: delivered 2026-11-20 12:00:00$/);
   expect(await page.locator("main form[method=post]").count()).toBe(0);
   await page.getByLabel("State").selectOption("waiting");
   await page.getByRole("button", { name: "Filter" }).click();

@@ -89,7 +89,13 @@ test("an incident whose mismatches are all acknowledged says so, and comes after
 });
 
 test("the list begins with undecided incidents, the newest growth first, and the overview says how much the others are about", async () => {
-  const kinds = ["status-differs", "net-differs", "round-differs", "session-differs", "balance-differs"] as const;
+  const kinds = [
+    "status-differs",
+    "net-differs",
+    "round-differs",
+    "session-differs",
+    "balance-differs",
+  ] as const;
   for (const kind of kinds) {
     clock.advance(MINUTE_MS);
     await openMismatches(sql, config, clock.now(), [{ betId: `${kind}`, kind, amountAtRisk: amount("500") }]);
@@ -100,7 +106,9 @@ test("the list begins with undecided incidents, the newest growth first, and the
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   const shown = async (path: string) => {
     await page.goto(path);
-    const ids = await page.locator("tr[id^=incident-]").evaluateAll((all) => all.map(({ id }) => id.slice(9)));
+    const ids = await page
+      .locator("tr[id^=incident-]")
+      .evaluateAll((all) => all.map(({ id }) => id.slice(9)));
     return ids.join(" ");
   };
   expect(await shown("/incidents")).toBe("1 6 5 4 3 2 7");

@@ -178,6 +178,39 @@ test("of a transfer it holds every answer as it came", async () => {
   expect((await file(ask, "id=2&format=html")).text).toContain("{&quot;code&quot;:5004}");
 });
 
+test("of an incident with more than 500 mismatches there are parts, which hold each mismatch once", async () => {
+  const findings = Array.from({ length: 501 }, (_, index) => ({
+    betId: `many-${index}`,
+    kind: "stake-differs" as const,
+  }));
+  await openMismatches(world.sql, context.config, world.clock.now(), findings);
+  const [{ incident } = { incident: 0 }] = await world.sql<{ incident: number }[]>`
+    select max(incident_id) as incident from incident_members`;
+  const ask = await serveOps(context, []);
+  const parts = [];
+  for (const number of [1, 2]) {
+    const { json } = await file(ask, `incident=${incident}&part=${number}`);
+    expect(json.incident.part).toEqual({ number, of: 2 });
+    parts.push(json.mismatches.map(({ id }: { id: string }) => Number(id)));
+  }
+  expect(parts.map(({ length }) => length)).toEqual([500, 1]);
+  expect(new Set(parts.flat()).size).toBe(501);
+  const second = await file(ask, `incident=${incident}&part=2&format=html`);
+  expect(second.headers["content-disposition"]).toContain(`evidence-incident-${incident}-part-2.html`);
+  expect(second.text).toContain("stake-differs in P1, part 2 of 2</h1>");
+  const page = (await ask("GET", `/incidents/${incident}`)).text;
+  expect(page).toContain(`/api/evidence?incident=${incident}&amp;part=2&amp;format=csv`);
+  for (const [part, said] of [
+    ["", "ask for its parts, from part 1 to part 2"],
+    ["&part=3", `incident ${incident} has no part 3: the last is part 2`],
+    ["&part=0", 'part \\"0\\" is not a number from 1 on'],
+  ]) {
+    const refused = await ask("GET", `/api/evidence?incident=${incident}${part}`);
+    expect(refused.status).toBe(400);
+    expect(refused.text).toContain(said);
+  }
+});
+
 test("of an incident it holds all its mismatches, each once", async () => {
   const [{ incident } = { incident: 0 }] = await world.sql<{ incident: number }[]>`
     select incident_id as incident from incident_members where mismatch_id = 1`;

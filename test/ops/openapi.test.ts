@@ -68,7 +68,7 @@ const RIGHT: Readonly<
   listIncidents: { query: { state: "open", product: "P1", limit: "5", after: "9" } },
   readIncident: { path: { id: "1" } },
   commentIncident: { path: { id: "1" }, body: NOTE },
-  readEvidence: { query: { id: "1", format: "json" } },
+  readEvidence: { query: { incident: "1", part: "1", format: "json" } },
   ackMismatches: { body: BULK },
   ignoreMismatches: { body: BULK },
   resolveMismatches: { body: { ...BULK, adjustment: "1.5", ref: "R" } },

@@ -12,6 +12,7 @@ import { printJson, printLine, showText } from "../terminal/print.ts";
 
 interface EvidenceOptions {
   readonly incident?: string;
+  readonly part?: string;
   readonly out: string;
   readonly json?: boolean;
 }
@@ -24,6 +25,7 @@ export function addEvidenceCommand(program: Command): void {
       "write one file for a dispute with the provider: both sides, callbacks and record versions as they came",
     )
     .option("--incident <id>", "all mismatches of this incident")
+    .option("--part <number>", "the first, second … 500 of its mismatches, where it has more than 500")
     .requiredOption("--out <file>", "a new file; its ending says its form: .html, .json or .csv")
     .option("--json", "say what was written as one JSON document")
     .action((ids: string[], options: EvidenceOptions) => {
@@ -55,9 +57,13 @@ function formatOf(file: string): EvidenceFormat {
   throw usage(`--out must end with .html, .json or .csv, but is "${file}"`);
 }
 
-function targetOf(ids: readonly string[], { incident }: EvidenceOptions): EvidenceTarget {
+function targetOf(ids: readonly string[], { incident, part }: EvidenceOptions): EvidenceTarget {
+  if (part !== undefined && incident === undefined) throw usage("--part needs --incident");
+  if (part !== undefined && !/^[1-9]\d{0,5}$/.test(part))
+    throw usage(`--part "${part}" is not a number from 1 on`);
   if (ids.length > 0 && incident === undefined) return { ids };
-  if (ids.length === 0 && incident !== undefined) return { incident };
+  if (ids.length === 0 && incident !== undefined)
+    return { incident, part: part === undefined ? null : Number(part) };
   throw usage(ids.length > 0 ? "give either ids or --incident, not both" : "give ids, or --incident");
 }
 

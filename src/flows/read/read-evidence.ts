@@ -1,10 +1,10 @@
 /** Reads the evidence of some mismatches, or of an incident: one file for a dispute with the provider. */
 
-import { readListedIncident } from "../../alerts/incident-list-store.ts";
+import { countMembers, readListedIncident, readMembers } from "../../alerts/incident-list-store.ts";
 import { formatInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
-import { MISMATCH_STATUSES, type Mismatch, type MismatchKind } from "../../mismatch.ts";
-import { listMismatches, readMismatch } from "../../mismatches/store.ts";
+import type { Mismatch, MismatchKind } from "../../mismatch.ts";
+import { readMismatch } from "../../mismatches/store.ts";
 import type { FlowContext } from "../context.ts";
 import { type MismatchEvidence, readMismatchEvidence } from "./mismatch-evidence.ts";
 
@@ -12,7 +12,10 @@ import { type MismatchEvidence, readMismatchEvidence } from "./mismatch-evidence
 export const MOST_IN_FILE = 500;
 const MOST_BYTES = 20 * 1024 * 1024;
 
-export type EvidenceTarget = { readonly ids: readonly string[] } | { readonly incident: string };
+export type EvidenceTarget =
+  | { readonly ids: readonly string[] }
+  /** `part`: which `MOST_IN_FILE` of its mismatches, from 1; null: all of them */
+  | { readonly incident: string; readonly part: number | null };
 
 /** Times are ISO 8601, amounts decimal text. */
 export interface Evidence {
@@ -27,6 +30,8 @@ export interface Evidence {
     readonly beganAt: string;
     readonly endedAt: string | null;
     readonly total: number;
+    /** of the parts into which its mismatches are divided, in the order of their ids */
+    readonly part: { readonly number: number; readonly of: number };
   } | null;
   readonly mismatches: readonly MismatchEvidence[];
 }
@@ -40,9 +45,11 @@ export async function readEvidence(
   target: EvidenceTarget,
   signal?: AbortSignal,
 ): Promise<Evidence> {
-  const incident = "incident" in target ? await findIncident(context, target.incident) : null;
+  const incident = "incident" in target ? await findIncident(context, target.incident, target.part) : null;
   const chosen =
-    "ids" in target ? await readByIds(context, target.ids) : await readOfIncident(context, target.incident);
+    "ids" in target
+      ? await readByIds(context, target.ids)
+      : await readPart(context, target.incident, target.part);
   const mismatches: MismatchEvidence[] = [];
   let bytes = 0;
   for (const mismatch of chosen) {
@@ -60,10 +67,21 @@ export async function readEvidence(
   };
 }
 
-async function findIncident({ sql }: FlowContext, id: string): Promise<NonNullable<Evidence["incident"]>> {
+async function findIncident(
+  { sql }: FlowContext,
+  id: string,
+  part: number | null,
+): Promise<NonNullable<Evidence["incident"]>> {
   const found = /^[1-9]\d{0,14}$/.test(id) ? await readListedIncident(sql, Number(id)) : null;
   if (found === null) throw new ReconError("not-found", `there is no incident "${id.slice(0, 60)}"`);
   const { kind, productId, beganAt, endedAt, total } = found;
+  const of = countParts(await countMembers(sql, found.id));
+  if (part === null && of > 1) {
+    const words = `incident ${id} has more mismatches than the ${MOST_IN_FILE} that one file may hold: ask for its parts, from part 1 to part ${of}`;
+    throw new ReconError("usage", words);
+  }
+  if (part !== null && part > of)
+    throw new ReconError("usage", `incident ${id} has no part ${part}: the last is part ${of}`);
   return {
     id,
     kind,
@@ -71,12 +89,21 @@ async function findIncident({ sql }: FlowContext, id: string): Promise<NonNullab
     beganAt: formatInstant(beganAt),
     endedAt: endedAt === null ? null : formatInstant(endedAt),
     total,
+    part: { number: part ?? 1, of },
   };
+}
+
+/** The number of files that hold so many mismatches. */
+export function countParts(mismatches: number): number {
+  return Math.max(1, Math.ceil(mismatches / MOST_IN_FILE));
 }
 
 async function readByIds({ sql }: FlowContext, ids: readonly string[]): Promise<Mismatch[]> {
   const distinct = [...new Set(ids)];
-  if (distinct.length > MOST_IN_FILE) throw tooMany(`${distinct.length} mismatches are`);
+  if (distinct.length > MOST_IN_FILE) {
+    const words = `${distinct.length} mismatches are more than the ${MOST_IN_FILE} that one file may hold: choose fewer by their ids, and make several files`;
+    throw new ReconError("usage", words);
+  }
   const found: Mismatch[] = [];
   const unknown: string[] = [];
   for (const id of distinct) {
@@ -95,25 +122,14 @@ async function readByIds({ sql }: FlowContext, ids: readonly string[]): Promise<
 /** The most ids that a refusal names. */
 const MOST_NAMED = 5;
 
-async function readOfIncident({ sql }: FlowContext, id: string): Promise<Mismatch[]> {
-  const { mismatches, next } = await listMismatches(sql, {
-    statuses: MISMATCH_STATUSES,
-    kind: null,
-    productId: null,
-    username: null,
-    incidentId: Number(id),
-    limit: MOST_IN_FILE,
-    after: null,
-  });
-  if (next !== null) throw tooMany(`incident ${id} has more mismatches than`);
-  return mismatches;
-}
-
-function tooMany(what: string): ReconError {
-  const most = what.endsWith("than")
-    ? `the ${MOST_IN_FILE} that one file may hold`
-    : `more than the ${MOST_IN_FILE} that one file may hold`;
-  return new ReconError("usage", `${what} ${most}: choose fewer by their ids, and make several files`);
+async function readPart({ sql }: FlowContext, incident: string, part: number | null): Promise<Mismatch[]> {
+  const offset = ((part ?? 1) - 1) * MOST_IN_FILE;
+  const found: Mismatch[] = [];
+  for (const id of await readMembers(sql, Number(incident), { limit: MOST_IN_FILE, offset })) {
+    const mismatch = await readMismatch(sql, String(id));
+    if (mismatch !== null) found.push(mismatch);
+  }
+  return found;
 }
 
 function tooLarge(fitting: number, all: number): ReconError {

@@ -1,6 +1,7 @@
 /** Reads incidents with their money, their trend, and who was notified of them. */
 
 import type { LargeMismatch } from "../../alerts/alert.ts";
+import type { Money } from "../../alerts/incident.ts";
 import {
   countArrivals,
   type Growth,
@@ -17,7 +18,6 @@ import {
   sumIncidents,
   sumOtherIncidents,
 } from "../../alerts/incident-list-store.ts";
-import type { Money } from "../../alerts/incident.ts";
 import { readLargest } from "../../alerts/incident-store.ts";
 import type { Instant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
@@ -76,10 +76,7 @@ export interface OpenIncidents {
 }
 
 /** Those with the most undecided mismatches. */
-export async function readOpenIncidents(
-  { sql }: FlowContext,
-  most: number,
-): Promise<OpenIncidents> {
+export async function readOpenIncidents({ sql }: FlowContext, most: number): Promise<OpenIncidents> {
   const { incidents, count } = await readLargestIncidents(sql, most);
   const ids = incidents.map(({ id }) => id);
   const [sums, others] = await Promise.all([

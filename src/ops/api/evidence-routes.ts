@@ -59,7 +59,10 @@ async function readWhileAwaited<Value>(
 
 /** "evidence-7", "evidence-7-and-3-more", "evidence-incident-2": made of digits only. */
 function nameOf(target: EvidenceTarget): string {
-  if ("incident" in target) return `evidence-incident-${target.incident.replace(/\D/g, "")}`;
+  if ("incident" in target) {
+    const part = target.part === null ? "" : `-part-${target.part}`;
+    return `evidence-incident-${target.incident.replace(/\D/g, "")}${part}`;
+  }
   const [first = "", ...others] = target.ids;
   return others.length === 0 ? `evidence-${first}` : `evidence-${first}-and-${others.length}-more`;
 }

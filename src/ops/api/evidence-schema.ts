@@ -106,6 +106,7 @@ export const EVIDENCE = documentOf<Evidence>({
       beganAt: INSTANT,
       endedAt: orNull(INSTANT),
       total: COUNT,
+      part: documentOf<NonNullable<Evidence["incident"]>["part"]>({ number: COUNT, of: COUNT }),
     }),
   ),
   mismatches: listOf(MISMATCH_EVIDENCE),

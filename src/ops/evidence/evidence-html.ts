@@ -22,7 +22,7 @@ export function evidenceAsHtml(evidence: Evidence): string {
   const title =
     incident === null
       ? `Evidence of ${sayCount(mismatches.length)}`
-      : `Evidence of incident ${incident.id}: ${incident.kind} in ${incident.productId}`;
+      : `Evidence of incident ${incident.id}: ${incident.kind} in ${incident.productId}${sayPart(incident)}`;
   const style = html.raw`<style>${EVIDENCE_STYLE}</style>`;
   return showTurningMarks(
     String(html`<!doctype html>
@@ -43,6 +43,10 @@ ${renderContents(mismatches)}
 </html>
 `),
   );
+}
+
+function sayPart({ part }: NonNullable<Evidence["incident"]>): string {
+  return part.of === 1 ? "" : `, part ${part.number} of ${part.of}`;
 }
 
 function renderSource({ madeAt, ledger, mismatches, incident }: Evidence): SafeHtml {

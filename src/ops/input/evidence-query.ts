@@ -18,13 +18,22 @@ export const EVIDENCE_QUERY = z.strictObject({
     }),
   ).meta({ description: `of mismatches, at most ${MOST_IN_FILE}, separated by commas` }),
   incident: orNull(FILTER).meta({ description: "all mismatches of this incident, instead of ids" }),
+  part: orNull(
+    FILTER.regex(/^[1-9]\d{0,5}$/, {
+      error: ({ input }) => `part ${JSON.stringify(String(input).slice(0, 60))} is not a number from 1 on`,
+    }),
+  ).meta({
+    description: `of an incident with more than ${MOST_IN_FILE} mismatches, from 1; one part has ${MOST_IN_FILE}`,
+  }),
   format: z.enum(EVIDENCE_FORMATS).default("json"),
 });
 
 /** @throws ReconError `usage` that names the field and its value */
 export function readEvidenceQuery(typed: unknown): { target: EvidenceTarget; format: EvidenceFormat } {
-  const { id, incident, format } = read(EVIDENCE_QUERY, typed);
+  const { id, incident, part, format } = read(EVIDENCE_QUERY, typed);
+  if (part !== null && incident === null) throw usage("part needs incident");
   if (id !== null && incident === null) return { target: { ids: id.split(",") }, format };
-  if (id === null && incident !== null) return { target: { incident }, format };
+  if (id === null && incident !== null)
+    return { target: { incident, part: part === null ? null : Number(part) }, format };
   throw usage("give either id or incident");
 }

@@ -3,12 +3,12 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
-import { MOST_IN_FILE } from "../../../flows/read/read-evidence.ts";
+import { countParts } from "../../../flows/read/read-evidence.ts";
 import type { IncidentStory } from "../../../flows/read/read-incident.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { renderComments } from "../comments/render-comments.ts";
 import { actionsFor, renderActionButtons, sayCount } from "../mismatches/mismatch-words.ts";
-import { renderEvidenceLinks } from "../parts/evidence-links.ts";
+import { renderEvidenceLinks, renderEvidenceParts } from "../parts/evidence-links.ts";
 import type { Problem } from "../parts/fields.ts";
 import {
   sayAmounts,
@@ -39,6 +39,7 @@ interface Reader {
 export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
   const { id, kind, productId, backfillId, total, amounts, beganAt, endedAt } = story.incident;
   const { zone, now, mayAct, comment: typed, problem } = reader;
+  const parts = countParts(countHere(story));
   const by =
     backfillId === 0 ? null : html` Found by <a href="/backfills/${backfillId}">backfill ${backfillId}</a>.`;
   const state =
@@ -52,7 +53,7 @@ export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
 <section class="sheet" aria-label="What it is"><p class="reason">${endedAt === null ? since : was}${by}</p>
 <p>${state}</p>
 ${endedAt === null ? html`<p class="faint">${WHAT_TO_DO[kind]}</p>` : null}
-${total > MOST_IN_FILE ? html`<p class="faint">Evidence for the provider: choose at most ${showCount(MOST_IN_FILE)} of its mismatches by their ids, with <code>recon evidence</code>.</p>` : renderEvidenceLinks({ incident: String(id) })}</section>
+${parts > 1 ? renderEvidenceParts(String(id), parts) : renderEvidenceLinks({ incident: String(id) })}</section>
 <div${reader.mayAct ? html` class="beside"` : null}>
 <section class="sheet" aria-labelledby="sums"><h2 id="sums">Mismatches and money</h2>
 ${renderSums(story)}
@@ -65,9 +66,15 @@ ${renderLargest(story, zone)}
 ${renderNotifications(story, reader)}`;
 }
 
+/** The number of mismatches that it has now. */
+function countHere({ sums }: IncidentStory): number {
+  return sums.reduce((sum, { count }) => sum + count, 0);
+}
+
 /** Mismatches that came back after the end count in a newer incident, and so does their money. */
-function sayPastRisk({ incident: { total, amounts }, sums }: IncidentStory): string {
-  const here = sums.reduce((sum, { count }) => sum + count, 0);
+function sayPastRisk(story: IncidentStory): string {
+  const { total, amounts } = story.incident;
+  const here = countHere(story);
   const said = sayAmounts(amounts);
   const risk = said === "no money" ? "No money was at risk" : `The money at risk was ${said}`;
   if (here >= total) return `${risk}.`;

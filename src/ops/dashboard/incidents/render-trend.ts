@@ -1,8 +1,8 @@
 /** Draws when the mismatches of an incident were first seen, and says whether it grows. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { showDuration } from "../../../clock.ts";
 import type { Growth } from "../../../alerts/incident-list-store.ts";
+import { showDuration } from "../../../clock.ts";
 import { type IncidentStory, LATELY_MS } from "../../../flows/read/read-incident.ts";
 import { sayTime, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
