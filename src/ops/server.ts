@@ -18,6 +18,7 @@ import { addAssets } from "./dashboard/assets.ts";
 import type { GuideStep } from "./dashboard/overview/guide.ts";
 import { addDashboard } from "./dashboard/routes.ts";
 import { addHealth } from "./health.ts";
+import { limitPages, PAGE_MS } from "./http/page-limit.ts";
 import { sendProblem } from "./http/problem.ts";
 import { addRefusals, refuseBroken } from "./http/refusals.ts";
 import { openReportQueue } from "./http/report-queue.ts";
@@ -50,6 +51,8 @@ export interface OpsParts {
   readonly requestMs?: number;
   /** how long an import may send nothing before another may take its place; default: 20 seconds */
   readonly stillMs?: number;
+  /** how long a page may take; default: 35 seconds, more than a statement may take. Reports and files take longer */
+  readonly pageMs?: number;
 }
 
 const REQUEST_MS = 300_000;
@@ -118,8 +121,9 @@ async function addGuarded(
   guarded: FastifyInstance,
   context: FlowContext,
   gate: Gate,
-  { openBoard, worker, guide = [], stillMs = LONGEST_STILL_MS }: OpsParts,
+  { openBoard, worker, guide = [], stillMs = LONGEST_STILL_MS, pageMs = PAGE_MS }: OpsParts,
 ): Promise<void> {
+  limitPages(guarded, pageMs);
   addAudit(guarded, context);
   addAccess(guarded, gate);
   const [reports, imports] = [openReportQueue(context), openImportSeats(stillMs)];

@@ -203,6 +203,43 @@ describe("a page that is no longer up to date says so at its top, is no longer l
   });
 });
 
+describe("a decision that the database does not answer shows the menu, what happened and what was typed", () => {
+  test.each(["ended", "frozen"])("while the database is %s", async (how) => {
+    const proxy = await startTcpProxy(url);
+    const proxied = openDatabase(proxy.url, 5, PEOPLE_LIMITS);
+    const context = { ...world.context, sql: proxied };
+    const server = await startOpsServer(context, OPEN, async () => {}, { pageMs: 5_000 });
+    onTestFinished(async () => {
+      await server.close();
+      await proxied.end({ timeout: 1 });
+      await proxy.close();
+    });
+    const page = await browser.newPage({ baseUrl: server.url });
+    await page.goto("/incidents");
+    await page.goto(world.paths["mismatch"] ?? "");
+    await page.locator("#act textarea").fill("asked their support, ticket 77");
+    if (how === "ended") await proxy.refuse();
+    else proxy.hang();
+    const answered = page.waitForResponse((answer) => answer.request().method() === "POST");
+    await page.locator("#act button").first().click({ noWaitAfter: true });
+    expect((await answered).status()).toBe(503);
+    await page.locator("h1", { hasText: "The database does not answer" }).waitFor();
+    expect(await page.locator("header nav a").count()).toBeGreaterThan(5);
+    await page.locator("main", { hasText: "It is not known whether your step was carried out" }).waitFor();
+    expect(await page.locator("#typed textarea[name=note]").inputValue()).toBe(
+      "asked their support, ticket 77",
+    );
+    await proxy.close();
+    await proxy.restore();
+    const repeated = await page.request.get(world.paths["mismatch"] ?? "");
+    expect(repeated.status()).toBe(200);
+    await page.locator("#typed button").click();
+    await page.locator("main", { hasText: "asked their support, ticket 77" }).waitFor();
+    const id = Number(/\d+/.exec(world.paths["mismatch"] ?? "")?.[0]);
+    await sql`update mismatches set status = 'open' where id = ${id}`;
+  });
+});
+
 test("how long ago something was stays true on an open page without any change, in the words of the server", async () => {
   const server = await startOpsServer(world.context, OPEN, async () => {});
   onTestFinished(() => server.close());

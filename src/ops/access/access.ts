@@ -6,8 +6,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isLoopback } from "../../config.ts";
 import type { Log } from "../../log.ts";
+import { isChange, isOwnChange } from "../http/cross-origin.ts";
 import { sendProblem, wantsPage } from "../http/problem.ts";
-import { isChange, isOwnChange } from "./cross-origin.ts";
 import type { FailedSignIns } from "./failed-sign-ins.ts";
 import type { Sessions } from "./sessions.ts";
 import type { KnownTokens } from "./tokens.ts";

@@ -4,8 +4,10 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type AuditedRequest, answerAudit, insertAudit } from "../../access/audit-store.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { isChange } from "./cross-origin.ts";
+import { endsInTime } from "../../in-time.ts";
+import { isChange } from "../http/cross-origin.ts";
 
+const LONGEST_WRITE_MS = 2_000;
 const MOST_DETAILS = 8_000;
 const SECRET = /token|password|secret|authorization|cookie|key$/i;
 
@@ -30,9 +32,14 @@ export function addAudit(scope: FastifyInstance, { sql, clock, log }: FlowContex
     if (!isChange(request.method) || isUnknown(request)) return;
     const id = noted.get(request);
     try {
-      if (id !== undefined) await answerAudit(sql, id, reply.statusCode);
-      else
-        await insertAudit(sql, describeRequest(request, addressOf(request), clock.now(), reply.statusCode));
+      const written =
+        id !== undefined
+          ? answerAudit(sql, id, reply.statusCode)
+          : insertAudit(sql, describeRequest(request, addressOf(request), clock.now(), reply.statusCode));
+      // A database that is frozen must not hold up the answer that says so.
+      if (reply.statusCode < 500) await written;
+      else if (!(await endsInTime(written, LONGEST_WRITE_MS)))
+        throw new Error("the database does not answer");
     } catch (error) {
       const { asker, url } = request;
       log.error(

@@ -3,11 +3,11 @@
 import formbody from "@fastify/formbody";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
+import { isOwnChange } from "../http/cross-origin.ts";
 import { readOwnPath } from "../http/own-path.ts";
 import { sendProblem } from "../http/problem.ts";
 import { findVisitor, type Gate, noteFailure } from "./access.ts";
 import { addAudit } from "./audit.ts";
-import { isOwnChange } from "./cross-origin.ts";
 import { renderComeAgain, renderSignIn } from "./sign-in-page.ts";
 
 const LONGEST_FORM = 8 * 1024;

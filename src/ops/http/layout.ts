@@ -24,6 +24,8 @@ export interface DashboardPage {
   readonly notice?: Notice | null;
   /** the zone of its times, and the page's address for coming back from the choice of a zone; null: it shows no time */
   readonly times?: { readonly zone: string; readonly url: string } | null;
+  /** whether the menu is shown even where the visitor is unknown; default: not */
+  readonly hasMenu?: boolean;
   /** the topics whose changes refresh this page; none: the page does not refresh */
   readonly live?: readonly LiveTopic[];
 }
@@ -56,7 +58,16 @@ const SEARCH = html`<form role="search" method="get" action="/search"><input typ
 
 /** A whole document. `html` escapes all values; only `html` makes markup. */
 export function renderPage(page: DashboardPage): string {
-  const { title, visitor, path, main, notice = null, live = [], times = null } = page;
+  const {
+    title,
+    visitor,
+    path,
+    main,
+    notice = null,
+    live = [],
+    times = null,
+    hasMenu = visitor !== null,
+  } = page;
   const document = html`<!doctype html>
 <html lang="en"${times === null ? null : html` data-zone="${times.zone}"`}>
 <head>
@@ -72,7 +83,7 @@ export function renderPage(page: DashboardPage): string {
 <a class="skip" href="#main">Skip to content</a>
 <header class="bar">
 <a class="brand" href="/">wallet-recon</a>
-${visitor === null ? null : renderNavigation(path)}
+${hasMenu ? renderNavigation(path) : null}
 ${visitor === null || path === "/search" ? null : SEARCH}
 ${visitor === null ? null : renderVisitor(visitor)}
 </header>

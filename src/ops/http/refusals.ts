@@ -4,10 +4,11 @@ import { METHODS, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Sql } from "../../db/client.ts";
-import { describeLimit } from "../../db/database-error.ts";
+import { describeLimit, isConnectionLost } from "../../db/database-error.ts";
 import { type ErrorCode, ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { sendProblem } from "./problem.ts";
+import { type Failure, sendFailurePage } from "./failure-page.ts";
+import { sendProblem, wantsPage } from "./problem.ts";
 
 /** The errors that the asker can correct. */
 const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
@@ -51,14 +52,47 @@ export function addRefusals(app: FastifyInstance, { log, sql }: FlowContext): vo
     const detail = `${request.method} is not allowed at ${request.url}: use ${allowed.join(", ")}`;
     return await sendProblem(reply, 405, "Method Not Allowed", detail);
   });
+  const handled = new WeakSet<FastifyRequest>();
+  app.addHook("preHandler", async (request) => {
+    handled.add(request);
+  });
   app.setErrorHandler(async (error: FastifyError | ReconError, request, reply) => {
     const refusal = refusalOf(sql, error);
+    if (refusal !== null && refusal.status >= 500 && wantsPage(request)) {
+      const { status, error } = refusal;
+      const title = STATUS_CODES[status] ?? "Refused";
+      // Every refusal of this kind ends a transaction without a change.
+      const failure = { status, title, says: sentence(error.message), isUnchanged: true };
+      return await sendFailurePage(request, reply, failure);
+    }
     if (refusal !== null) return await sendError(reply, refusal.status, refusal.error);
     const status = error instanceof ReconError ? undefined : error.statusCode;
     if (status !== undefined && status < 500) return await sendError(reply, status, error);
     log.error({ requestId: request.id, err: error }, "a request to the ops server failed");
+    if (wantsPage(request))
+      return await sendFailurePage(request, reply, failureOf(error, handled.has(request)));
     return await sendProblem(reply, 500, "Internal Server Error", "the request failed; the log says why");
   });
+}
+
+const DATABASE_SILENT = {
+  status: 503,
+  title: "The database does not answer",
+  says: "The worker runs, but its database does not answer. Try again in a minute. If that does not help, check that PostgreSQL runs.",
+} as const;
+
+/** @param isHandled whether the request's own work had begun: then it may have changed something */
+function failureOf(error: unknown, isHandled: boolean): Failure {
+  const isSilent =
+    isConnectionLost(error) || (error instanceof ReconError && error.code === "database-unreachable");
+  if (isSilent) return { ...DATABASE_SILENT, isUnchanged: !isHandled };
+  const says =
+    "The worker made an error that nobody expected. Its log says why: look for “a request to the ops server failed”.";
+  return { status: 500, title: "Internal Server Error", says, isUnchanged: !isHandled };
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
 }
 
 const LONGEST_GOODBYE_MS = 5_000;

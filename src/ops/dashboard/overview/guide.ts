@@ -2,8 +2,8 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { isOwnChange } from "../../access/cross-origin.ts";
 import { cameByHttps } from "../../access/sessions.ts";
+import { isOwnChange } from "../../http/cross-origin.ts";
 
 /** A page that is worth a look. */
 export interface GuideStep {

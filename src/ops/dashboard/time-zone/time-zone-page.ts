@@ -3,8 +3,8 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isZone } from "../../../clock.ts";
-import { isOwnChange } from "../../access/cross-origin.ts";
 import { cameByHttps } from "../../access/sessions.ts";
+import { isOwnChange } from "../../http/cross-origin.ts";
 import { readOwnPath } from "../../http/own-path.ts";
 import { usage } from "../../input/fields.ts";
 import { nameItself, type Problem, problemOf, renderSelect } from "../parts/fields.ts";
