@@ -10,6 +10,7 @@ import { useDatabase } from "../support/database.ts";
 import { type CrowdedWorld, openCrowdedWorld } from "./crowded-world.ts";
 
 const MEASURE = readFileSync(join(import.meta.dirname, "../support/measure-layout.js"), "utf8");
+const TARGETS = readFileSync(join(import.meta.dirname, "../support/measure-targets.js"), "utf8");
 const WIDTHS = [320, 390, 768, 1024, 1400, 2560];
 const THEMES = ["light", "dark"] as const;
 
@@ -49,6 +50,23 @@ test("every page keeps everything in its place, at six widths in both themes, an
       await page.setViewportSize({ width: colorScheme === "light" ? 320 : 1400, height: 900 });
       await expectAccessible(page);
     }
+  }
+  expect(found).toEqual({});
+});
+
+test("on a phone no link, button or field is too small for a finger", async () => {
+  const viewport = { width: 390, height: 844 };
+  const page = await browser.newPage({
+    baseUrl: await serveDashboard(world.context),
+    viewport,
+    hasTouch: true,
+  });
+  const found: Record<string, unknown> = {};
+  for (const [name, path] of Object.entries(world.paths)) {
+    await page.goto(path);
+    const small = (await page.evaluate(TARGETS)) as string[];
+    const misplaced = (await page.evaluate(MEASURE)) as string[];
+    if (small.length + misplaced.length > 0) found[name] = [...small, ...misplaced].slice(0, 6);
   }
   expect(found).toEqual({});
 });

@@ -37,6 +37,8 @@ interface Visit {
   readonly viewport?: { readonly width: number; readonly height: number };
   /** the zone of the visitor's clock; default: UTC */
   readonly timezoneId?: string;
+  /** true: a phone, whose pointer is a finger */
+  readonly hasTouch?: boolean;
   /** false: a visitor without scripts */
   readonly scripts?: boolean;
 }
@@ -100,6 +102,8 @@ export async function openVisit(browser: Browser, visit: Visit): Promise<Browser
     javaScriptEnabled: scripts,
     viewport: visit.viewport ?? { width: 1280, height: 900 },
     locale: "en-GB",
+    hasTouch: visit.hasTouch ?? false,
+    isMobile: visit.hasTouch ?? false,
     timezoneId: visit.timezoneId ?? "UTC",
   });
   if (token !== undefined) {
