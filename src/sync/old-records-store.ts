@@ -30,15 +30,23 @@ export async function findOldRecords(
   most: number,
 ): Promise<{ readonly count: number; readonly last: WalkKey } | null> {
   const [at = "", betId = "", username = "", id = ""] = after;
+  const next = tx`
+    select accounting_date, bet_id, username, id from bet_records
+    where product_id = ${productId} and accounting_date >= ${at}::text::timestamptz and accounting_date < ${to}
+      and (accounting_date, bet_id, username, id) > (${at}::text::timestamptz, ${betId}, ${username}, ${id})
+    order by accounting_date, bet_id, username, id`;
+  // Only where there are fewer rows than asked for, they are kept and counted.
   const [row] = await tx<{ count: number; last: string[] }[]>`
-    with slice as materialized (
-      select accounting_date, bet_id, username, id from bet_records
-      where product_id = ${productId} and accounting_date >= ${at}::text::timestamptz and accounting_date < ${to}
-        and (accounting_date, bet_id, username, id) > (${at}::text::timestamptz, ${betId}, ${username}, ${id})
-      order by accounting_date, bet_id, username, id limit ${most}
+    with full_slice as materialized (select * from (${next} limit 1 offset ${most - 1}) next),
+    short_slice as materialized (
+      select * from (${next} limit ${most}) next where not exists (select from full_slice)
     )
-    select (select count(*) from slice) as count, array[accounting_date::text, bet_id, username, id] as last
-    from slice order by accounting_date desc, bet_id desc, username desc, id desc limit 1`;
+    select count, array[accounting_date::text, bet_id, username, id] as last from (
+      select ${most}::bigint as count, full_slice.* from full_slice
+      union all
+      select (select count(*) from short_slice), short_slice.* from short_slice
+    ) slice
+    order by accounting_date desc, bet_id desc, username desc, id desc limit 1`;
   return row ?? null;
 }
 

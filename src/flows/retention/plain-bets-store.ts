@@ -25,27 +25,27 @@ const deleteFound = (table: string, found: string, condition: string) => `
 
 const statementOf = (visited: string) => `with ${visited}, ${PLAIN_GROUPS},
   doomed_entries as materialized (select ctid from entries join groups using (key) where drops_entries),
-  doomed_records as materialized (select ctid from records join groups using (key) where drops_records),
+  doomed_records as materialized (select ctid, username, bet_id, id from records join groups using (key) where drops_records),
   doomed_bets as materialized (
     select bets.username, txn_id, last_at from bets join groups using (key) where drops_entries
   ),
   deleted_entries as (
-    delete from callback_entries where ctid = any(array(select ctid from doomed_entries))
-    returning callback, request_id, received_at
+    delete from callback_entries where ctid = any(array(select ctid from doomed_entries)) returning 1
   ),
   deleted_records as (
-    delete from bet_records where ctid = any(array(select ctid from doomed_records)) returning username, bet_id, id
+    delete from bet_records where ctid = any(array(select ctid from doomed_records)) returning 1
   ),
   noted_entries as (${noteAddedText("callback_entries", "-count(*)::integer", "from deleted_entries having count(*) > 0")}),
   noted_records as (${noteAddedText("bet_records", "-count(*)::integer", "from deleted_records having count(*) > 0", "$1")}),
-  deleted_record_versions as (${deleteFound("bet_record_versions", "deleted_records", "t.bet_id = d.bet_id and t.id = d.id")}),
-  deleted_absences as (${deleteFound("record_absences", "deleted_records", "t.bet_id = d.bet_id and t.id = d.id")}),
+  deleted_record_versions as (${deleteFound("bet_record_versions", "doomed_records", "t.bet_id = d.bet_id and t.id = d.id")}),
+  deleted_absences as (${deleteFound("record_absences", "doomed_records", "t.bet_id = d.bet_id and t.id = d.id")}),
   deleted_entry_versions as (${deleteFound("entry_versions", "doomed_bets", "t.txn_id = d.txn_id")}),
   deleted_wallet_bets as (${deleteFound("wallet_bets", "doomed_bets", "t.txn_id = d.txn_id and t.status <> 'open'")}),
   deleted_requests as (
     delete from callback_requests where ctid = any(array(
       select r.ctid from (
-        select callback, request_id, received_at, count(*) as entries from deleted_entries group by 1, 2, 3
+        select callback, request_id, received_at, count(*) as entries from callback_entries
+        where ctid = any(array(select ctid from doomed_entries)) group by 1, 2, 3
       ) d
       cross join lateral (
         select ctid from callback_requests r

@@ -47,7 +47,8 @@ const ENDED = `
   ),
   -- Ids that rows of another group have too, or rows that were not loaded.
   shared as materialized (
-    select username, id from refs group by username, id having min(key) <> max(key)
+    select username, id from refs where not (select are_apart from apart)
+    group by username, id having min(key) <> max(key)
     union all
     select username, id from ids
     left join counts using (username, id) left join counts_of_ids using (id)

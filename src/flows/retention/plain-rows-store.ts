@@ -101,14 +101,16 @@ export const LOADED = `
       ${lookUp("loose", OTHER_ROUND, RECORD, "bet_records", "f.id = k.id")}
     )
   ),
-  -- In order, because PostgreSQL sorts the ids of a search, and finds them sorted.
-  all_ids as materialized (
-    select array(
-      select txn_id from found_entries union select bet_id from found_records union select id from found_records order by 1
-    ) as ids
+  each_id as materialized (
+    select id, min(key) <> max(key) as is_shared from (
+      select txn_id as id, key from found_entries
+      union all select bet_id, key from found_records union all select id, key from found_records
+    ) named group by id
   ),
+  -- In order, because PostgreSQL sorts the ids of a search, and finds them sorted.
+  all_ids as materialized (select array(select id from each_id order by 1) as ids),
   apart as materialized (
-    select not exists (select from loose)
+    select not exists (select from loose) and not exists (select from each_id where is_shared)
       and (select count(*) from found_entries) = (
         select count(*) from callback_entries where product_id = $1 and txn_id = any((select ids from all_ids)::text[]))
       and (select count(*) from found_records) = all(array[
