@@ -54,6 +54,25 @@ test("a phone shows the values of a field next to each other, under its name", a
   expect((await stake.locator("th").boundingBox())?.y).toBeLessThan(provider?.y ?? 0);
 });
 
+test("who writes a note while somebody else decides keeps the note and the buttons, and is refused, not surprised", async () => {
+  const baseUrl = await serveDashboard(context, TOKENS);
+  const nok = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
+  const bo = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
+  await nok.goto("/mismatches/1");
+  await nok.waitForSelector("#connection[data-state=live]");
+  await nok.getByLabel("Note").fill("I look at it");
+  await bo.goto("/mismatches/1");
+  await bo.getByLabel("Note").fill("paid back");
+  await bo.getByRole("button", { name: "Resolve" }).click();
+  await nok.locator("#act").getByText("the status is resolved now").waitFor();
+  await nok.getByRole("button", { name: "Acknowledge" }).click();
+  await nok.locator("#notice").getByText("mismatch 1 is resolved (by writer)").waitFor();
+  expect(await nok.getByLabel("Note").inputValue()).toBe("I look at it");
+  expect(await sql`select status, note from mismatches where id = 1`).toEqual([
+    { status: "resolved", note: "paid back" },
+  ]);
+});
+
 describe("comments", () => {
   const comments = (page: Page) => page.locator(".comments li");
 

@@ -97,13 +97,31 @@ async function fetchAndMorph(main, signal) {
     callbacks: {
       beforeAttributeUpdated: keepsWhatIsTheVisitors,
       // No attribute holds the text that the visitor typed into a textarea.
-      beforeNodeMorphed: (element) => element.tagName !== "TEXTAREA",
+      beforeNodeMorphed: (element, fresh) => element.tagName !== "TEXTAREA" && !keepsDecision(element, fresh),
       // A step that is over for the server: its form stays while it holds what the visitor typed. Sent, it is refused.
       beforeNodeRemoved: (node) => !holdsTyped(node),
     },
   });
   main.dispatchEvent(new CustomEvent("refreshed", { bubbles: true }));
   return null;
+}
+
+/**
+ * Other buttons must not take the place of those that the visitor is about to press. What he sends then is for the former
+ * status: the server refuses it, and shows his note again.
+ * @returns whether the form stays as it is, because somebody else has decided while the visitor was writing
+ */
+function keepsDecision(form, fresh) {
+  const before =
+    form.tagName === "FORM" ? form.querySelector("input[name=from][type=hidden]")?.value : undefined;
+  const now = before === undefined ? undefined : fresh.querySelector("input[name=from]")?.value;
+  if (now === undefined || now === before || !holdsTyped(form)) return false;
+  const said = form.querySelector("[data-decided]") ?? form.appendChild(document.createElement("p"));
+  said.dataset.decided = now;
+  said.className = "problem";
+  said.setAttribute("role", "status");
+  said.textContent = `Somebody else has decided while you were writing: the status is ${now} now. A step for the former status is refused, and your note stays.`;
+  return true;
 }
 
 function holdsTyped(node) {
