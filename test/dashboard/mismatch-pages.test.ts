@@ -356,11 +356,11 @@ describe("an action on all matching mismatches", () => {
     expect(await statuses()).toBe("ignored ignored");
   });
 
-  test("that no mismatch allows says so", async () => {
+  test("that no mismatch allows says so, and shows the note again", async () => {
     const go = await visit();
-    expect((await go("/mismatches?status=resolved", all)).html).toContain(
-      "No matching mismatch can be ignored now.",
-    );
+    const { html } = await go("/mismatches?status=resolved", all);
+    expect(html).toContain("No matching mismatch can be ignored now.");
+    expect(html).toMatch(/Your note, which is not saved.*known fault/s);
   });
 });
 

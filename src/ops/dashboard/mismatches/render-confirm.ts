@@ -5,6 +5,7 @@ import { ACTS } from "../../../mismatches/act.ts";
 import { readOwnPath } from "../../http/own-path.ts";
 import { showAmount, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
+import { renderUnsaved } from "../parts/unsaved.ts";
 import type { PreviewOfAll } from "./act-on-selected.ts";
 import type { BulkForm } from "./mismatch-form.ts";
 import { type ListQuery, pathOfList } from "./mismatch-list-query.ts";
@@ -23,7 +24,8 @@ export function renderConfirm(
       : html`<a href="${readOwnPath(back)}">Back</a>`;
   if (count === 0) {
     return html`<h1>${ACTION_NAMES[action]} all matching</h1>
-<p class="sheet">No matching mismatch can be ${ACTS[action].done} now. ${cancel}</p>`;
+<p class="sheet">No matching mismatch can be ${ACTS[action].done} now. ${cancel}</p>
+${renderUnsaved("Your note", note)}`;
   }
   const table = renderTable({
     name: "Money",

@@ -9,6 +9,7 @@ import { LONGEST_NOTE } from "../../input/transfer-query.ts";
 import { type Problem, renderArea } from "../parts/fields.ts";
 import { showAgo, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
+import { renderUnsaved } from "../parts/unsaved.ts";
 import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { pathOfTransfer } from "./render-transfers.ts";
 
@@ -34,7 +35,7 @@ export function renderTransfer(
 <h1 class="wrap">${kind === "top-up" ? "Top-up" : "Transfer"} ${transactionRef} ${showState(status)}</h1>
 <p>${type} of ${showAmount(amount, currency)} for <strong class="wrap">${username}</strong> at <span class="wrap">${productId}</span>, sent ${showTime(story.sentAt, zone)} ${showAgo(story.sentAt, now, zone)}</p>
 ${renderStand(story, zone)}
-${closing.isOffered ? renderClosing(story, closing) : renderUnsaved(closing)}
+${closing.isOffered ? renderClosing(story, closing) : renderUnsaved("Your finding", closing.note)}
 ${renderAnswers(story, zone)}`;
 }
 
@@ -72,14 +73,6 @@ function renderClosing(
 <p class="faint">First find the transfer in the provider's statement. Closing ends the verification and resolves the mismatch in your name. Closing moves no money.</p>
 <div class="row">${renderArea({ label: "Your finding", name: "note", value: note, problem }, html`rows="2" maxlength="${LONGEST_NOTE}" required`)}
 <button>Close</button></div></form>`;
-}
-
-/** The finding of somebody whose closing came too late: he may still need its words. */
-function renderUnsaved({ note }: TypedClosing): SafeHtml | null {
-  return note === ""
-    ? null
-    : html`<section class="sheet" aria-labelledby="unsaved"><h2 id="unsaved">Your finding, which is not saved</h2>
-<p class="words">${note}</p></section>`;
 }
 
 const SAYS: Readonly<Record<TransferStory["answers"][number]["says"], string>> = {
