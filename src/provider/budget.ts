@@ -119,6 +119,11 @@ export function openBudget(
         urgency,
         takenAt: clock.now(),
       };
+      // The caller may have given up while the database handed out the slot.
+      if (signal.aborted) {
+        await giveBack(held.slot);
+        signal.throwIfAborted();
+      }
       leases.begin(held.slot);
       const own = pace === "may-hang" ? room.begin(held.slot) : null;
       let mayKeep = false;

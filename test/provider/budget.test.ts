@@ -270,6 +270,22 @@ test("a request that gives up waiting is forgotten, and delays nobody", async ()
   await running;
 });
 
+test("a request whose caller gives up while it is given its slot is not sent, and the slot is free", async () => {
+  const given = new AbortController();
+  const sent: string[] = [];
+  let looks = 0;
+  // The clock is asked once the slot is taken.
+  const now = () => {
+    looks += 1;
+    given.abort();
+    return NOON;
+  };
+  const one = budget({}, database.sql, { ...systemClock, now });
+  await expect(one.spend("live", async () => void sent.push("live"), given.signal)).rejects.toThrow(/abort/);
+  expect([looks, sent]).toEqual([1, []]);
+  expect(await countHeld()).toBe(0);
+});
+
 describe("requests that hang", () => {
   /** Ends when it must free its slot, or when the test ends it. */
   const hang = (started: string[], name: string, ending: AbortSignal) => (room: AbortSignal | null) => {
