@@ -104,11 +104,11 @@ test("--wait shows the progress while a worker runs the backfill, and ends with 
   const result = `4 windows, ${records} records: ${records} created, 0 changed, 0 unchanged`;
   expect(waited.stdout.trimEnd().split("\n").at(-1)).toBe(`Backfill 1 is done: ${result}.`);
 
-  const again = await callRecon(["backfill", ...ASKED, "--wait", "--json"], place);
+  const again = await startRecon(["backfill", ...ASKED, "--wait", "--json"], place).ended;
   expect(JSON.parse(again.stdout).backfill).toMatchObject({ id: "2", status: "done", unchanged: records });
   expect(again.stderr).toContain("4/4 windows");
 
-  const coverage = await callRecon(["coverage", ...ASKED], place);
+  const coverage = await startRecon(["coverage", ...ASKED], place).ended;
   expect(coverage.stdout).toContain(`${PRODUCT} is complete from ${formatInstant(PLAYED.from)}`);
   expect(coverage.stdout).toMatch(new RegExp(`backfill +8 +${2 * records} `));
   worker.child.kill("SIGTERM");

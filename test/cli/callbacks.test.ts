@@ -5,7 +5,6 @@ import { afterAll, describe, expect, test } from "vitest";
 import { exampleEnvelope, post } from "../callbacks/operator.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { url } = useDatabase();
@@ -16,14 +15,13 @@ writeFileSync(config, JSON.stringify({ products: [{ productId: "P1" }] }));
 const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: config, CALLBACK_PORT: "0" };
 
 const recon = (args: string[], changes: NodeJS.ProcessEnv = {}) =>
-  callRecon(args, { ...SETTINGS, ...changes });
+  startRecon(args, { ...SETTINGS, ...changes }).ended;
 const wallet = (command: string) => recon(["wallet", ...command.split(" ")]);
 
 describe("recon wallet", () => {
   test("credit creates the player, adds the amount, and counts a ref once", async () => {
     const credit = "credit --username anna --currency THB --amount";
-    const first = ["wallet", ...`${credit} 10.50 --ref a-1 --json`.split(" ")];
-    expect(JSON.parse((await startRecon(first, SETTINGS).ended).stdout)).toEqual({
+    expect(JSON.parse((await wallet(`${credit} 10.50 --ref a-1 --json`)).stdout)).toEqual({
       wallet: { username: "anna", currency: "THB", balance: "10.5" },
       credited: true,
     });

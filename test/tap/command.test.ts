@@ -5,7 +5,6 @@ import { Agent } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { callRecon } from "../cli/call-recon.ts";
 import { PROGRAM, startRecon } from "../cli/run-recon.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -244,7 +243,7 @@ describe("recon tap", () => {
       /the journal cannot be kept in \/dev\/null\/nowhere/,
     ],
   ])("%j is refused in one line", async (options, code, line) => {
-    const ended = await callRecon(["tap", ...options], { DATABASE_URL: url, CALLBACK_PORT: "0" });
+    const ended = await startRecon(["tap", ...options], { DATABASE_URL: url, CALLBACK_PORT: "0" }).ended;
     expect(ended).toMatchObject({ code, stderr: expect.stringMatching(line) });
   });
 
