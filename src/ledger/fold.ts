@@ -69,7 +69,7 @@ export function askedByEntry(entries: readonly CallbackEntry[], settings: FoldSe
 
 function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
   const ledger = new FoldedBets();
-  const requests = new Map<string, readonly Folding[]>();
+  const requests = new Map<string, { readonly targets: readonly Folding[]; readonly counts: boolean }>();
   const references = new Set<string>();
   const asked = new Map<string, Amount>();
   for (const entry of [...entries].sort(inLedgerOrder)) {
@@ -81,16 +81,21 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
     }
     const { callback, requestId, txnId } = entry;
     const request = `${callback} ${requestId.length} ${requestId} ${txnId}`;
-    const repeated = requests.get(request);
-    const scope =
-      repeated === undefined
-        ? scopeOf(ledger, entry, settings)
-        : { targets: repeated, changes: [], isCertain: true };
-    requests.set(request, scope.targets);
-    const amount = foldEntry(scope, entry, settings);
+    const before = requests.get(request);
+    // Of two copies of a request, the one that moved nothing may come first. It then stood for an earlier request.
+    const isCopy = before !== undefined && (before.counts || !movedMoney(entry));
+    const scope = isCopy
+      ? { targets: before.targets, changes: [], isCertain: true }
+      : scopeOf(ledger, entry, settings);
+    const { amount, counts } = foldEntry(scope, entry, settings);
+    if (!isCopy) requests.set(request, { targets: scope.targets, counts });
     if (isKnown(scope, entry)) asked.set(entry.entryId, amount);
   }
   return { bets: [...ledger.bets.values()], asked };
+}
+
+function movedMoney({ moved }: CallbackEntry): boolean {
+  return moved !== null && !moved.eq(ZERO);
 }
 
 /** The bets while they are folded, in the form that the rules need. */
@@ -181,11 +186,13 @@ function isKnown({ targets, isCertain }: Scope, { callback }: CallbackEntry): bo
   return namesAmount || targets.every(({ state, singleState }) => state.placed || singleState || state.tip);
 }
 
-/** @returns the amount that the entry asks to move */
-function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: FoldSettings): Amount {
+/** @returns the amount that the entry asks to move, and whether it declares something new, if anything */
+function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: FoldSettings) {
+  let counts = changes.length === 0;
   const asked = targets.map((bet, index) => {
     const change = changes[index];
     if (change === undefined || !isNewDeclaration(bet, entry, change)) return ZERO;
+    counts = true;
     adopt(bet, change, entry, targets.length === 1, settings);
     return change.asked;
   });
@@ -196,7 +203,7 @@ function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: 
     bet.lastEntryAt = Math.max(bet.lastEntryAt, entry.occurredAt);
     bet.lastReceivedAt = Math.max(bet.lastReceivedAt, entry.receivedAt);
   }
-  return sumAmounts(asked);
+  return { amount: sumAmounts(asked), counts };
 }
 
 /**

@@ -167,6 +167,14 @@ describe("repeats", () => {
       moved: "-5",
     });
   });
+
+  test("of two equal payouts, each with its own request, the second counts also behind its copy that moved nothing", () => {
+    const second = settle("5", { moved: amount("5") });
+    const copy = { ...second, entryId: "copy", moved: amount("0") };
+    const entries = [place(), settle("5"), copy, second];
+    expect(only(entries)).toMatchObject({ payout: "10", moved: "0" });
+    expect(only([...entries, copy, second])).toMatchObject({ payout: "10", moved: "5" });
+  });
 });
 
 describe("rollback", () => {
