@@ -5,7 +5,7 @@ import { isFetching } from "../../sync/old-windows-store.ts";
 import type { FlowContext } from "../context.ts";
 
 /** While a window is being fetched, deletion rests so many times as long as it has worked. */
-const REST_RATIO = 4;
+const REST_RATIO = 6;
 const LONGEST_REST_MS = 5_000;
 /** A further day may go each day. In the second half of a day the rest of it is deleted without a pause. */
 const HALF_DAY_MS = 12 * 3_600_000;
