@@ -5,7 +5,7 @@ import { openChannels } from "../../src/alerts/open-channels.ts";
 import { showDuration } from "../../src/clock.ts";
 import { openDatabase, PEOPLE_LIMITS } from "../../src/db/client.ts";
 import type { OwnWorker } from "../../src/ops/own-worker.ts";
-import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
+import { type OpsParts, type OpsServer, startOpsServer } from "../../src/ops/server.ts";
 import { useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
@@ -55,6 +55,19 @@ afterAll(async () => {
   await server.close();
   await world.close();
 });
+
+/** A page of a server whose connections to the database pass through a proxy. */
+async function openBehindProxy(parts: OpsParts = {}) {
+  const proxy = await startTcpProxy(url);
+  const proxied = openDatabase(proxy.url, 5, PEOPLE_LIMITS);
+  const behind = await startOpsServer({ ...world.context, sql: proxied }, OPEN, async () => {}, parts);
+  onTestFinished(async () => {
+    await behind.close();
+    await proxied.end({ timeout: 1 });
+    await proxy.close();
+  });
+  return { proxy, page: await browser.newPage({ baseUrl: behind.url }) };
+}
 
 test("the Tab key alone reaches everything on every page, in its order and with the focus in sight, and nothing holds it", async () => {
   const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
@@ -181,15 +194,7 @@ describe("a page that is no longer up to date says so at its top, is no longer l
   });
 
   test.each(["ended", "frozen"])("while the database is %s", async (how) => {
-    const proxy = await startTcpProxy(url);
-    const proxied = openDatabase(proxy.url, 5, PEOPLE_LIMITS);
-    const server = await startOpsServer({ ...world.context, sql: proxied }, OPEN, async () => {});
-    onTestFinished(async () => {
-      await server.close();
-      await proxied.end({ timeout: 1 });
-      await proxy.close();
-    });
-    const page = await browser.newPage({ baseUrl: server.url });
+    const { proxy, page } = await openBehindProxy();
     await page.goto("/incidents");
     await page.locator(live).waitFor();
     if (how === "ended") await proxy.refuse();
@@ -205,16 +210,7 @@ describe("a page that is no longer up to date says so at its top, is no longer l
 
 describe("a decision that the database does not answer shows the menu, what happened and what was typed", () => {
   test.each(["ended", "frozen"])("while the database is %s", async (how) => {
-    const proxy = await startTcpProxy(url);
-    const proxied = openDatabase(proxy.url, 5, PEOPLE_LIMITS);
-    const context = { ...world.context, sql: proxied };
-    const server = await startOpsServer(context, OPEN, async () => {}, { pageMs: 5_000 });
-    onTestFinished(async () => {
-      await server.close();
-      await proxied.end({ timeout: 1 });
-      await proxy.close();
-    });
-    const page = await browser.newPage({ baseUrl: server.url });
+    const { proxy, page } = await openBehindProxy({ pageMs: 5_000 });
     await page.goto("/incidents");
     await page.goto(world.paths["mismatch"] ?? "");
     await page.locator("#act textarea").fill("asked their support, ticket 77");

@@ -60,14 +60,14 @@ test("who writes a note while somebody else decides keeps the note and the butto
   const bo = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   await nok.goto("/mismatches/1");
   await nok.waitForSelector("#connection[data-state=live]");
-  await nok.getByLabel("Note").fill("I look at it");
+  await nok.getByLabel("Note").fill("asked support");
   await bo.goto("/mismatches/1");
   await bo.getByLabel("Note").fill("paid back");
   await bo.getByRole("button", { name: "Resolve" }).click();
   await nok.locator("#act").getByText("the status is resolved now").waitFor();
   await nok.getByRole("button", { name: "Acknowledge" }).click();
   await nok.locator("#notice").getByText("mismatch 1 is resolved (by writer)").waitFor();
-  expect(await nok.getByLabel("Note").inputValue()).toBe("I look at it");
+  expect(await nok.getByLabel("Note").inputValue()).toBe("asked support");
   expect(await sql`select status, note from mismatches where id = 1`).toEqual([
     { status: "resolved", note: "paid back" },
   ]);
