@@ -22,7 +22,7 @@ import { answerInModel, type ModelAnswer, type ModelRequest, type ModelState } f
 
 const { sql } = useDatabase();
 /** The last seed differs in each run; a failure prints it. */
-const SEEDS = [1, 2, 3, 4, Math.floor(Math.random() * 2 ** 31)];
+const SEEDS = [1, Math.floor(Math.random() * 2 ** 31)];
 const RUNS = 8;
 /** For all tests of this file together, which run side by side. */
 const LONGEST_MS = 600_000;

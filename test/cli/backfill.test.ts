@@ -33,11 +33,11 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-/** @returns the environment that connects a child process to the database and the provider */
-async function openPlace({ isSlow = false } = {}): Promise<NodeJS.ProcessEnv> {
+/** @returns the environment that connects a command to the database and the provider */
+async function openPlace(): Promise<NodeJS.ProcessEnv> {
   const sandbox = await startSandbox({
     ...{ ...CREDENTIALS, world, clock: systemClock, host: "127.0.0.1", port: 0, pageSize: 50 },
-    faults: isSlow ? [{ do: { kind: "slow", delay: "PT0.3S" } }] : [],
+    faults: [],
   });
   const folder = mkdtempSync(join(tmpdir(), "recon-backfill-"));
   onTestFinished(async () => {
@@ -59,11 +59,6 @@ async function openPlace({ isSlow = false } = {}): Promise<NodeJS.ProcessEnv> {
     LOG_LEVEL: "warn",
   };
 }
-
-const readDone = async () => {
-  const [row] = await sql`select count(*) as done from windows where kind = 'backfill' and status = 'done'`;
-  return row?.["done"] as number;
-};
 
 test("a dry run says what would be done; without it a backfill is queued, listed, paused, resumed and cancelled", async () => {
   const place = await openPlace();
@@ -104,11 +99,11 @@ test("--wait shows the progress while a worker runs the backfill, and ends with 
   const result = `4 windows, ${records} records: ${records} created, 0 changed, 0 unchanged`;
   expect(waited.stdout.trimEnd().split("\n").at(-1)).toBe(`Backfill 1 is done: ${result}.`);
 
-  const again = await startRecon(["backfill", ...ASKED, "--wait", "--json"], place).ended;
+  const again = await callRecon(["backfill", ...ASKED, "--wait", "--json"], place);
   expect(JSON.parse(again.stdout).backfill).toMatchObject({ id: "2", status: "done", unchanged: records });
   expect(again.stderr).toContain("4/4 windows");
 
-  const coverage = await startRecon(["coverage", ...ASKED], place).ended;
+  const coverage = await callRecon(["coverage", ...ASKED], place);
   expect(coverage.stdout).toContain(`${PRODUCT} is complete from ${formatInstant(PLAYED.from)}`);
   expect(coverage.stdout).toMatch(new RegExp(`backfill +8 +${2 * records} `));
   worker.child.kill("SIGTERM");
@@ -133,26 +128,6 @@ test("Ctrl-C ends the waiting, not the backfill; a backfill that is cancelled me
     code: 1,
     stdout: expect.stringContaining("Backfill 2 is cancelled"),
   });
-});
-
-test("a worker killed with kill -9 loses nothing: the next one goes on", async () => {
-  const place = await openPlace({ isSlow: true });
-  const { child, ended } = startRecon(["worker"], place);
-  await callRecon(["backfill", ...ASKED], place);
-  await eventually("a window is done", async () => (await readDone()) > 0);
-  child.kill("SIGKILL");
-  await ended;
-  const before = await readDone();
-  expect(before).toBeLessThan(4);
-  // A lease lasts half a minute; the test ends it at once.
-  await sql`update windows set lease_until = clock_timestamp() where lease_token is not null`;
-
-  startRecon(["worker"], place);
-  await eventually("all windows are done", async () => (await readDone()) === 4);
-  const [counted] = await sql`
-    select (select count(*) from bet_records) as stored, sum(created)::bigint as created, count(*) as windows
-    from windows where kind = 'backfill'`;
-  expect(counted).toEqual({ stored: records, created: records, windows: 4 });
 });
 
 test("an impossible backfill fails with one clear line that names the value", async () => {

@@ -14,6 +14,7 @@ import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { betItem, body, page, type Respond } from "../support/http-provider.ts";
 import { ownPort } from "../support/own-port.ts";
+import { callRecon } from "./call-recon.ts";
 import { type Ended, startRecon } from "./run-recon.ts";
 
 /** Each secret is unique, and is written in another form in a URL or in JSON. */
@@ -260,13 +261,8 @@ test("no secret leaves the callbacks server, whatever a client sends", async () 
 describe("no secret leaves a command that fails", () => {
   const nobodyHome = (scheme: string, password: string) =>
     `${scheme}://recon:${encodeURIComponent(password)}@127.0.0.1:1/recon`;
+  // These fail before they log, so that a process of their own would show no more.
   test.each<[string, string[], NodeJS.ProcessEnv, RegExp]>([
-    [
-      "because the database cannot be reached",
-      ["status"],
-      { DATABASE_URL: nobodyHome("postgres", SECRETS.databasePassword) },
-      /database .* does not answer/,
-    ],
     [
       "because a setting is no URL",
       ["status"],
@@ -278,7 +274,7 @@ describe("no secret leaves a command that fails", () => {
     ],
     [
       "because tokens and keys are malformed",
-      ["worker"],
+      ["status"],
       {
         OPS_TOKENS: SECRETS.opsToken,
         ALERT_WEBHOOK_SECRET: `${SECRETS.opsToken}!`,
@@ -288,13 +284,24 @@ describe("no secret leaves a command that fails", () => {
     ],
     [
       "because production does not send credentials in plain text",
-      ["worker"],
+      ["status"],
       {
         NODE_ENV: "production",
         PROVIDER_BASE_URL: "http://provider.example",
         ALERT_WEBHOOK_URL: `http://hooks.example/${SECRETS.slackPath}`,
       },
       /ALERT_WEBHOOK_URL is plain http/,
+    ],
+  ])("%s", async (_, args, changes, about) => {
+    expectSilence(await callRecon(args, settings(changes)), about);
+  });
+
+  test.each<[string, string[], NodeJS.ProcessEnv, RegExp]>([
+    [
+      "because the database cannot be reached",
+      ["status"],
+      { DATABASE_URL: nobodyHome("postgres", SECRETS.databasePassword) },
+      /database .* does not answer/,
     ],
     [
       "because the provider refuses",

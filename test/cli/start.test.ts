@@ -123,6 +123,11 @@ async function read<Answer>({ url }: Running, path: string): Promise<Answer> {
   return (await response.json()) as Answer;
 }
 
+/** On a busy machine a worker may be behind for a while. */
+async function expectReady({ url }: Running): Promise<void> {
+  await eventually("it is ready", async () => (await fetch(`${url}/readyz`)).ok);
+}
+
 const readAll = async (running: Running) =>
   (await read<{ mismatches: Mismatch[] }>(running, "/api/mismatches?limit=1000")).mismatches;
 
@@ -147,7 +152,7 @@ test("npm start alone shows mismatches of a sandbox world within a minute, and s
   expect(running.output()).toMatch(/graces +callbacks 5 s, provider 5 s/);
   expect(running.output()).toContain(`${running.url}/api/mismatches`);
   expect(running.output().match(/^ {2}http\S+ {2}[A-Z].+$/gm)).toHaveLength(3);
-  expect(await read(running, "/readyz")).toEqual({ status: "ready" });
+  await expectReady(running);
 });
 
 test("other commands of the checkout use the same database", async () => {
@@ -165,7 +170,7 @@ test("other commands of the checkout use the same database", async () => {
   );
 });
 
-test("Ctrl-C ends every process", async () => {
+test("kill -9 leaves no process behind", async () => {
   const now = await expectStillRuns();
   await eventually("every product is fetched", async () =>
     (await read<Status>(now, "/api/status")).products.every(
@@ -175,20 +180,15 @@ test("Ctrl-C ends every process", async () => {
   before = { seed: seedOf(now), status: await read(now, "/api/status"), mismatches: await readAll(now) };
   const processes = now.processes();
   expect(processes.length).toBeGreaterThan(5);
-  now.kill("SIGINT");
+  now.kill("SIGKILL");
   await expectEnded(processes);
-  // The machine decides how much work is cut off for lack of time; the sandbox refuses one window.
-  const errors = now
-    .errors()
-    .split("\n")
-    .filter((line) => line.startsWith("error: "));
-  expect(errors.filter((line) => !/a window could not be fetched/.test(line))).toEqual([]);
 });
 
 test("the next start continues the same world: nothing is lost, nothing is reported again", async () => {
   const now = await npmStart();
   await expectFirstMismatches(now);
   expect(seedOf(now)).toBe(before.seed);
+  await expectReady(now);
   const status = await read<Status>(now, "/api/status");
   for (const [index, { productId, records, head }] of before.status.products.entries()) {
     expect(status.products[index]).toMatchObject({ productId });
@@ -215,19 +215,17 @@ test("the next start continues the same world: nothing is lost, nothing is repor
   });
 });
 
-test("kill -9 leaves no process behind, and the next start works", async () => {
-  const killed = await expectStillRuns();
-  const processes = killed.processes();
-  killed.kill("SIGKILL");
+test("Ctrl-C ends every process", async () => {
+  const now = await expectStillRuns();
+  const processes = now.processes();
+  now.kill("SIGINT");
   await expectEnded(processes);
-
-  const next = await npmStart();
-  await expectFirstMismatches(next);
-  expect(seedOf(next)).toBe(before.seed);
-  expect(await read(next, "/readyz")).toEqual({ status: "ready" });
-  const family = next.processes();
-  next.kill("SIGTERM");
-  await expectEnded(family);
+  // The machine decides how much work is cut off for lack of time; the sandbox refuses one window.
+  const errors = now
+    .errors()
+    .split("\n")
+    .filter((line) => line.startsWith("error: "));
+  expect(errors.filter((line) => !/a window could not be fetched/.test(line))).toEqual([]);
 });
 
 async function expectStillRuns(): Promise<Running> {

@@ -13,6 +13,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { openAgent } from "../../src/library/agent.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
 import { createWorld } from "../../src/sandbox/world/world.ts";
+import { callRecon } from "../cli/call-recon.ts";
 import { PROGRAM } from "../cli/run-recon.ts";
 import { useAlertListener, WEBHOOK_SECRET } from "../support/alert-listener.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -161,7 +162,9 @@ test("the shown line credits a player of the built-in wallet once", async () => 
     const { code, stderr } = await runShell(credit, { DATABASE_URL: url });
     expect(code, `${turn}: ${stderr}`).toBe(0);
   }
-  const { stdout } = await runShell("npx recon wallet show --username anna --json", { DATABASE_URL: url });
+  const { stdout } = await callRecon(["wallet", "show", "--username", "anna", "--json"], {
+    DATABASE_URL: url,
+  });
   expect(JSON.parse(stdout)).toMatchObject({ wallets: [{ username: "anna", balance: "100" }] });
 });
 

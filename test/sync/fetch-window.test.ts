@@ -63,7 +63,7 @@ function worker(hoursBehind: number, pull: Record<string, unknown> = {}, hanging
     clients.push(client);
     return client;
   };
-  const [patient, impatient] = [open(config.pull.requestTimeout), open(50)];
+  const [patient, impatient] = [open(config.pull.requestTimeout), open(500)];
   const fetchPage: PullContext["fetchPage"] = (request, signal) =>
     (provider.asked.length < hanging ? impatient : patient).fetchBetPage(request, signal);
   return { sql, config, clock, log: silentLog, fetchPage };

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readMigrationFiles } from "drizzle-orm/migrator";
 import postgres from "postgres";
-import { expect, inject, onTestFinished, test } from "vitest";
+import { afterAll, expect, inject, onTestFinished, test } from "vitest";
 import { migrateDatabase } from "../../../src/db/migrate.ts";
 import { silentLog } from "../../../src/log.ts";
 import { startRecon } from "../../cli/run-recon.ts";
@@ -21,14 +21,24 @@ const dumps = globSync("*.br", { cwd: import.meta.dirname });
 /** The newest version before this one: its dump, and its tag or commit. */
 const BEFORE = { dump: "main-2026-11-23.br", version: "943d262a509b4997d6f66fa63f21cdd5ad838eb3" };
 
-async function createDatabase(): Promise<{ url: string; sql: postgres.Sql }> {
+interface Database {
+  readonly url: string;
+  readonly sql: postgres.Sql;
+}
+
+const endings: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const end of endings) await end();
+});
+
+async function createDatabase(): Promise<Database> {
   const name = `recon_test_${randomBytes(6).toString("hex")}`;
   const admin = postgres(inject("adminUrl"), { max: 1, onnotice: () => {} });
   await admin.unsafe(`create database ${name}`);
   const url = new URL(inject("adminUrl"));
   url.pathname = `/${name}`;
   const sql = postgres(url.href, { max: 1, onnotice: () => {} });
-  onTestFinished(async () => {
+  endings.push(async () => {
     await sql.end();
     await admin.unsafe(`drop database ${name} with (force)`);
     await admin.end();
@@ -65,6 +75,9 @@ async function restoreDatabase(name: string) {
   return { url, sql, older, count, tables: Object.keys(tables) };
 }
 
+/** By the names of their dumps. */
+const migrated = new Map<string, Database>();
+
 test.each(dumps)("%s is migrated, keeps every value, and its mismatches are shown", async (name) => {
   const { url, sql, older, count, tables } = await restoreDatabase(name);
   const before = await readDump(sql, older);
@@ -73,6 +86,7 @@ test.each(dumps)("%s is migrated, keeps every value, and its mismatches are show
   expect(await migrateDatabase(url)).toBe(hashes.length - count);
   expect(await readDump(sql, older)).toEqual(before);
 
+  migrated.set(name, { url, sql });
   const [found] = await sql`select count(*)::int as all from mismatches where status = 'open'`;
   const shown = await startRecon(["mismatches", "list", "--json", "--limit", "1000"], { DATABASE_URL: url })
     .ended;
@@ -94,13 +108,16 @@ function checkOut(version: string): string | null {
   return join(folder, "src/cli/main.ts");
 }
 
+function unmigrated(): never {
+  throw new Error("the test before this failed");
+}
+
 test("a worker of the version before pulls and compares in the migrated database, without an error", async ({
   skip,
 }) => {
   const program = checkOut(BEFORE.version);
   if (program === null) return skip(`git has no ${BEFORE.version}: fetch the whole history.`);
-  const { url, sql } = await restoreDatabase(BEFORE.dump);
-  await migrateDatabase(url);
+  const { url, sql } = migrated.get(BEFORE.dump) ?? unmigrated();
   // As if the dump were of a moment ago.
   await sql`update pull_states set head = now() - interval '1 minute'`;
   const [last] = await sql`select max(id) as mismatch, now() as moment from mismatches`;

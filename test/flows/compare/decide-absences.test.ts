@@ -59,6 +59,9 @@ async function settle(...times: number[]): Promise<void> {
   }
 }
 const every = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+/** Each minute at first, then every fifth: a mismatch that was open for a moment stays listed. */
+const often = (from: number, to: number) =>
+  every(from, to).filter((minutes) => minutes < from + 15 || minutes % 5 === 0);
 const absences = async () => (await sql`select from record_absences`).length;
 
 test("a bet has vanished when two complete fetches do not return its record, until the record is returned", async () => {
@@ -125,7 +128,7 @@ describe("a bet that the ledger took back and the provider stops listing", () =>
       exampleEntry({ callback, status, payoutAmount, occurredAt: minute(62), receivedAt: minute(62) }),
     );
     listed = [];
-    for (const minutes of every(63, 200)) {
+    for (const minutes of often(63, 200)) {
       await settle(minutes);
       expect(await mismatches()).toEqual([]);
     }
@@ -146,7 +149,7 @@ test("a record that disappears before the callback that explains it opens nothin
   const at = { occurredAt: minute(120), receivedAt: minute(133) };
   const taken = { callback: "voidSettled", status: "SETTLED", payoutAmount: amount("25") } as const;
   await receive(exampleEntry({ ...taken, ...at }));
-  for (const minutes of every(134, 200)) {
+  for (const minutes of often(134, 200)) {
     await settle(minutes);
     expect(await mismatches()).toEqual([]);
   }
@@ -172,7 +175,7 @@ describe("a correction that moves a record to a later date", () => {
     await sweep(60);
     listed = [moved];
     await sweep(100);
-    for (const minutes of every(101, 150)) {
+    for (const minutes of often(101, 150)) {
       await diffAt(minutes);
       await fetchPlanned(isThere);
       expect(await mismatches()).toEqual([]);
@@ -247,7 +250,7 @@ describe("while a record is in doubt", () => {
 });
 
 test("records of long ago share the search of all days since then", async () => {
-  const days = 30;
+  const days = 12;
   const at = (index: number) => minute(-days * 24 * 60 + index);
   const old = [0, 70].map((index) =>
     recordOf("25", {
@@ -286,7 +289,7 @@ test("records of long ago share the search of all days since then", async () => 
   expect(requests).toBeGreaterThan(days * 24);
   expect(requests).toBeLessThan(days * 24 * 1.2);
   expect(await mismatches()).toEqual(["vanished-at-provider of old-0 is open"]);
-  for (let minutes = 61; minutes < 40 * 60; minutes += 30) await settle(minutes);
+  for (let minutes = 61; minutes < 40 * 60; minutes += 120) await settle(minutes);
   expect(await mismatches()).toEqual([
     "vanished-at-provider of old-0 is open",
     "vanished-at-provider of old-70 is open",
@@ -334,7 +337,7 @@ describe("a record that the provider lists by its updatedDate, after a correctio
     clock.set(minute(110));
     const taken = { callback: "voidSettled", status: "SETTLED", payoutAmount: amount("25") } as const;
     await receive(exampleEntry({ ...taken, occurredAt: minute(110), receivedAt: minute(110) }));
-    for (const minutes of every(111, 200)) {
+    for (const minutes of often(111, 200)) {
       await settle(minutes);
       expect(await mismatches()).toEqual([]);
     }

@@ -101,7 +101,7 @@ describe("a round of very many bets is compared as if all of it were loaded", ()
     [28, 2, "by the round alone, named by the record's id", { matchBy: ["round"] }],
     [30, 2, "of an operator that omits losses, named by the record's id", { lostBets: "omitted" }],
   ])("in a random world (seed %i: %i rounds of each player, %s)", async (seed, rounds, how, fields) => {
-    const seeded = playRounds(seed, 70);
+    const seeded = playRounds(seed, 40);
     const kept =
       fields["lostBets"] === "omitted" ? seeded.map((one, index) => keepOtherwise(one, index)) : seeded;
     // A round with an entry for all its bets is compared as one: half of the worlds have no such entry.
@@ -109,8 +109,8 @@ describe("a round of very many bets is compared as if all of it were loaded", ()
     const named = how.includes("named by") ? namedById(kept) : kept;
     const played = inFewRounds(seed % 2 === 0 ? named.filter((one) => !actsOnRound(one)) : named, rounds);
     const config = product(fields);
-    const exact = await playThrough(played, WHOLE, config, 3);
-    const narrow = await playThrough(played, NARROW, config, 3);
+    const exact = await playThrough(played, WHOLE, config, 2);
+    const narrow = await playThrough(played, NARROW, config, 2);
     expect(narrow.state).toEqual(exact.state);
     expect(exact.wide).toBe(0);
     if (seed % 2 === 0) expect(narrow.wide).toBeGreaterThan(0);
@@ -152,7 +152,7 @@ describe("the agreeing bets of a round of very many bets are not loaded again", 
   ])("%s", async (_, fields, ids) => {
     const limits = { wholeRound: 4, rows: 40 };
     const config = product(fields);
-    const played = agreeingBets(ids, 90, "lostBets" in fields);
+    const played = agreeingBets(ids, 70, "lostBets" in fields);
     await ledgerBegins();
     const compare = async (arrived: readonly Played[]) => {
       await receive(...arrived.flatMap(({ entries }) => entries));

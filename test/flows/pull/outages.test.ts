@@ -54,15 +54,15 @@ async function tick(context: PullContext, minutes: number): Promise<void> {
 describe.each<OutagePlan["how"]>(["refuses", "times-out", "worker-down"])("an outage (%s)", (how) => {
   test("needs few requests more than its hours have windows, and each hour is fetched once", async () => {
     const { requests, minimum, requestsMeanwhile, mostFetches, incomplete } = await runOutage(sql, {
-      products: 4,
-      outageMs: 3 * HOUR_MS,
+      products: 3,
+      outageMs: 2 * HOUR_MS,
       how,
     });
-    expect(minimum).toBeGreaterThanOrEqual(4 * 4);
+    expect(minimum).toBeGreaterThanOrEqual(3 * 3);
     expect(requests / minimum).toBeLessThanOrEqual(1.3);
     expect({ mostFetches, incomplete }).toEqual({ mostFetches: 1, incomplete: 0 });
     // About one a minute for all products together, after the first failures of each.
-    expect(requestsMeanwhile).toBeLessThan(2 * 3 * 60 + 4 * 20);
+    expect(requestsMeanwhile).toBeLessThan(2 * 2 * 60 + 3 * 20);
   });
 });
 
@@ -91,15 +91,15 @@ describe("while the provider does not answer", () => {
   });
 
   test("the first product that is answered lets the others ask at once, and everything lost is fetched", async () => {
-    const products = Array.from({ length: 12 }, (_, index) => `P${index}`);
+    const products = Array.from({ length: 6 }, (_, index) => `P${index}`);
     const context = worker(products);
     await tick(context, 1);
     provider.answer(() => status(503));
-    await tick(context, 60);
+    await tick(context, 30);
     provider.answer(() => page([]));
     await tick(context, 4);
     const progress = await readPullProgress(sql);
-    expect(progress).toHaveLength(12);
+    expect(progress).toHaveLength(6);
     for (const one of progress)
       expect(one).toMatchObject({ gaps: 0, head: clock.now(), firstMissingAt: null });
   });

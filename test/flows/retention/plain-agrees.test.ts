@@ -177,7 +177,7 @@ test("plain bets are deleted as they are where each bet is judged", async () => 
       expect(found).toEqual({ onlyPlainLeaves: [], onlyJudgingLeaves: [] });
     },
   );
-  const numRuns = Number(process.env["RECON_TEST_RUNS"] ?? 6);
+  const numRuns = Number(process.env["RECON_TEST_RUNS"] ?? 3);
   await fc.assert(property, {
     numRuns,
     seed: Number(process.env["RECON_TEST_SEED"] ?? 20261123),
