@@ -19,7 +19,7 @@ import { ownPort } from "../support/own-port.ts";
 const { sql, url: databaseUrl } = useDatabase();
 const SENDERS = 6;
 const REQUESTS = 50;
-const KILLS = 4;
+const KILLS = 2;
 /** After each kill the command starts again, which takes long on a busy machine. */
 const LONGEST_MS = 600_000;
 /** A failure prints the seed. */

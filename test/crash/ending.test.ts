@@ -108,6 +108,8 @@ interface State {
   readonly state: string;
   readonly queues: Queues;
   readonly path?: string;
+  /** the services are down at the start, and come up one after the other */
+  readonly waitsAtFirst?: true;
   happen(services: Services, worker: ReconProcess): unknown;
 }
 
@@ -118,17 +120,19 @@ const goDown = async (proxy: TcpProxy, worker: ReconProcess) => {
 };
 const STATES: readonly State[] = [
   {
-    state: "waiting for a provider that never answers",
-    queues: "PostgreSQL",
-    path: "/silent",
-    happen: () => eventually("it is asked", () => silentlyAsked > 0),
-  },
-  {
     state: "without its database",
     queues: "PostgreSQL",
     happen: ({ database }, one) => goDown(database, one),
   },
-  { state: "its database hanging", queues: "PostgreSQL", happen: ({ database }) => database.hang() },
+  {
+    state: "its database hanging, and a provider that never answers",
+    queues: "PostgreSQL",
+    path: "/silent",
+    happen: async ({ database }) => {
+      await eventually("the provider is asked", () => silentlyAsked > 0);
+      database.hang();
+    },
+  },
   {
     state: "its database just back",
     queues: "PostgreSQL",
@@ -138,7 +142,12 @@ const STATES: readonly State[] = [
     },
   },
   { state: "without Redis", queues: "Redis", happen: ({ redis }, one) => goDown(redis, one) },
-  { state: "its Redis hanging", queues: "Redis", happen: ({ redis }) => redis.hang() },
+  {
+    state: "its Redis hanging, after a start that waited for its database and its Redis",
+    queues: "Redis",
+    waitsAtFirst: true,
+    happen: ({ redis }) => redis.hang(),
+  },
   {
     state: "its Redis just back",
     queues: "Redis",
@@ -149,13 +158,34 @@ const STATES: readonly State[] = [
   },
 ];
 
+const saysItWaits = (recon: ReconProcess, what: string) =>
+  untilSaid(
+    recon,
+    new RegExp(`${what} at 127\\.0\\.0\\.1:\\d+ does not answer: .*ECONNREFUSED.* recon waits for`),
+  );
+
+async function refuseAll({ database, redis }: Services): Promise<void> {
+  await database.refuse();
+  await redis.refuse();
+}
+
+/** Each service comes up when the worker has said that it waits for it. */
+async function comeUp({ database, redis }: Services, worker: ReconProcess): Promise<void> {
+  await saysItWaits(worker, "the database \\w+");
+  await database.restore();
+  await saysItWaits(worker, "Redis");
+  await redis.restore();
+}
+
 describe.each(["PostgreSQL", "Redis"] as const)("queues in %s", (queues) => {
   const states = STATES.filter((one) => one.queues === queues).map((one) => ({ ...one, ...useDatabase() }));
   test.concurrent.for(states)(
     "a worker that is asked to end ends in good order: $state",
     async (state, context) => {
       const services = await openServices(state.url, context);
+      if (state.waitsAtFirst) await refuseAll(services);
       const worker = start(WORKER, services, context, state);
+      if (state.waitsAtFirst) await comeUp(services, worker);
       const { sql } = state;
       expect({ up: await worker.ready, said: worker.lastLines() }).toMatchObject({ up: true });
       await eventually("it pulls", async () => (await sql`select from pull_states`).length === 1);
@@ -166,52 +196,28 @@ describe.each(["PostgreSQL", "Redis"] as const)("queues in %s", (queues) => {
   );
 });
 
-describe.concurrent("the start", () => {
+describe.concurrent("a worker that waits for its database", () => {
   const { url } = useDatabase();
-  const commands = [
-    { command: WORKER, signal: "SIGTERM" },
-    { command: CALLBACKS, signal: "SIGINT" },
-  ] as const;
 
-  test.concurrent.for(commands)(
-    "$command.name that waits for its database says so, and ends when asked",
-    async ({ command, signal }, context) => {
-      const services = await openServices(url, context);
-      await services.database.refuse();
-      const recon = start(command, services, context);
-      await untilSaid(
-        recon,
-        /the database \w+ at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/,
-      );
-      await expectToEnd(recon, signal);
-      expect(recon.lines.join("\n")).toContain("before the start is complete");
-    },
-  );
-
-  test.concurrent.for(commands)(
-    "$command.name that waits begins when its database and its queues come up",
-    async ({ command }, context) => {
-      const services = await openServices(url, context);
-      await services.database.refuse();
-      await services.redis.refuse();
-      const recon = start(command, services, context, { queues: "Redis" });
-      await untilSaid(recon, /the database .* recon waits for/);
-      await services.database.restore();
-      if (command === WORKER) {
-        await untilSaid(recon, /Redis at 127\.0\.0\.1:\d+ does not answer: .*ECONNREFUSED.* recon waits for/);
-        await services.redis.restore();
-      }
-      await untilSaid(recon, new RegExp(command.awaited));
-      expect(await expectToEnd(recon)).toEqual([]);
-    },
-  );
+  test("says so, and ends when asked", async (context) => {
+    const services = await openServices(url, context);
+    await refuseAll(services);
+    const worker = start(WORKER, services, context);
+    await saysItWaits(worker, "the database \\w+");
+    await expectToEnd(worker, "SIGINT");
+    expect(worker.lines.join("\n")).toContain("before the start is complete");
+  });
 });
 
 describe.concurrent("recon callbacks", () => {
   const { url, sql } = useDatabase();
 
-  test("ends although a callback waits for a lock, and logs that the callback is cut off", async (context) => {
-    const recon = start(CALLBACKS, await openServices(url, context), context);
+  test("waits for its database, ends although a callback waits for a lock, and logs that the callback is cut off", async (context) => {
+    const services = await openServices(url, context);
+    await services.database.refuse();
+    const recon = start(CALLBACKS, services, context);
+    await saysItWaits(recon, "the database \\w+");
+    await services.database.restore();
     await untilSaid(recon, new RegExp(CALLBACKS.awaited));
     const [base = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(recon.lines.join("\n")) ?? [];
     await sql.begin(async (tx) => {

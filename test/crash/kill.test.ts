@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { openKills } from "../simulation/kills.ts";
 
-const KILLS = 4;
-const PLAYED_HOURS = 3;
+const KILLS = 2;
+const PLAYED_HOURS = 2;
 const kills = openKills(KILLS, "hostile", PLAYED_HOURS);
 
 /** `npm run simulate -- --faults hostile --kills 20 --seeds A..B` plays more and longer worlds. */
 test.concurrent.each([
-  ["two workers, queues in Redis, which is emptied and restarted, and PostgreSQL restarted", 141],
-  ["queues in PostgreSQL, which crashes right before the end", 52],
+  ["two workers, queues in Redis, which is emptied and restarted, and PostgreSQL restarted", 671],
+  ["queues in PostgreSQL, which crashes right before the end", 94],
 ])(
   "kills at random moments while a hostile provider answers lose and double nothing: %s",
   async (_, seed) => {

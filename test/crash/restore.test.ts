@@ -4,9 +4,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../src/clock.ts";
+import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
+import { closeDay } from "../../src/flows/closing/close-days.ts";
+import { verifyChain } from "../../src/flows/closing/read-statement.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
+import { silentLog } from "../../src/log.ts";
+import { parseDay } from "../../src/ops/input/report-query.ts";
 import { startRecon } from "../cli/run-recon.ts";
 import { useAlertListener, WEBHOOK_SECRET } from "../support/alert-listener.ts";
 import { clockOf, openDumpServer, WHY_NO_DUMPS } from "../support/dump-server.ts";
@@ -115,11 +121,16 @@ test.skipIf(WHY_NO_DUMPS !== null)(
       return sql;
     };
     const dateOf = (days: number) => new Date(since + days * DAY_MS).toISOString().slice(0, 10);
-    const close = (database: string, days: number, more: Record<string, string> = {}) =>
+    const contextOf = (sql: Sql, aheadMs = 0) => ({
+      sql,
+      config: parseConfig(config),
+      clock: { ...systemClock, now: () => systemClock.now() + aheadMs },
+      log: silentLog,
+    });
+    const close = (sql: Sql, days: number, aheadMs = 0) =>
       eventually(`the day ${dateOf(days)} closes`, async () => {
-        const args = ["close", "--day", dateOf(days), "--json"];
-        const { code, stdout, stderr } = await startRecon(args, { ...settings(database), ...more }).ended;
-        if (code !== 0) throw new Error(stdout + stderr);
+        const closing = await closeDay(contextOf(sql, aheadMs), parseDay(dateOf(days), "UTC"));
+        if ("reason" in closing) throw new Error(closing.reason);
         return true;
       });
 
@@ -141,7 +152,7 @@ test.skipIf(WHY_NO_DUMPS !== null)(
       return (await openKinds(before)).includes(early ?? "");
     });
     await eventually("its alert is delivered", () => alerts.heard.length > 0);
-    for (const days of [0, 1]) await close("old", days, yesterday);
+    for (const days of [0, 1]) await close(before, days, -DAY_MS);
     await eventually("everything before was pulled", async () => {
       const [row] = await before<{ isPulled: boolean }[]>`
         select bool_and(head > ${dumpedAt - MINUTE_MS}) as "isPulled" from pull_states`;
@@ -161,7 +172,7 @@ test.skipIf(WHY_NO_DUMPS !== null)(
     await eventually("the lost day's difference is found", async () =>
       (await openKinds(meanwhile)).includes(late ?? ""),
     );
-    await close("old", 2);
+    await close(meanwhile, 2);
     const heardBefore = new Set(alerts.heard.map(({ headers }) => headers["webhook-id"]));
     second.child.kill("SIGKILL");
     await second.ended;
@@ -190,10 +201,8 @@ test.skipIf(WHY_NO_DUMPS !== null)(
       expect(await openKinds(sql)).toEqual([early, late]);
       return true;
     });
-    await close("restored", 2);
-    const verified = await startRecon(["report", "--verify"], settings("restored")).ended;
-    expect(verified.stdout + verified.stderr).toContain("Closed days: 3.");
-    expect(verified.code).toBe(0);
+    await close(sql, 2);
+    expect(await verifyChain(contextOf(sql))).toEqual({ days: 3, flaw: null });
     const days = await sql<{ day: string; number: number }[]>`
       select to_char(day, 'YYYY-MM-DD') as day, number from closed_days order by number`;
     expect(days.map(({ day, number }) => [day, number])).toEqual(

@@ -26,6 +26,8 @@ const STUCK_MS = 3 * HOUR_MS;
 const STEP_MS = 15 * MINUTE_MS;
 /** Shorter than callbackGrace, so that the operator can commit or correct rows in the next step. */
 const SHORT_STEP_MS = 10 * MINUTE_MS;
+/** When nobody plays any more. */
+const LATER_STEP_MS = 45 * MINUTE_MS;
 
 export interface Habit {
   readonly style: StyleName;
@@ -87,12 +89,12 @@ export async function playField(
   const received: World["entriesReceived"] = (range) => world.entriesReceived(range).filter(keeps);
   const writer = await openLedgerWriter(ledger, url, { ...world, entriesReceived: received }, NOON);
   const never = new AbortController().signal;
-  const end = NOON + PLAYED_MS + LATE_MS + STUCK_MS + 2 * HOUR_MS;
+  const steps = planSteps(ledger === "own" ? STEP_MS : SHORT_STEP_MS);
   try {
-    const stepMs = ledger === "own" ? STEP_MS : SHORT_STEP_MS;
-    for (let now = NOON + stepMs; now <= end; now += stepMs) {
+    for (const [index, now] of steps.entries()) {
       clock.set(now);
-      await writer.deliver(context, now, stepMs === SHORT_STEP_MS);
+      const nextAt = steps[index + 1] ?? Number.POSITIVE_INFINITY;
+      await writer.deliver(context, now, nextAt - now <= SHORT_STEP_MS);
       await pullProduct(context, PRODUCT, never);
       await compareProduct(context, PRODUCT, never);
     }
@@ -105,4 +107,12 @@ export async function playField(
   const day = { day: "2026-11-20", zone: "UTC", from: NOON - 12 * HOUR_MS, to: NOON + 12 * HOUR_MS };
   const { rows } = await readReport(context, day);
   return { planted, missed, wrong, rows };
+}
+
+function planSteps(stepMs: number): number[] {
+  const busyUntil = NOON + PLAYED_MS + LATE_MS + HOUR_MS / 4;
+  const end = NOON + PLAYED_MS + LATE_MS + STUCK_MS + 2 * HOUR_MS;
+  const steps: number[] = [];
+  for (let now = NOON + stepMs; now <= end; now += now < busyUntil ? stepMs : LATER_STEP_MS) steps.push(now);
+  return steps;
 }

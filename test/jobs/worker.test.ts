@@ -61,31 +61,21 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     return { ...worker, [Symbol.asyncDispose]: () => worker.stop() };
   }
 
-  test("a worker pulls and compares every product, and finds exactly the planted faults", async () => {
-    await fillLedger(context);
-    await using _worker = await start();
-    await eventually("the list is what was planted", () => expectPlanted(context));
-  });
-
-  test("a worker shows its queues in a browser, and at its end closes all connections of that page", async () => {
+  test("a worker holds few connections, shows its queues in a browser, and at its end closes all connections of that page", async () => {
     await using worker = await start();
+    await eventually("every product is pulled", () => isPulledSince(context, small.begin));
+    const held = (await queues.connections()).length;
+    expect(held).toBeGreaterThan(0);
+    expect(held).toBeLessThanOrEqual(MOST_CONNECTIONS);
     const board = await worker.openBoard();
-    const { queues } = (await board.inject("/queues/api/queues")).json();
-    const names = queues.map(({ name }: { name: string }) => name);
+    const shown = (await board.inject("/queues/api/queues")).json();
+    const names = shown.queues.map(({ name }: { name: string }) => name);
     expect(names).toEqual((await worker.countJobs()).map(({ queue }) => queue));
     expect((await board.inject("/queues/api/job-schedulers")).json().schedulers.length).toBeGreaterThan(0);
     await board.close();
   });
 
-  test("all queues of a worker together hold few connections", async () => {
-    await using _worker = await start();
-    await eventually("every product is pulled", () => isPulledSince(context, small.begin));
-    const held = (await queues.connections()).length;
-    expect(held).toBeGreaterThan(0);
-    expect(held).toBeLessThanOrEqual(MOST_CONNECTIONS);
-  });
-
-  test("two workers at the same time find the same mismatches, and do nothing twice", async () => {
+  test("two workers at the same time pull and compare every product, find exactly the planted faults, and do nothing twice", async () => {
     await fillLedger(context);
     const second = openDatabase(database.url, 5);
     onTestFinished(() => second.end());

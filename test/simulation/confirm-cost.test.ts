@@ -5,9 +5,9 @@ import { HURRIED, playAt } from "./confirm-cost.ts";
 const { url } = useDatabase();
 
 test("where pulling is far behind, comparisons collect no confirm fetches, and open no false alarm", async () => {
-  const pace = { ...HURRIED, lengthMs: 9 * 60_000, pullEvery: 10 };
+  const pace = { ...HURRIED, lengthMs: 6 * 60_000, stepMs: 4_000, pullEvery: 5 };
   const played = await playAt(url, 1, pace);
-  expect(played.opened).toBeGreaterThan(10);
+  expect(played.opened).toBeGreaterThan(5);
   expect(played.wrong).toEqual([]);
   const runs = pace.lengthMs / pace.stepMs / pace.pullEvery;
   const confirms = played.costs.find(({ kind }) => kind === "confirm");

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { formatInstant } from "../../src/clock.ts";
+import { startFixedWorld } from "../../src/cli/run/try-out.ts";
+import { formatInstant, systemClock } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import type { Fault } from "../../src/sandbox/faults/fault.ts";
 import { hostileFaults } from "../../src/sandbox/faults/hostile-faults.ts";
@@ -12,7 +13,6 @@ import type { TimeRange } from "../../src/window.ts";
 import { CREDENTIALS } from "../sandbox/agent.ts";
 import type { KillPlan } from "./kill-plan.ts";
 import { type Listed, readListed } from "./pull-audit.ts";
-import { startRecon } from "./recon-process.ts";
 
 /** The products of `recon sandbox`. */
 export const PRODUCTS = ["TABLE", "SLOT", "SPORT"];
@@ -47,18 +47,18 @@ export async function openStage(plan: KillPlan, adminUrl: string, redisUrl: stri
   const played = { from, to: from + plan.playedHours * HOUR_MS };
   const range = { from, to: played.to + LATE_MS };
   const faults = [...(plan.faults === "hostile" ? hostileFaults(plan.seed) : []), SLOW];
-  const provider = startSandbox(plan.seed, played, write("faults.json", faults));
-  const wellProvider = startSandbox(plan.seed, played, "none");
+  const provider = await startProvider(plan.seed, played, faults);
+  const wellProvider = await startProvider(plan.seed, played, []);
   const database = await createDatabase(adminUrl, plan.seed);
   const sql = openDatabase(database.url, 2);
   return {
     sql,
     range,
-    listed: wellProvider.url().then((url) => readListed(url, PRODUCTS, range)),
+    listed: readListed(wellProvider.url, PRODUCTS, range),
     environment: {
       DATABASE_URL: database.url,
       ...(redisUrl === null ? {} : { REDIS_URL: redisUrl }),
-      PROVIDER_BASE_URL: await provider.url(),
+      PROVIDER_BASE_URL: provider.url,
       PROVIDER_USERNAME: CREDENTIALS.username,
       PROVIDER_PASSWORD: CREDENTIALS.password,
       RECON_CONFIG: write("recon.config.json", configOf(range.from)),
@@ -66,7 +66,7 @@ export async function openStage(plan: KillPlan, adminUrl: string, redisUrl: stri
       LOG_LEVEL: "info",
     },
     close: async () => {
-      for (const sandbox of [provider, wellProvider]) sandbox.stop();
+      await Promise.all([provider.stop(), wellProvider.stop()]);
       await sql.end({ timeout: 1 });
       await database.drop();
       rmSync(folder, { recursive: true, force: true });
@@ -90,19 +90,10 @@ function configOf(since: number): object {
   };
 }
 
-function startSandbox(seed: number, { from, to }: TimeRange, faults: string) {
-  const agent = ["--username", CREDENTIALS.username, "--password", CREDENTIALS.password, "--port", "0"];
-  const world = ["--seed", String(seed), "--from", formatInstant(from), "--to", formatInstant(to)];
-  const sandbox = startRecon(["sandbox", ...agent, ...world, "--faults", faults], {}, "products ");
-  return {
-    url: async () => {
-      await sandbox.ready;
-      const [, url] = /PROVIDER_BASE_URL=(\S+)/.exec(sandbox.lastLines()) ?? [];
-      if (url === undefined) throw new Error(`the sandbox did not start: ${sandbox.lastLines()}`);
-      return url;
-    },
-    stop: () => sandbox.kill("SIGKILL"),
-  };
+async function startProvider(seed: number, period: TimeRange, faults: readonly Fault[]) {
+  const serving = { host: "127.0.0.1", port: 0, ...CREDENTIALS, faultsOf: () => faults };
+  const { provider, stop } = await startFixedWorld(systemClock, { seed, period }, serving);
+  return { url: provider.baseUrl, stop };
 }
 
 /** An empty database: the first worker makes the tables. */
