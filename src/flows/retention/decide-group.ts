@@ -36,6 +36,8 @@ export interface GroupContext extends DeleteUpTo {
   /** `lostRecordsBefore` */
   readonly deletedRecords: Instant;
   readonly mismatches: readonly NamedByMismatch[];
+  /** a fetch did not return the record, and nobody has decided yet whether it is absent */
+  readonly isInDoubt: (record: StoredRecord) => boolean;
 }
 
 /**
@@ -60,14 +62,15 @@ export interface Deletable {
 const NOTHING: Deletable = { records: [], entries: [] };
 
 /**
- * A group with an open bet, a mismatch, or a row of a later time or of before the first closed day stays whole; each
- * side has its own time.
+ * A group with an open bet, a mismatch, a record in doubt, or a row of a later time or of before the first closed day
+ * stays whole; each side has its own time.
  */
 export function decideGroup(group: BetGroup, context: GroupContext): Deletable {
   const { records, entries, session } = group;
   if (
     beginsBefore(group, context.closedFrom) ||
     isOpen(group, context) ||
+    records.some(context.isInDoubt) ||
     hasMismatch(group, context.mismatches)
   )
     return NOTHING;

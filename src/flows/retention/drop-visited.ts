@@ -5,10 +5,11 @@ import { type ForgottenBet, forgetClosedBets } from "../../closing/old-closed-be
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime, rememberDeleted } from "../../db/retention-store.ts";
+import { readNotedAbsences } from "../../diff/absence-store.ts";
 import { subjectsOf } from "../../diff/finding.ts";
 import { deleteEntries, lockEntries } from "../../ledger/old-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
-import { deleteRecords, lockRecords, textOfKey } from "../../sync/old-records-store.ts";
+import { deleteRecords, lockRecords, type RecordKey, textOfKey } from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
 import {
   type BetGroup,
@@ -45,8 +46,9 @@ export async function dropVisited(
   const mismatches = await readNamedByMismatches(tx, productId, usernames);
   const deletedRecords = lostRecordsBefore((await readDeletedTime(tx, productId)).records.to, upTo);
   const omitsLostBets = product.lostBets === "omitted";
+  const isInDoubt = await findInDoubt(tx, productId, groups);
   const decided = groups.map((group) =>
-    decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches }),
+    decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches, isInDoubt }),
   );
   const free = await lockAll(tx, productId, decided);
   const entries = free.flatMap((one) => one.entries);
@@ -71,6 +73,18 @@ export async function dropVisited(
       entries.map(({ entryId }) => entryId),
     ),
   };
+}
+
+/** @returns whether a record of the groups is in doubt */
+async function findInDoubt(
+  tx: Query,
+  productId: string,
+  groups: readonly BetGroup[],
+): Promise<(record: RecordKey) => boolean> {
+  const records = groups.flatMap((group) => group.records);
+  const noted = await readNotedAbsences(tx, productId, records);
+  const inDoubt = new Set(noted.filter(({ absentSince }) => absentSince === null).map(textOfKey));
+  return (record) => inDoubt.has(textOfKey(record));
 }
 
 /** Locks the rows of each group. @returns the groups whose rows are all locked now */

@@ -96,6 +96,12 @@ const NAMED = `
  * the visited rows whose group only `decideGroup` can judge.
  */
 export const PLAIN_GROUPS = `${LOADED}, ${ENDED}, ${NAMED},
+  in_doubt as materialized (
+    select distinct key from records join (
+      select username, bet_id, id from record_absences
+      where product_id = $1 and username = any((select usernames from players)::text[]) and absent_since is null and not elsewhere
+    ) undecided using (username, bet_id, id)
+  ),
   judged as materialized (
     select key,
       coalesce(p.records, 0) as records, coalesce(l.entries, 0) as entries,
@@ -104,16 +110,16 @@ export const PLAIN_GROUPS = `${LOADED}, ${ENDED}, ${NAMED},
       coalesce(l.last_at < $5::timestamptz and greatest(p.last_seen_at, l.last_received_at) < $5::timestamptz, false)
         as drops_entries,
       least(p.first_at, l.first_at) < $10::timestamptz as begin_early,
-      coalesce(p.are_running, false) as are_running,
+      coalesce(p.are_running, false) or in_doubt.key is not null as must_stay,
       coalesce(p.records, 0) < $9 and coalesce(l.entries, 0) < $9 as is_whole,
       l.entries is null or not l.are_unclear and (l.have_ended
         or $6::boolean and not l.wait and (p.records is not null and not p.are_not_lost or p.records is null and l.last_begun_at < coalesce($7::timestamptz, '-infinity'))) as has_ended
-    from ledger l full join provider p using (key)
+    from ledger l full join provider p using (key) left join in_doubt using (key)
   ),
   clear as materialized (
     select judged.*, is_whole and has_ended and tangled.key is null and key not like 'x%' as is_clear, kept.key is not null as is_kept
     from judged left join tangled using (key) left join kept using (key)
-    where (drops_records or drops_entries) and not ((are_running or begin_early) and is_whole)
+    where (drops_records or drops_entries) and not ((must_stay or begin_early) and is_whole)
   ),
   groups as materialized (select * from clear where is_clear and not is_kept),
   unclear as materialized (select key from clear where not is_clear and not (is_kept and is_whole)),

@@ -261,6 +261,37 @@ describe("a bet that somebody may still need stays whole:", () => {
     expect([await bets(), await txns()]).toEqual([["a"], ["a"]]);
   });
 
+  test.each(["by one statement", "bet by bet"])(
+    "with a record in doubt, until it is decided whether that is absent (%s)",
+    async (way) => {
+      await play("a");
+      await play("other");
+      await age();
+      // A locked row makes the statement fail, and each bet is judged then.
+      const dropNow = () =>
+        sql.begin(async (tx) => {
+          if (way === "bet by bet") await tx`select from bet_records where bet_id = 'other' for update`;
+          await sql`update retention_states set after = null`;
+          await drop(config, { rows: 10, batches: 100 });
+        });
+      await sql`
+        insert into record_absences (product_id, username, bet_id, id, missed_since, missed_at)
+        select product_id, username, bet_id, id, ${clock.now()}, ${clock.now()} from bet_records where bet_id = 'a'`;
+      await dropNow();
+      expect([await bets(), await txns()]).toEqual(
+        way === "bet by bet"
+          ? [
+              ["a", "other"],
+              ["a", "other"],
+            ]
+          : [["a"], ["a"]],
+      );
+      await sql`update record_absences set absent_since = ${clock.now()}`;
+      await dropNow();
+      expect(await bets()).not.toContain("a");
+    },
+  );
+
   test("with another bet of its round open", async () => {
     await play("a", { entry: { roundId: "r" }, record: { roundId: "r" } });
     await receive(exampleEntry({ txnId: "open", roundId: "r" }));

@@ -61,6 +61,8 @@ const record = fc.record({
   status: fc.constantFrom(...BET_STATUSES, "SETTLED", "SETTLED", "SETTLED", "SETTLED", "SETTLED", "VOID"),
   at: fc.oneof({ weight: 3, arbitrary: oldTime }, { weight: 1, arbitrary: time }),
   seenAt: oldTime,
+  /** what a fetch that did not return the record noted */
+  absence: fc.constantFrom("none", "none", "none", "none", "decided", "decided", "elsewhere", "in doubt"),
 });
 const mismatch = fc.record({
   ...place,
@@ -255,7 +257,11 @@ function writeWorld(
     };
     put("bet_records", Object.values(key), content);
     put("bet_record_versions", Object.values(key), { ...content, replaced_at: iso(one.seenAt) });
-    put("record_absences", Object.values(key), { ...key, missed_since: iso(one.seenAt), elsewhere: false });
+    if (one.absence !== "none")
+      put("record_absences", Object.values(key), {
+        ...{ ...key, missed_since: iso(one.seenAt), elsewhere: one.absence === "elsewhere" },
+        absent_since: one.absence === "decided" ? iso(one.seenAt) : null,
+      });
     close(product_id, username, round_id, txn_id, bet_id);
   };
 
@@ -267,7 +273,8 @@ function writeWorld(
       const settlement = { ...plain, byRound: one.byRound, callback: "settleBets" } as const;
       enter(settlement, one.at + 1000, one.receivedAt ?? one.at + 1000, `settle ${index}`);
     }
-    if (one.lists) list({ ...one, by: "betId", number: 9, status: "SETTLED", seenAt: one.at });
+    if (one.lists)
+      list({ ...one, by: "betId", number: 9, status: "SETTLED", seenAt: one.at, absence: "decided" });
   }
   for (const [index, one] of steps.entries()) {
     const usual = { player: 0, product: 0, round: "r3", waits: false, singleState: null, endRound: null };
