@@ -1,5 +1,6 @@
 /** Which bets have a mismatch: their records and entries are its evidence. */
 
+import type { Fragment } from "postgres";
 import type { Query } from "../db/client.ts";
 
 /** What a mismatch names. */
@@ -12,18 +13,22 @@ export interface NamedByMismatch {
   readonly roundId: string | null;
 }
 
-/** What the mismatches of some players name, whatever their status. */
+/**
+ * What the mismatches of some players name, whatever their status.
+ * @param which a condition for the mismatches
+ */
 export async function readNamedByMismatches(
   tx: Query,
   productId: string,
   usernames: readonly string[],
+  which: Fragment = tx`true`,
 ): Promise<NamedByMismatch[]> {
   const names = tx`subject, bet_id as "betId", transaction_id as "transactionId", round_id as "roundId"`;
   return await tx<NamedByMismatch[]>`
     select username, ${names} from mismatches
-    where product_id = ${productId} and username = any(${usernames as string[]})
+    where product_id = ${productId} and username = any(${usernames as string[]}) and ${which}
     union all
     select provider ->> 'username', ${names} from mismatches
     where product_id = ${productId} and kind = 'username-differs'
-      and provider ->> 'username' = any(${usernames as string[]})`;
+      and provider ->> 'username' = any(${usernames as string[]}) and ${which}`;
 }

@@ -1,31 +1,72 @@
-/** Deletes old mismatches with their histories. */
+/** Finds and deletes old mismatches with their histories. */
 
+import type { Fragment } from "postgres";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
+import { type NamedByMismatch, readNamedByMismatches } from "./evidence-store.ts";
 
 /**
- * Deletes mismatches of bets of a range of time that ended before its end, the oldest first, with their histories, comments and places in
- * incidents. Keeps those that are open or acknowledged, and those with an adjustment, whose reference must not count twice. A
- * mismatch whose difference may still hold goes only where its rows may go too, because a comparison would open it again.
- * @param lastingTo mismatches of earlier time may go although their difference holds; null: none may
+ * Which mismatches are old: of bets of a range of time, ended and last seen before its end. Those that are open or acknowledged stay,
+ * and those with an adjustment, whose reference must not count twice.
+ */
+export interface OldMismatches extends TimeRange {
+  /** those of earlier time are old although their difference may hold; null: none are */
+  readonly lastingTo: Instant | null;
+}
+
+/** An old mismatch whose difference may still hold. */
+export interface LastingMismatch extends NamedByMismatch {
+  readonly id: number;
+  readonly productId: string;
+  /** the provider's name of the player, where it differs */
+  readonly otherName: string | null;
+}
+
+/**
+ * Deletes old mismatches whose difference is over, the oldest first.
  * @returns their number
  */
-export async function dropOldMismatches(
-  tx: Query,
-  { from, to }: TimeRange,
-  lastingTo: Instant | null,
-  most: number,
-): Promise<number> {
-  const old = await tx<{ id: number }[]>`
-    select id from mismatches m
-    where status in ('resolved', 'ignored') and last_seen_at >= ${from} and last_seen_at < ${to}
-      and occurred_at >= ${from} and occurred_at < ${to}
-      and coalesce(resolved_at, last_seen_at) < ${to}
-      and (resolved_by = 'recon' or ceased_at < ${to} or occurred_at < ${lastingTo})
-      and not exists (select from adjustments a where a.mismatch_id = m.id)
+export async function dropOverMismatches(tx: Query, old: OldMismatches, most: number): Promise<number> {
+  const rows = await tx<{ id: number }[]>`
+    select id from mismatches where ${isOld(tx, old)} and ${isOver(tx, old)}
     order by last_seen_at limit ${most} for update skip locked`;
-  const ids = old.map(({ id }) => id);
+  return await deleteMismatches(
+    tx,
+    rows.map(({ id }) => id),
+  );
+}
+
+/**
+ * The next old mismatches whose difference may still hold, and locks them.
+ * @param after the number of the last one before
+ */
+export async function lockLasting(
+  tx: Query,
+  old: OldMismatches,
+  after: number,
+  most: number,
+): Promise<LastingMismatch[]> {
+  return await tx<LastingMismatch[]>`
+    select id, product_id as "productId", username, subject, bet_id as "betId", transaction_id as "transactionId", round_id as "roundId",
+      case when kind = 'username-differs' then provider ->> 'username' end as "otherName"
+    from mismatches where ${isOld(tx, old)} and (${isOver(tx, old)}) is not true and occurred_at < ${old.lastingTo} and id > ${after}
+    order by id limit ${most} for update skip locked`;
+}
+
+/** What those mismatches of some players name that are not old. */
+export async function readNamedByOthers(
+  tx: Query,
+  productId: string,
+  usernames: readonly string[],
+  old: OldMismatches,
+): Promise<NamedByMismatch[]> {
+  const others = tx`(${isOld(tx, old)} and (${isOver(tx, old)} or occurred_at < ${old.lastingTo})) is not true`;
+  return await readNamedByMismatches(tx, productId, usernames, others);
+}
+
+/** Deletes mismatches with their histories, comments and places in incidents. @returns their number */
+export async function deleteMismatches(tx: Query, ids: number[]): Promise<number> {
   if (ids.length === 0) return 0;
   // The events name their mismatch by a foreign key, so they go first.
   await tx`delete from mismatch_events where mismatch_id = any(${ids})`;
@@ -34,4 +75,14 @@ export async function dropOldMismatches(
   await tx`delete from mismatches where id = any(${ids})`;
   await tx`insert into rows_added (table_name, product_id, added) values ('mismatches', '', ${-ids.length})`;
   return ids.length;
+}
+
+function isOld(tx: Query, { from, to }: OldMismatches): Fragment {
+  return tx`status in ('resolved', 'ignored') and last_seen_at >= ${from} and last_seen_at < ${to}
+    and occurred_at >= ${from} and occurred_at < ${to} and coalesce(resolved_at, last_seen_at) < ${to}
+    and not exists (select from adjustments a where a.mismatch_id = mismatches.id)`;
+}
+
+function isOver(tx: Query, { to }: OldMismatches): Fragment {
+  return tx`(resolved_by = 'recon' or ceased_at < ${to})`;
 }

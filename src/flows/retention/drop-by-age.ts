@@ -8,7 +8,6 @@ import type { DroppedById } from "../../db/drop-rows.ts";
 import { forgetDeletedBets, lockWalk, openWalk, saveWalk } from "../../db/retention-store.ts";
 import { inTurn } from "../../db/transactions.ts";
 import { dropOldRejectedEntries } from "../../ledger/old-entries-store.ts";
-import { dropOldMismatches } from "../../mismatches/old-mismatches-store.ts";
 import { dropOldRejected } from "../../sync/old-records-store.ts";
 import { dropOldWindows } from "../../sync/old-windows-store.ts";
 import { dropOldTransfers } from "../../verify/old-transfers-store.ts";
@@ -16,6 +15,7 @@ import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import type { DeleteUpTo } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
+import { dropMismatches } from "./drop-mismatches.ts";
 import { LONGEST_BET_MS } from "./drop-visited.ts";
 
 /** The times before which rows of closed days may be deleted, by setting; null: rows are kept. */
@@ -89,19 +89,6 @@ async function walk(
     total += step.count;
   }
   return total;
-}
-
-/** A mismatch that a person decided, and whose difference may hold, goes when its bet may go too. */
-async function dropMismatches(
-  { sql }: FlowContext,
-  { closedFrom: from, mismatches, records, entries }: RetainedFrom,
-  limits: DropLimits,
-  signal: AbortSignal,
-): Promise<number> {
-  const lastingTo = records === null || entries === null ? null : Math.min(records, entries);
-  const drop = (most: number) =>
-    inTurn(sql, (tx) => dropOldMismatches(tx, { from, to: mismatches ?? from }, lastingTo, most));
-  return await repeat(drop, limits, signal);
 }
 
 async function repeat(

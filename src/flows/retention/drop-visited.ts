@@ -1,25 +1,18 @@
-/** Loads and judges the bets of some visited rows, and deletes those that nobody needs any more (§3.10). */
+/** Deletes the bets of some visited rows that nobody needs any more (§3.10). */
 
 import { formatInstant, type Instant } from "../../clock.ts";
 import { type ForgottenBet, forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { readDeletedTime, rememberDeleted } from "../../db/retention-store.ts";
-import { readNotedAbsences } from "../../diff/absence-store.ts";
+import { rememberDeleted } from "../../db/retention-store.ts";
 import { subjectsOf } from "../../diff/finding.ts";
 import { deleteEntries, lockEntries } from "../../ledger/old-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
-import { deleteRecords, lockRecords, type RecordKey, textOfKey } from "../../sync/old-records-store.ts";
+import { deleteRecords, lockRecords, textOfKey } from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
-import {
-  type BetGroup,
-  type Deletable,
-  type DeleteUpTo,
-  decideGroup,
-  lostRecordsBefore,
-} from "./decide-group.ts";
-import { loadGroups, type VisitedRow } from "./load-groups.ts";
-import { loadSessionGroups } from "./load-session-groups.ts";
+import type { BetGroup, Deletable, DeleteUpTo } from "./decide-group.ts";
+import type { VisitedRow } from "./load-groups.ts";
+import { loadJudged } from "./load-judged.ts";
 
 /** The numbers of deleted rows. */
 export interface DroppedBets {
@@ -38,18 +31,11 @@ export async function dropVisited(
   visited: readonly VisitedRow[],
   upTo: DeleteUpTo,
 ): Promise<DroppedBets> {
-  const { productId, settlement } = product;
+  const { productId } = product;
   const now = context.clock.now();
-  const loaded = await loadGroups(tx, product, visited);
-  const groups = settlement === "session" ? await loadSessionGroups(context, tx, product, loaded) : loaded;
   const usernames = [...new Set(visited.map(({ username }) => username))];
   const mismatches = await readNamedByMismatches(tx, productId, usernames);
-  const deletedRecords = lostRecordsBefore((await readDeletedTime(tx, productId)).records.to, upTo);
-  const omitsLostBets = product.lostBets === "omitted";
-  const isInDoubt = await findInDoubt(tx, productId, groups);
-  const decided = groups.map((group) =>
-    decideGroup(group, { ...upTo, omitsLostBets, deletedRecords, mismatches, isInDoubt }),
-  );
+  const { groups, decided } = await loadJudged(context, tx, product, visited, upTo, mismatches);
   const free = await lockAll(tx, productId, decided);
   const entries = free.flatMap((one) => one.entries);
   const lastAt = new Map<string, { username: string; ref: string; lastAt: Instant }>();
@@ -73,18 +59,6 @@ export async function dropVisited(
       entries.map(({ entryId }) => entryId),
     ),
   };
-}
-
-/** @returns whether a record of the groups is in doubt */
-async function findInDoubt(
-  tx: Query,
-  productId: string,
-  groups: readonly BetGroup[],
-): Promise<(record: RecordKey) => boolean> {
-  const records = groups.flatMap((group) => group.records);
-  const noted = await readNotedAbsences(tx, productId, records);
-  const inDoubt = new Set(noted.filter(({ absentSince }) => absentSince === null).map(textOfKey));
-  return (record) => inDoubt.has(textOfKey(record));
 }
 
 /** Locks the rows of each group. @returns the groups whose rows are all locked now */

@@ -1,14 +1,16 @@
 /** Old windows, mismatches, alerts, transfers and rejected rows of closed days are deleted; what is still needed stays. */
 
 import { beforeEach, describe, expect, test } from "vitest";
+import type { CallbackEntry } from "../../../src/callback.ts";
 import type { Instant } from "../../../src/clock.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import { countRows } from "../../../src/db/row-counts.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
+import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
-import { HOUR_MS, NOON } from "../../support/examples.ts";
+import { amount, exampleEntry, HOUR_MS, NOON } from "../../support/examples.ts";
 import { openMismatches } from "../../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
@@ -114,6 +116,51 @@ describe("mismatches older than retain.mismatches", () => {
     expect(await left()).toEqual(["decided"]);
     await drop();
     expect(await left()).toEqual([]);
+  });
+
+  test("stay where a person decided as long as a row of their bet must stay, and go with the other ones of the bet", async () => {
+    const at = daysAgo(60);
+    const entry = (fields: Partial<CallbackEntry>) =>
+      exampleEntry({ roundId: null, occurredAt: at, receivedAt: at, ...fields });
+    await mismatch("open", 60, { resolved_by: "ann" });
+    await mismatch("changed", 60, { resolved_by: "ann" });
+    await mismatch("twice", 60, { resolved_by: "ann" });
+    await openMismatches(sql, configOf(kept), at, [
+      {
+        kind: "round-differs",
+        betId: null,
+        transactionId: null,
+        roundId: "round-twice",
+        subject: "round:round-twice",
+        occurredAt: at,
+      },
+    ]);
+    await sql`update mismatches set status = 'ignored', resolved_by = 'bo', resolved_at = ${at} where bet_id is null`;
+    const settled = (txnId: string, receivedAt: Instant) => [
+      entry({ txnId }),
+      entry({
+        txnId,
+        callback: "settleBets",
+        betAmount: null,
+        payoutAmount: amount("1"),
+        occurredAt: at + 1,
+        receivedAt,
+      }),
+    ];
+    await appendEntries(sql, [
+      entry({ txnId: "open" }),
+      ...settled("changed", daysAgo(5)),
+      ...settled("twice", at).map((one) => ({ ...one, roundId: "round-twice" })),
+    ]);
+    await drop();
+    expect(await left()).toEqual(["changed", "open"]);
+    expect(await column("select distinct txn_id as value from callback_entries order by 1")).toEqual([
+      "changed",
+      "open",
+    ]);
+    clock.set(NOON + 40 * DAY_MS);
+    await drop().finally(() => clock.set(NOON));
+    expect(await left()).toEqual(["open"]);
   });
 
   test("stay where they have an adjustment, whose reference must not count twice", async () => {
