@@ -2,6 +2,7 @@
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { readLastClosed } from "../../../closing/closed-day-store.ts";
+import { dayOf } from "../../../closing/day-bounds.ts";
 import { describeError, ReconError } from "../../../errors.ts";
 import { type Closing, closeDay, closeDays, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
@@ -101,7 +102,8 @@ async function closeMonth(context: FlowContext, dates: readonly string[]): Promi
   const until = clock.now() + LONGEST_CLOSING_MS;
   const results: Closing[] = [];
   for (const date of dates) {
-    const [result] = await closeDays(context, [parseDay(date, config.closing.zone)]);
+    const day = dayOf(date, config.closing.zone);
+    const [result] = day === null ? [] : await closeDays(context, [day]);
     if (result === undefined) continue;
     results.push(result);
     if ("reason" in result || clock.now() > until) break;
