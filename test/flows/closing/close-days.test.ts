@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { readClosedDays, readClosedTime } from "../../../src/closing/closed-day-store.ts";
 import { findFlaw } from "../../../src/closing/statement.ts";
 import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
+import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
 import { amount, exampleSettle, HOUR_MS } from "../../support/examples.ts";
@@ -236,6 +237,27 @@ describe("a later change of a closed day", () => {
       ),
       expect.stringContaining("bet-4: The bets of the round count together now"),
     ]);
+  });
+
+  test("of a product that is not in the settings becomes a correction when it is again, and holds up no other", async () => {
+    await playDay();
+    await close("2026-11-20");
+    const [mismatch] = await readAll();
+    await actOnMismatches(context(), {
+      action: "resolve",
+      target: { ids: [mismatch?.id ?? ""] },
+      note: "paid by hand",
+      by: "mia",
+      expected: null,
+      adjustment: { amount: "5", ref: "r-1" },
+    });
+    await sql`insert into closing_marks (product_id, usernames, round_ids, bet_refs) values ('P2', '{x}', '{null}', '{x}')`;
+    const other = context({ products: [{ productId: "P2" }] });
+    expect(await findCorrections(other, new AbortController().signal)).toBe(0);
+    expect(await sql`select distinct product_id from closing_marks`).toEqual([{ product_id: "P1" }]);
+    expect(await correct()).toBe(1);
+    expect(await sql`select from closing_marks`).toHaveLength(0);
+    await expectInvariant();
   });
 
   test("of open days only leaves closed days alone", async () => {
