@@ -3,7 +3,9 @@ import { readClosedDays, readClosedTime } from "../../../src/closing/closed-day-
 import { findFlaw } from "../../../src/closing/statement.ts";
 import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
+import { NOBODY_CLOSED, readMonth } from "../../../src/flows/closing/read-statement.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
+import { parseMonth } from "../../../src/ops/input/report-query.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
 import { amount, exampleSettle, HOUR_MS } from "../../support/examples.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "../compare/comparison-world.ts";
@@ -105,6 +107,30 @@ describe("closing a day", () => {
     await close("2026-11-21", "Asia/Bangkok");
     const [first, second] = await readClosedDays(sql, 0, 10);
     expect(second).toMatchObject({ day: "2026-11-21", from: first?.to, to: TODAY + DAY_MS + 17 * HOUR_MS });
+  });
+});
+
+describe("a date whose time a longer day took, because the zone changed twice", () => {
+  const more = { closing: { zone: "Pacific/Kiritimati" } };
+  const left = "it has no day of its own, because its time belongs to the closed day 2026-11-20";
+
+  beforeEach(async () => {
+    await fetched(TODAY - 3 * DAY_MS, TODAY + 3 * DAY_MS);
+    clock.set(TODAY + 3 * DAY_MS + HOUR_MS);
+    await close("2026-11-19", "Pacific/Kiritimati");
+    await close("2026-11-20", "Pacific/Pago_Pago");
+  });
+
+  test("cannot be closed, says which day has it, and keeps no month open", async () => {
+    await expect(close("2026-11-21", "Pacific/Kiritimati")).rejects.toThrow(left);
+    const { open } = await readMonth(context(more), parseMonth("2026-11"));
+    expect(open.map(({ day }) => day)).not.toContain("2026-11-21");
+    expect(open.find(({ day }) => day === "2026-11-22")?.reason).toBe(NOBODY_CLOSED);
+    expect(await close("2026-11-22", "Pacific/Kiritimati")).toMatchObject({
+      closed: { number: 3, from: TODAY + DAY_MS + 11 * HOUR_MS },
+    });
+    await expect(close("2026-11-21", "Pacific/Kiritimati")).rejects.toThrow(left);
+    await expect(close("2026-11-18", "Pacific/Kiritimati")).rejects.toThrow("the first closed day is later");
   });
 });
 
