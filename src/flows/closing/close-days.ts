@@ -138,9 +138,7 @@ async function notNext(
   next: ZonedDay,
 ): Promise<ReconError> {
   const why =
-    day < next.day
-      ? await sayLeftOut(tx, day)
-      : `days are closed in order, and ${next.day} is the next one`;
+    day < next.day ? await sayLeftOut(tx, day) : `days are closed in order, and ${next.day} is the next one`;
   return new ReconError(
     "conflict",
     `${day} cannot be closed: ${why} (the last closed day is ${last?.day ?? "none"})`,

@@ -19,21 +19,23 @@ import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import type { FlowContext } from "../context.ts";
+import { checkNotLeftOut } from "./left-out-date.ts";
 import { NOT_FETCHED, whyOpen } from "./why-open.ts";
 
 /**
  * A day's statement: the stored one, where the day is closed in this zone; otherwise today's data.
  * @param isZoneAsked false: a closed day is shown in the zone in which it was closed
  * @param readOpen makes the report of an open day
- * @throws ReconError as `readOpen` does
+ * @throws ReconError as `readOpen` does; `not-found` where the time of this date belongs to another closed day
  */
 export async function readStatement(
-  { sql }: FlowContext,
+  { sql, config }: FlowContext,
   { isZoneAsked, ...day }: ZonedDay & { readonly isZoneAsked: boolean },
   readOpen: (day: ZonedDay) => Promise<DayReport>,
 ): Promise<DayStatement> {
   const closed = await readClosedDay(sql, day.day);
   if (closed !== null && (!isZoneAsked || closed.zone === day.zone)) return toStatement(closed);
+  if (closed === null && day.zone === config.closing.zone) await checkNotLeftOut(sql, day.day, day.zone);
   const report = await readOpen(day).catch((error: unknown) => {
     throw closed === null ? error : nameZone(error, closed);
   });

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { readClosedDays, readClosedTime } from "../../../src/closing/closed-day-store.ts";
+import type { ZonedDay } from "../../../src/closing/day-bounds.ts";
 import { findFlaw } from "../../../src/closing/statement.ts";
 import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
-import { NOBODY_CLOSED, readMonth } from "../../../src/flows/closing/read-statement.ts";
+import { NOBODY_CLOSED, readMonth, readStatement } from "../../../src/flows/closing/read-statement.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
-import { parseMonth } from "../../../src/ops/input/report-query.ts";
+import { parseDay, parseMonth } from "../../../src/ops/input/report-query.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
 import { amount, exampleSettle, HOUR_MS } from "../../support/examples.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "../compare/comparison-world.ts";
@@ -119,6 +120,18 @@ describe("a date whose time a longer day took, because the zone changed twice", 
     clock.set(TODAY + 3 * DAY_MS + HOUR_MS);
     await close("2026-11-19", "Pacific/Kiritimati");
     await close("2026-11-20", "Pacific/Pago_Pago");
+  });
+
+  test("has no statement of its own, but that of the day which has it; another zone's day is computed", async () => {
+    const nothing = async ({ day, zone }: ZonedDay) => ({ day, zone, rows: [] });
+    const ask = (zone: string, isZoneAsked: boolean) =>
+      readStatement(context(more), { ...parseDay("2026-11-21", zone), isZoneAsked }, nothing);
+    for (const isZoneAsked of [false, true])
+      await expect(ask("Pacific/Kiritimati", isZoneAsked)).rejects.toMatchObject({
+        code: "not-found",
+        message: `there is no statement of 2026-11-21: ${left} (closing.zone changed); ask for 2026-11-20`,
+      });
+    expect(await ask("UTC", true)).toMatchObject({ day: "2026-11-21", zone: "UTC", closed: null });
   });
 
   test("cannot be closed, says which day has it, and keeps no month open", async () => {
