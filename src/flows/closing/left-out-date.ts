@@ -1,9 +1,15 @@
 /** Dates without a day of their own: when `closing.zone` changed, a longer day took their time (decision 154). */
 
-import { readClosedBefore, readLastClosed } from "../../closing/closed-day-store.ts";
+import { readClosedBefore, readClosedDays, readLastClosed } from "../../closing/closed-day-store.ts";
 import { dayAfter } from "../../closing/day-bounds.ts";
 import type { Query } from "../../db/client.ts";
 import { ReconError } from "../../errors.ts";
+
+/** Whether one of these open days can still be closed: any while none is closed, and then one after the first closed day. */
+export async function isAnyClosable(tx: Query, open: readonly { readonly day: string }[]): Promise<boolean> {
+  const [first] = await readClosedDays(tx, 0, 1);
+  return open.some(({ day }) => first === undefined || day > first.day);
+}
 
 /**
  * Refuses the statement of such a date: it would be a second statement of closed time.
