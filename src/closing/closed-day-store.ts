@@ -80,6 +80,13 @@ export async function readClosedDay(tx: Query, day: string): Promise<ClosedDay |
   return row === undefined ? null : toClosedDay(row);
 }
 
+/** The last closed day before a date that has none of its own; null: none is closed before it. */
+export async function readClosedBefore(tx: Query, date: string): Promise<string | null> {
+  const [row] = await tx<{ day: string }[]>`
+    select day::text as day from closed_days where day < ${date}::text::date order by number desc limit 1`;
+  return row?.day ?? null;
+}
+
 /** Closed days by their number, from `after` (exclusive) on. */
 export async function readClosedDays(tx: Query, after: number, most: number): Promise<ClosedDay[]> {
   const rows = await tx<ClosedDayRow[]>`

@@ -55,9 +55,10 @@ export interface ClosingMark {
   readonly betRef: string | null;
 }
 
-/** Takes the oldest marks. @returns all marks of the taken rows; `upTo` is the id of the last row; null: there was none */
+/** Takes the oldest marks of some products. @returns all marks of the taken rows; `upTo` is the id of the last row; null: there was none */
 export async function takeClosingMarks(
   tx: Query,
+  productIds: readonly string[],
   upTo: number,
   mostRows: number,
 ): Promise<{ readonly marks: readonly ClosingMark[]; readonly rows: number }> {
@@ -65,7 +66,8 @@ export async function takeClosingMarks(
     { productId: string; usernames: string[]; roundIds: (string | null)[]; betRefs: (string | null)[] }[]
   >`
     delete from closing_marks
-    where id in (select id from closing_marks where id <= ${upTo} order by id limit ${mostRows})
+    where id in (select id from closing_marks
+      where id <= ${upTo} and product_id = any(${productIds}::text[]) order by id limit ${mostRows})
     returning product_id as "productId", usernames, round_ids as "roundIds", bet_refs as "betRefs"`;
   const marks = rows.flatMap(({ productId, usernames, roundIds, betRefs }) =>
     usernames.map((username, index) => ({
@@ -78,9 +80,10 @@ export async function takeClosingMarks(
   return { marks, rows: rows.length };
 }
 
-/** The id of the newest row of marks; 0: there is none. */
-export async function readNewestMark(tx: Query): Promise<number> {
-  const [row] = await tx<{ newest: number }[]>`select coalesce(max(id), 0) as newest from closing_marks`;
+/** The id of the newest row of marks of some products; 0: there is none. */
+export async function readNewestMark(tx: Query, productIds: readonly string[]): Promise<number> {
+  const [row] = await tx<{ newest: number }[]>`
+    select coalesce(max(id), 0) as newest from closing_marks where product_id = any(${productIds}::text[])`;
   return row?.newest ?? 0;
 }
 

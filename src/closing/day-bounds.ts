@@ -12,13 +12,13 @@ export interface ZonedDay extends TimeRange {
   readonly zone: string;
 }
 
-/** The day with this date; null: there is no such date. */
+/** The day with this date; null: there is no such date, or the zone skipped it. */
 export function dayOf(day: string, zone: string): ZonedDay | null {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
-  const begin = beginOf(day, zone);
-  const next = beginOf(begin.plus({ days: 1 }).toFormat("yyyy-MM-dd"), zone);
-  if (!begin.isValid || !next.isValid) return null;
-  return { day, zone, from: begin.toMillis(), to: next.toMillis() };
+  const next = dateAfter(day);
+  if (next === null) return null;
+  const [from, to] = [beginOf(day, zone), beginOf(next, zone)];
+  return from < to ? { day, zone, from, to } : null;
 }
 
 /** The day that contains a moment. */
@@ -44,11 +44,11 @@ export function firstDayFrom(at: Instant, zone: string): ZonedDay {
  * than others. Where the date has already ended in the new zone, the day takes the next date as well.
  */
 export function dayAfter(last: ZonedDay, zone: string): ZonedDay {
-  for (let date = dateAfter(last.day); ; date = dateAfter(date)) {
+  for (let date = dateAfter(last.day); date !== null; date = dateAfter(date)) {
     const day = dayOf(date, zone);
-    if (day === null) throw new RangeError(`there is no day after ${last.day}`);
-    if (day.to > last.to) return { day: date, zone, from: last.to, to: day.to };
+    if (day !== null && day.to > last.to) return { day: date, zone, from: last.to, to: day.to };
   }
+  throw new RangeError(`there is no day after ${last.day}`);
 }
 
 /** The dates of a month in order; null: it is no month such as "2026-11". */
@@ -62,13 +62,31 @@ export function datesOf(month: string): string[] | null {
   );
 }
 
-function dateAfter(day: string): string {
-  return DateTime.fromFormat(day, "yyyy-MM-dd", { zone: "utc" }).plus({ days: 1 }).toFormat("yyyy-MM-dd");
+/** @returns null: there is no such date, or its day after has five digits in its year */
+function dateAfter(day: string): string | null {
+  const date = DateTime.fromFormat(day, "yyyy-MM-dd", { zone: "utc" });
+  const next = date.plus({ days: 1 }).toFormat("yyyy-MM-dd");
+  return date.isValid && next.length === day.length ? next : null;
 }
 
+const LONGEST_OFFSET_MS = 24 * 3_600_000;
+
 /**
- * Computed from the date alone, so that a day ends where the next one begins, even where clocks change at midnight.
+ * The first moment with this date, or a later one where the zone skipped it. Computed from the offsets, because a
+ * midnight comes twice where the clocks go back onto it or over it, and luxon takes the second.
  */
-function beginOf(day: string, zone: string): DateTime {
-  return DateTime.fromFormat(day, "yyyy-MM-dd", { zone }).startOf("day");
+function beginOf(day: string, zone: string): Instant {
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  const offsetAt = (at: Instant) => DateTime.fromMillis(at, { zone }).offset * 60_000;
+  const isBegun = (at: Instant) => at + offsetAt(at) >= midnight;
+  const around = [midnight - LONGEST_OFFSET_MS, midnight + LONGEST_OFFSET_MS].map(offsetAt);
+  let first = midnight - Math.max(...around);
+  if (isBegun(first)) return first;
+  let last = midnight - Math.min(...around);
+  while (last - first > 1) {
+    const middle = Math.floor((first + last) / 2);
+    if (isBegun(middle)) last = middle;
+    else first = middle;
+  }
+  return last;
 }

@@ -68,10 +68,10 @@ test("--json and /api/report give the same document", async () => {
   );
 });
 
-test("a day without play is a statement without rows", async () => {
-  const { code, stdout } = await recon("--day", "2020-01-01");
-  expect([code, stdout]).toEqual([
-    0,
-    "The day 2020-01-01 in UTC\nNo bet of that day is known (recon coverage shows what was fetched of it).\n",
-  ]);
+test.each([
+  ["2020-01-01", "This day was not fetched, so nothing is known of it (recon backfill fetches it)."],
+  ["2999-12-25", "The day is in the future: it begins at 2999-12-25 00:00:00Z."],
+])("the statement of %s says why it has no rows", async (day, why) => {
+  const { code, stdout } = await recon("--day", day);
+  expect([code, stdout]).toEqual([0, `The day ${day} in UTC\n${why}\n`]);
 });

@@ -8,6 +8,7 @@ import {
   firstDayFrom,
   type ZonedDay,
 } from "../../src/closing/day-bounds.ts";
+import { useDatabase } from "../support/database.ts";
 
 const HOUR_MS = 3_600_000;
 const ZONES = [
@@ -83,6 +84,56 @@ describe("a day to close", () => {
         expect([zone, iso(at), from <= at && at < to]).toEqual([zone, iso(at), true]);
       }
     }
+  });
+});
+
+describe("where the clocks change near midnight", () => {
+  const { sql } = useDatabase();
+  const CHANGING = [
+    "America/Havana",
+    "Atlantic/Azores",
+    "America/St_Johns",
+    "America/Sao_Paulo",
+    "America/Scoresbysund",
+    "Asia/Amman",
+    "Asia/Beirut",
+    "Asia/Tehran",
+    "Africa/Cairo",
+    "Australia/Lord_Howe",
+    "Europe/Berlin",
+    "Pacific/Apia",
+    "Pacific/Chatham",
+  ];
+
+  test("a day of Havana begins at the first of two midnights", () => {
+    const [before, after] = ["2026-10-31", "2026-11-01"].map((day) => must(dayOf(day, "America/Havana")));
+    expect([before, after].map((day) => day && (day.to - day.from) / HOUR_MS)).toEqual([24, 25]);
+    expect(iso(after?.from ?? 0)).toBe("2026-11-01T04:00:00.000Z");
+  });
+
+  test("a date that the zone skipped is no day, and the one after it follows", () => {
+    expect(dayOf("2011-12-30", "Pacific/Apia")).toBeNull();
+    const before = must(dayOf("2011-12-29", "Pacific/Apia"));
+    expect(dayAfter(before, "Pacific/Apia")).toEqual(dayOf("2011-12-31", "Pacific/Apia"));
+  });
+
+  // Years whose rules are the same in every copy of the zone database.
+  test.each(CHANGING)("days of %s begin when the database first shows their date", async (zone) => {
+    const shown = await sql<{ day: string; from: number }[]>`
+      with noons as (
+        select at, extract(epoch from (at at time zone ${zone}) - (at at time zone 'UTC')) as seconds,
+          lag(extract(epoch from (at at time zone ${zone}) - (at at time zone 'UTC'))) over (order by at) as before
+        from generate_series('2005-01-01T12:00Z'::timestamptz, '2012-12-31T12:00Z', interval '1 day') at
+      )
+      select (minute at time zone ${zone})::date::text as day, min(minute) as "from"
+      from noons cross join lateral
+        generate_series(at - interval '3 days', at + interval '2 days', interval '1 minute') minute
+      where seconds <> before
+      group by at, day having min(minute) > at - interval '3 days'`;
+    expect(shown.length).toBeGreaterThan(20);
+    expect(shown.map(({ day, from }) => `${day} ${iso(from)}`)).toEqual(
+      shown.map(({ day }) => `${day} ${iso(must(dayOf(day, zone)).from)}`),
+    );
   });
 });
 

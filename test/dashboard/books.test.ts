@@ -144,6 +144,17 @@ test("the check of the closed days names the first one that was altered, also to
     .waitFor();
 });
 
+test("the page of a day without a bet says that it was not fetched, or lies in the future", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  for (const [day, said] of [
+    ["1999-01-01", "This day was not fetched, so nothing is known of it"],
+    ["2026-12-25", "The day is in the future: it begins at 2026-12-25 00:00:00."],
+  ] as const) {
+    await page.goto(`/report?day=${day}`);
+    await page.getByText(said).waitFor();
+  }
+});
+
 test("a day that has not ended is not offered for closing, and its refusal is in the person's zone", async () => {
   const baseUrl = await serveDashboard(context());
   const page = await browser.newPage({ baseUrl });
@@ -178,6 +189,20 @@ test("before the first day is closed, the question warns that no earlier day can
   await page.goto("/report/close?day=2026-11-20");
   await page.getByRole("button", { name: "Close 2026-11-20" }).waitFor();
   expect(await page.getByText("can ever be closed").count()).toBe(0);
+});
+
+test("days before the first closed one are not offered for closing", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  await close("2026-11-20");
+  for (const asked of ["day=2026-11-19", "month=2026-10"]) {
+    await page.goto(`/report?${asked}`);
+    await page.getByText("It lies before the first closed day, 2026-11-20").first().waitFor();
+    expect([asked, await page.getByRole("link", { name: /^Close the/ }).count()]).toEqual([asked, 0]);
+    await page.goto(`/report/close?${asked}`);
+    expect([asked, await page.locator("main form").count()]).toEqual([asked, 0]);
+  }
+  await page.goto("/report?month=2026-11");
+  expect(await page.getByRole("link", { name: "Close the month" }).count()).toBe(1);
 });
 
 test("a person who may only read closes nothing, and wrong dates are named", async () => {

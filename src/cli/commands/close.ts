@@ -2,6 +2,7 @@
 
 import process from "node:process";
 import type { Command } from "commander";
+import { dayOf } from "../../closing/day-bounds.ts";
 import { ReconError } from "../../errors.ts";
 import { type Closing, closeDay, closeDays } from "../../flows/closing/close-days.ts";
 import { findCorrections } from "../../flows/closing/find-corrections.ts";
@@ -32,7 +33,7 @@ export function addCloseCommand(program: Command): void {
             ? [await closeDay(context, parseDay(day ?? "", zone))]
             : await closeDays(
                 context,
-                parseMonth(month).dates.map((date) => parseDay(date, zone)),
+                parseMonth(month).dates.flatMap((date) => dayOf(date, zone) ?? []),
               );
         // What changed in other closed days meanwhile.
         await findCorrections(context, new AbortController().signal);

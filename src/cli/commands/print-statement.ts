@@ -7,17 +7,15 @@ import { formatMoney, parseAmount } from "../../money.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
 import { printLine, printTable } from "../terminal/print.ts";
 
-export function printStatement({ day, zone, rows, closed, corrections }: DayStatement): void {
+/** @param whyEmpty why the statement has no rows; null: it has rows */
+export function printStatement(
+  { day, zone, rows, closed, corrections }: DayStatement,
+  whyEmpty: string | null,
+): void {
   printLine(`The day ${day} in ${zone}`);
   if (closed !== null)
     printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
-  if (rows.length === 0) {
-    printLine(
-      closed === null
-        ? "No bet of that day is known (recon coverage shows what was fetched of it)."
-        : "Neither side has a bet on that day.",
-    );
-  }
+  if (whyEmpty !== null) printLine(whyEmpty);
   printRows(rows);
   if (corrections.length > 0) {
     printLine();

@@ -4,6 +4,7 @@ import process from "node:process";
 import type { Command } from "commander";
 import { ReconError } from "../../errors.ts";
 import { readMonth, readStatement, verifyChain } from "../../flows/closing/read-statement.ts";
+import { readWhyEmpty } from "../../flows/closing/why-empty.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readReport } from "../../flows/reports/read-report.ts";
 import { monthAsCsv, reportAsCsv } from "../../ops/csv/report-csv.ts";
@@ -52,7 +53,7 @@ export function addReportCommand(program: Command): void {
         const report = await readStatement(context, asked, (day) => readReport(context, day, signal));
         if (json) printJson(report);
         else if (csv) printCsv(reportAsCsv(report));
-        else printStatement(report);
+        else printStatement(report, await readWhyEmpty(context, asked, report));
         if (report.rows.some(isUnexplained)) process.exitCode = EXIT_FAILED;
       }),
     );

@@ -22,6 +22,7 @@ import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { countAll, openReport } from "../reports/read-report.ts";
+import { sayLeftOut } from "./left-out-date.ts";
 import { whyFuture, whyOpen } from "./why-open.ts";
 
 /** The most days that one run of the job closes; the next run goes on. */
@@ -125,16 +126,19 @@ async function findOutcome(context: FlowContext, tx: Query, day: ZonedDay): Prom
   if (future !== null) return { day: day.day, reason: future };
   const last = await readLastClosed(tx);
   const next = last === null ? day : dayAfter(last, day.zone);
-  if (next.day !== day.day) throw notNext(day, last, next);
+  if (next.day !== day.day) throw await notNext(tx, day, last, next);
   const reason = await whyOpen(context, tx, next);
   return reason === null ? null : { day: day.day, reason };
 }
 
-function notNext({ day }: ZonedDay, last: ClosedDay | null, next: ZonedDay): ReconError {
+async function notNext(
+  tx: Query,
+  { day }: ZonedDay,
+  last: ClosedDay | null,
+  next: ZonedDay,
+): Promise<ReconError> {
   const why =
-    day < next.day
-      ? `the first closed day is later, and days are closed in order`
-      : `days are closed in order, and ${next.day} is the next one`;
+    day < next.day ? await sayLeftOut(tx, day) : `days are closed in order, and ${next.day} is the next one`;
   return new ReconError(
     "conflict",
     `${day} cannot be closed: ${why} (the last closed day is ${last?.day ?? "none"})`,

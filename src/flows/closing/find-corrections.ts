@@ -41,7 +41,8 @@ const DAY_MS = 24 * 3_600_000;
 type ClosedBounds = TimeRange & { readonly day: string };
 
 /**
- * Looks through all marks that were there when it began. Serialised with closing.
+ * Looks through all marks that were there when it began. Marks of products that are not in the settings stay until they
+ * are again. Serialised with closing.
  * @returns the number of corrections
  */
 export async function findCorrections(
@@ -49,12 +50,13 @@ export async function findCorrections(
   signal: AbortSignal,
   limits: CompareLimits = REPORT_LIMITS,
 ): Promise<number> {
-  const newest = await readNewestMark(context.sql);
+  const productIds = context.config.products.map(({ productId }) => productId);
+  const newest = await readNewestMark(context.sql, productIds);
   let found = 0;
   for (let count = 0; newest > 0 && count < MOST_TRANSACTIONS && !signal.aborted; count += 1) {
     const step = await inOneMoment(context.sql, async (tx) => {
       await lockClosing(tx);
-      const { marks, rows } = await takeClosingMarks(tx, newest, ROWS_AT_ONCE);
+      const { marks, rows } = await takeClosingMarks(tx, productIds, newest, ROWS_AT_ONCE);
       return { rows, corrections: await correctMarked(context, tx, marks, limits) };
     });
     found += step.corrections;
@@ -73,11 +75,14 @@ async function correctMarked(
   const days = await readClosedBounds(tx);
   if (marks.length === 0 || days.length === 0) return 0;
   let corrections = 0;
-  for (const [productId, own] of Map.groupBy(marks, (mark) => mark.productId)) {
-    const product = context.config.products.find((one) => one.productId === productId);
-    // A removed product is in no statement any more.
-    const comparison = product === undefined ? null : await openReport(context, tx, product, limits);
-    if (comparison === null) continue;
+  for (const product of context.config.products) {
+    const own = marks.filter(({ productId }) => productId === product.productId);
+    const comparison = own.length === 0 ? null : await openReport(context, tx, product, limits);
+    if (comparison === null) {
+      // Without a ledger nothing can be counted yet.
+      for (const mark of own) await writeMarkAgain(tx, mark);
+      continue;
+    }
     const correct = comparison.product.settlement === "session" ? correctSessions : correctBets;
     corrections += await correct(comparison, days, own);
   }

@@ -19,21 +19,23 @@ import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import type { FlowContext } from "../context.ts";
+import { checkNotLeftOut } from "./left-out-date.ts";
 import { NOT_FETCHED, whyOpen } from "./why-open.ts";
 
 /**
  * A day's statement: the stored one, where the day is closed in this zone; otherwise today's data.
  * @param isZoneAsked false: a closed day is shown in the zone in which it was closed
  * @param readOpen makes the report of an open day
- * @throws ReconError as `readOpen` does
+ * @throws ReconError as `readOpen` does; `not-found` where the time of this date belongs to another closed day
  */
 export async function readStatement(
-  { sql }: FlowContext,
+  { sql, config }: FlowContext,
   { isZoneAsked, ...day }: ZonedDay & { readonly isZoneAsked: boolean },
   readOpen: (day: ZonedDay) => Promise<DayReport>,
 ): Promise<DayStatement> {
   const closed = await readClosedDay(sql, day.day);
   if (closed !== null && (!isZoneAsked || closed.zone === day.zone)) return toStatement(closed);
+  if (closed === null && day.zone === config.closing.zone) await checkNotLeftOut(sql, day.day, day.zone);
   const report = await readOpen(day).catch((error: unknown) => {
     throw closed === null ? error : nameZone(error, closed);
   });
@@ -73,7 +75,7 @@ export async function readMonth(
   });
 }
 
-/** Why a date of `closing.zone` is open; null: it is closed. */
+/** Why a date of `closing.zone` is open; null: its time is closed. */
 export async function readOpenReason(context: FlowContext, date: string): Promise<OpenDay | null> {
   return await inOneMoment(context.sql, async (tx) => {
     if ((await readClosedDay(tx, date)) !== null) return null;
@@ -85,7 +87,7 @@ export async function readOpenReason(context: FlowContext, date: string): Promis
 /** The reason of a day that only waits for a person. */
 export const NOBODY_CLOSED = "The day is complete; nobody has closed it.";
 
-/** The reasons of several open days. Where a day is closed, the later ones wait for the next. */
+/** The reasons of several open days, without dates that have no day of their own. Where a day is closed, the later ones wait for the next. */
 async function whyOpenAll(
   context: FlowContext,
   tx: Query,
@@ -100,7 +102,9 @@ async function whyOpenAll(
   const open: OpenDay[] = [];
   for (const date of dates) {
     const own = next?.day === date ? next : dayOf(date, zone);
-    if (own === null) continue;
+    // The time of a date between closed days belongs to the one before it, and is closed.
+    const isLeftOut = first !== undefined && date > first.day && next !== null && date < next.day;
+    if (own === null || isLeftOut) continue;
     const reason = await reasonOf(own);
     open.push({ day: date, reason });
   }
@@ -109,8 +113,6 @@ async function whyOpenAll(
   async function reasonOf(day: ZonedDay): Promise<string> {
     if (first !== undefined && day.day < first.day)
       return `It lies before the first closed day, ${first.day}, and days are closed in order.`;
-    if (next !== null && day.day < next.day)
-      return "The day after it took its time, when closing.zone changed.";
     if (day.to > now) return `The day has not ended; it ends at ${formatInstant(day.to)}.`;
     if (next !== null && day.day > next.day) return `An earlier day is open: ${next.day}.`;
     const reason = await whyOpen(context, tx, day);

@@ -1,8 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { readClosedDays, readClosedTime } from "../../../src/closing/closed-day-store.ts";
+import type { ZonedDay } from "../../../src/closing/day-bounds.ts";
 import { findFlaw } from "../../../src/closing/statement.ts";
 import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
+import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
+import { NOBODY_CLOSED, readMonth, readStatement } from "../../../src/flows/closing/read-statement.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
+import { parseDay, parseMonth } from "../../../src/ops/input/report-query.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
 import { amount, exampleSettle, HOUR_MS } from "../../support/examples.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "../compare/comparison-world.ts";
@@ -104,6 +108,42 @@ describe("closing a day", () => {
     await close("2026-11-21", "Asia/Bangkok");
     const [first, second] = await readClosedDays(sql, 0, 10);
     expect(second).toMatchObject({ day: "2026-11-21", from: first?.to, to: TODAY + DAY_MS + 17 * HOUR_MS });
+  });
+});
+
+describe("a date whose time a longer day took, because the zone changed twice", () => {
+  const more = { closing: { zone: "Pacific/Kiritimati" } };
+  const left = "it has no day of its own, because its time belongs to the closed day 2026-11-20";
+
+  beforeEach(async () => {
+    await fetched(TODAY - 3 * DAY_MS, TODAY + 3 * DAY_MS);
+    clock.set(TODAY + 3 * DAY_MS + HOUR_MS);
+    await close("2026-11-19", "Pacific/Kiritimati");
+    await close("2026-11-20", "Pacific/Pago_Pago");
+  });
+
+  test("has no statement of its own, but that of the day which has it; another zone's day is computed", async () => {
+    const nothing = async ({ day, zone }: ZonedDay) => ({ day, zone, rows: [] });
+    const ask = (zone: string, isZoneAsked: boolean) =>
+      readStatement(context(more), { ...parseDay("2026-11-21", zone), isZoneAsked }, nothing);
+    for (const isZoneAsked of [false, true])
+      await expect(ask("Pacific/Kiritimati", isZoneAsked)).rejects.toMatchObject({
+        code: "not-found",
+        message: `there is no statement of 2026-11-21: ${left} (closing.zone changed); ask for 2026-11-20`,
+      });
+    expect(await ask("UTC", true)).toMatchObject({ day: "2026-11-21", zone: "UTC", closed: null });
+  });
+
+  test("cannot be closed, says which day has it, and keeps no month open", async () => {
+    await expect(close("2026-11-21", "Pacific/Kiritimati")).rejects.toThrow(left);
+    const { open } = await readMonth(context(more), parseMonth("2026-11"));
+    expect(open.map(({ day }) => day)).not.toContain("2026-11-21");
+    expect(open.find(({ day }) => day === "2026-11-22")?.reason).toBe(NOBODY_CLOSED);
+    expect(await close("2026-11-22", "Pacific/Kiritimati")).toMatchObject({
+      closed: { number: 3, from: TODAY + DAY_MS + 11 * HOUR_MS },
+    });
+    await expect(close("2026-11-21", "Pacific/Kiritimati")).rejects.toThrow(left);
+    await expect(close("2026-11-18", "Pacific/Kiritimati")).rejects.toThrow("the first closed day is later");
   });
 });
 
@@ -236,6 +276,27 @@ describe("a later change of a closed day", () => {
       ),
       expect.stringContaining("bet-4: The bets of the round count together now"),
     ]);
+  });
+
+  test("of a product that is not in the settings becomes a correction when it is again, and holds up no other", async () => {
+    await playDay();
+    await close("2026-11-20");
+    const [mismatch] = await readAll();
+    await actOnMismatches(context(), {
+      action: "resolve",
+      target: { ids: [mismatch?.id ?? ""] },
+      note: "paid by hand",
+      by: "mia",
+      expected: null,
+      adjustment: { amount: "5", ref: "r-1" },
+    });
+    await sql`insert into closing_marks (product_id, usernames, round_ids, bet_refs) values ('P2', '{x}', '{null}', '{x}')`;
+    const other = context({ products: [{ productId: "P2" }] });
+    expect(await findCorrections(other, new AbortController().signal)).toBe(0);
+    expect(await sql`select distinct product_id from closing_marks`).toEqual([{ product_id: "P1" }]);
+    expect(await correct()).toBe(1);
+    expect(await sql`select from closing_marks`).toHaveLength(0);
+    await expectInvariant();
   });
 
   test("of open days only leaves closed days alone", async () => {

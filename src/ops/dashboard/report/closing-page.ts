@@ -1,14 +1,23 @@
 /** `/report/close` and `/report/verify`: closing a day or a month after a question, and checking the closed days (§3.10). */
 
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { OpenDay } from "../../../closed.ts";
 import { readLastClosed } from "../../../closing/closed-day-store.ts";
+import { dayOf } from "../../../closing/day-bounds.ts";
 import { describeError, ReconError } from "../../../errors.ts";
 import { type Closing, closeDay, closeDays, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
+import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason, verifyChain } from "../../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { hasEnded, parseDay, readReportAsk } from "../../input/report-query.ts";
+import {
+  type AskedDay,
+  type AskedMonth,
+  hasEnded,
+  parseDay,
+  readReportAsk,
+} from "../../input/report-query.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { sayWords } from "../parts/show.ts";
@@ -81,18 +90,22 @@ async function readClosable(context: FlowContext, query: Fields): Promise<Closab
   const { zone } = context.config.closing;
   const asked = readReportAsk(query, zone);
   const isFirst = (await readLastClosed(context.sql)) === null;
+  const open = await readOpenDays(context, asked);
   const all = {
     zone,
-    hasEnded: hasEnded(asked, zone, context.clock.now()),
+    open,
+    isClosable: hasEnded(asked, zone, context.clock.now()) && (await isAnyClosable(context.sql, open)),
     isFirst,
     firstPulled: isFirst ? ((await findNextDay(context, zone))?.day ?? null) : null,
   };
-  if ("month" in asked) {
-    const { open } = await readMonth(context, asked);
-    return { ...all, name: asked.month, isMonth: true, open };
-  }
+  if ("month" in asked) return { ...all, name: asked.month, isMonth: true };
+  return { ...all, name: asked.day, isMonth: false };
+}
+
+async function readOpenDays(context: FlowContext, asked: AskedDay | AskedMonth): Promise<readonly OpenDay[]> {
+  if ("month" in asked) return (await readMonth(context, asked)).open;
   const open = await readOpenReason(context, asked.day);
-  return { ...all, name: asked.day, isMonth: false, open: open === null ? [] : [open] };
+  return open === null ? [] : [open];
 }
 
 /** Closes the dates in order, up to the first that stays open, and as far as the time allows. */
@@ -101,7 +114,8 @@ async function closeMonth(context: FlowContext, dates: readonly string[]): Promi
   const until = clock.now() + LONGEST_CLOSING_MS;
   const results: Closing[] = [];
   for (const date of dates) {
-    const [result] = await closeDays(context, [parseDay(date, config.closing.zone)]);
+    const day = dayOf(date, config.closing.zone);
+    const [result] = day === null ? [] : await closeDays(context, [day]);
     if (result === undefined) continue;
     results.push(result);
     if ("reason" in result || clock.now() > until) break;

@@ -15,8 +15,8 @@ export interface Closable {
   readonly zone: string;
   /** its open days, each with its reason; none: it is closed */
   readonly open: readonly OpenDay[];
-  /** the day, or the first one of the month */
-  readonly hasEnded: boolean;
+  /** the day, or the first one of the month, has ended, and not all open days lie before the first closed one */
+  readonly isClosable: boolean;
   /** whether no day is closed yet */
   readonly isFirst: boolean;
   /** the first whole day since pulling began; null: nothing was pulled, or a day is closed */
@@ -24,7 +24,7 @@ export interface Closable {
 }
 
 export function renderConfirmClosing(closable: Closable, mayClose: boolean, reader: string): SafeHtml {
-  const { name, isMonth, zone, open, hasEnded } = closable;
+  const { name, isMonth, zone, open, isClosable } = closable;
   const field = isMonth ? "month" : "day";
   const back = html`<a href="/report?${field}=${name}">Back to the statement</a>`;
   if (open.length === 0)
@@ -44,9 +44,9 @@ export function renderConfirmClosing(closable: Closable, mayClose: boolean, read
   return html`<h1>Close ${name}?</h1>
 <div class="sheet">
 <p>${what} A closed day of ${zone} has a number and a hash. Its statement never changes again, and nobody can open it: later changes become corrections.</p>
-${hasEnded ? renderWarning(closable) : null}
+${isClosable ? renderWarning(closable) : null}
 ${renderTable({ name: "Open days", columns, rows })}
-${mayClose && hasEnded ? form : html`<p>${back}</p>`}</div>`;
+${mayClose && isClosable ? form : html`<p>${back}</p>`}</div>`;
 }
 
 /** The first closed day shuts out all earlier ones. */

@@ -20,6 +20,8 @@ interface ReportForm {
 /** A day's statement with what concerns its closing. */
 export interface ShownDay {
   readonly statement: DayStatement;
+  /** why the statement has no rows; null: it has rows */
+  readonly whyEmpty: string | null;
   /** of the closed day, whenever they arrived */
   readonly corrections: readonly Correction[];
   /** why it is open, as a sentence; null: it is closed, or shown in another zone than `closing.zone` */
@@ -69,7 +71,7 @@ function renderDay(shown: ShownDay, reader: string, mayClose: boolean): SafeHtml
     corrections: statement.corrections,
   };
   return html`${renderClosed(shown, reader, mayClose)}
-${renderStatement(statement)}
+${renderStatement(statement, sayWords(shown.whyEmpty ?? "", reader))}
 ${renderCorrections(later, reader)}
 ${renderCorrections(arrived, reader)}`;
 }

@@ -6,10 +6,11 @@ import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.
 import { showAmount, showCount } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
-export function renderStatement(report: DayStatement): SafeHtml {
+/** @param whyEmpty what is shown where the statement has no rows */
+export function renderStatement(report: DayStatement, whyEmpty: string): SafeHtml {
   const { day, zone, rows } = report;
   if (rows.length === 0) {
-    return html`<p class="sheet">Neither side has a bet on ${day} (${zone}), or no callback has been received yet.</p>`;
+    return html`<p class="sheet">${whyEmpty}</p>`;
   }
   const query = new URLSearchParams({ day, zone });
   return html`${renderVerdict(rows)}

@@ -4,7 +4,9 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { DateTime } from "luxon";
 import type { DayStatement } from "../../../closed.ts";
 import { readCorrectionsOfDay } from "../../../closing/correction-store.ts";
+import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
+import { readWhyEmpty } from "../../../flows/closing/why-empty.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";
 import type { LiveTopic } from "../../http/layout.ts";
@@ -39,11 +41,13 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     let isClosable = false;
     try {
       const asked = readReportAsk(query, zone);
-      isClosable = hasEnded(asked, zone, context.clock.now());
       report =
         "month" in asked
           ? await readMonth(context, asked)
           : await readDay(context, asked, await reports.read(asked, reply));
+      isClosable =
+        hasEnded(asked, zone, context.clock.now()) &&
+        (await isAnyClosable(context.sql, "month" in report ? report.open : [report.statement]));
     } catch (error) {
       const refusal = refusalOf(context.sql, error);
       if (refusal === null) throw error;
@@ -81,17 +85,15 @@ function liveOf(report: ShownReport["report"]): readonly LiveTopic[] {
   return isStored ? ["closed", "corrections"] : ["closed"];
 }
 
-async function readDay(
-  context: FlowContext,
-  { day, zone }: AskedDay,
-  statement: DayStatement,
-): Promise<ShownDay> {
+async function readDay(context: FlowContext, asked: AskedDay, statement: DayStatement): Promise<ShownDay> {
+  const { day, zone } = asked;
+  const whyEmpty = await readWhyEmpty(context, asked, statement);
   if (statement.closed !== null) {
     const corrections = await readCorrectionsOfDay(context.sql, day, MOST_CORRECTIONS);
-    return { statement, corrections, whyOpen: null };
+    return { statement, whyEmpty, corrections, whyOpen: null };
   }
   const open = zone === context.config.closing.zone ? await readOpenReason(context, day) : null;
-  return { statement, corrections: [], whyOpen: open?.reason ?? null };
+  return { statement, whyEmpty, corrections: [], whyOpen: open?.reason ?? null };
 }
 
 /** Yesterday, the last complete day. */
