@@ -2,25 +2,25 @@
 
 import { Duration } from "luxon";
 
-/** The settings of `retain` whose rows belong to closed days. */
-const RETAINED_BY_DAY = ["windows", "records", "entries", "mismatches"] as const;
+const RETAINED = ["recordVersions", "rawBodies", "windows", "records", "entries", "mismatches"] as const;
 
 /** Durations in milliseconds; null: without a limit. */
 interface RetentionSettings {
   readonly pull: { readonly resweepAfter: readonly number[] };
-  readonly retain: Readonly<Record<(typeof RETAINED_BY_DAY)[number], number | null>>;
+  readonly retain: Readonly<Record<(typeof RETAINED)[number], number | null>>;
   /** undefined: days are closed by hand */
   readonly closing?: { readonly after: number | null };
 }
 
 /**
- * A row must be kept until the last resweep has fetched its time again, and until its day is closed.
+ * A row must be kept until the last resweep has fetched its time again, and until its day is closed. So must the evidence of
+ * a difference that the last resweep finds: older versions of records, and bodies of callbacks.
  * @returns a problem for each setting that is too short, with its value
  */
 export function findShortRetention({ pull, retain, closing }: RetentionSettings): string[] {
   const longestResweep = Math.max(0, ...pull.resweepAfter);
   const closingAfter = closing?.after ?? 0;
-  return RETAINED_BY_DAY.flatMap((name) => {
+  return RETAINED.flatMap((name) => {
     const keptMs = retain[name];
     if (keptMs === null) return [];
     const tooShort = (than: string, ms: number) =>

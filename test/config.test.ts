@@ -334,12 +334,13 @@ test("the JSON Schema that ships is the one that the code generates", () => {
 describe("retain that keeps rows for too short a time", () => {
   const products = [{ productId: "P1" }];
 
-  test.each(["records", "entries", "mismatches", "windows"])("is refused: retain.%s", (name) => {
+  const names = ["recordVersions", "rawBodies", "records", "entries", "mismatches", "windows"];
+  test.each(names)("is refused: retain.%s", (name) => {
     expect(() => parseConfig({ products, retain: { [name]: "P29D" } })).toThrow(
       `retain.${name} is "P29D", which is shorter than the longest age in pull.resweepAfter, "P30D"`,
     );
     const closing = { after: "P100D" };
-    const others = { windows: null, [name]: "P99DT12H" };
+    const others = { windows: null, recordVersions: null, rawBodies: null, [name]: "P99DT12H" };
     expect(() => parseConfig({ products, closing, retain: others })).toThrow(
       `retain.${name} is "P99DT12H", which is shorter than closing.after, "P100D"`,
     );

@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { BetName, DeletedTime } from "../db/retention-store.ts";
 import type { TimeRange } from "../window.ts";
-import type { ClosedBet } from "./changed-bets.ts";
+import type { ChangedBet, ClosedBet } from "./changed-bets.ts";
 
 /** The stored bets of a neighbourhood, and the names of its loaded rows. */
 export interface LoadedBets {
@@ -25,6 +25,24 @@ export function namesWithoutEntries({ username, before, txnIds, recordIds }: Loa
   });
   const refs = txnIds.size === 0 ? [...stored, ...recordIds] : stored;
   return [...new Set(refs)].map((ref) => ({ username, ref }));
+}
+
+/**
+ * Whether a change says what a record without entries counts for where it is new: dated after the deleted time, or stored
+ * without entries before. Its mismatch explains it, as on an open day (decision 255).
+ * @param later the days on which bets of the neighbourhood count after the deleted time
+ */
+export function isOfNewRecord(
+  { txnIds, isNarrow }: LoadedBets,
+  later: ReadonlySet<string>,
+): (change: ChangedBet) => boolean {
+  return ({ now, replaced }) =>
+    !isNarrow &&
+    txnIds.size === 0 &&
+    now !== null &&
+    (replaced.length === 0
+      ? later.has(now.day)
+      : replaced.every(({ ledger }) => ledger.bets === 0 && ledger.net.eq("0")));
 }
 
 /** Whether records of a neighbourhood, or parts of its large round, may have been deleted. */

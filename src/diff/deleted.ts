@@ -53,6 +53,28 @@ function dateOf({ accountingDate }: { readonly accountingDate: string }): Instan
   return parseInstant(accountingDate, "accountingDate");
 }
 
+/**
+ * Whether all of a pair is dated and came after the deleted time: then it is no late copy of a deleted row, but new money,
+ * with nothing left to compare it with (decision 255).
+ */
+export function isAfterDeleted({ pair: { records, bets } }: Verdict, deleted: DeletedTime): boolean {
+  const upTo = deletedUpTo(deleted);
+  return (
+    records.every((record) => dateOf(record) >= upTo && record.versionSeenAt >= upTo) &&
+    bets.every((bet) => bet.firstEntryAt >= upTo)
+  );
+}
+
+/** The end of the time of which rows of either side were deleted; -Infinity: none were. */
+export function deletedUpTo({ records, entries }: DeletedTime): Instant {
+  return Math.max(records.to, entries.to);
+}
+
+/** The reason of a mismatch of a bet whose older rows were deleted. */
+export function reasonAfterDeletion(reason: string): string {
+  return `older rows of this bet were deleted (retain), so a person must compare it; of what is left, ${reason}`;
+}
+
 /** The names of a verdict's bets, by which a deleted bet is recognised. */
 export function namesOfVerdict({ pair: { records, bets } }: Verdict): BetName[] {
   return [

@@ -18,10 +18,16 @@ import {
   writeCorrections,
   writeMarkAgain,
 } from "../../closing/correction-store.ts";
-import { type LoadedBets, mayLackRecords, namesWithoutEntries } from "../../closing/cut-bets.ts";
+import {
+  isOfNewRecord,
+  type LoadedBets,
+  mayLackRecords,
+  namesWithoutEntries,
+} from "../../closing/cut-bets.ts";
 import type { Query } from "../../db/client.ts";
-import { readDeletedTime, wereDeleted } from "../../db/retention-store.ts";
+import { type DeletedTime, readDeletedTime, wereDeleted } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
+import { deletedUpTo } from "../../diff/deleted.ts";
 import { readTouchedTimes } from "../../diff/session-store.ts";
 import { ReconError } from "../../errors.ts";
 import type { Counted } from "../../report.ts";
@@ -111,7 +117,8 @@ async function correctBets(
       isNarrow: one.narrow.size > 0,
       before: (subjects[index] ?? []).flatMap((key) => before.get(JSON.stringify(key)) ?? []),
     }));
-    const cut = await findCut(comparison, days, loaded);
+    const deleted = await readDeletedTime(tx, product.productId);
+    const cut = await findCut(comparison, days, loaded, deleted);
     const changed = loaded.flatMap((one) => {
       const { counted, narrow, ids } = one;
       const found = findChangedBets(
@@ -120,8 +127,13 @@ async function correctBets(
         (bet) => !narrow.has(bet.subject.slice("round:".length)) || ids.has(bet.betRef),
       );
       if (!cut.has(one) || found.length === 0) return found;
-      logCut(comparison, found);
-      return [];
+      const later = counted.filter(({ at }) => at >= deletedUpTo(deleted)).map((bet) => onDay(bet, days).day);
+      const isNew = isOfNewRecord(one, new Set(later));
+      logCut(
+        comparison,
+        found.filter((change) => !isNew(change)),
+      );
+      return found.filter(isNew);
     });
     return await writeChanged(comparison, changed);
   });
@@ -132,8 +144,8 @@ async function findCut<Loaded extends LoadedBets>(
   { tx, product: { productId } }: ComparisonContext,
   days: readonly ClosedBounds[],
   loaded: readonly Loaded[],
+  deleted: DeletedTime,
 ): Promise<ReadonlySet<Loaded>> {
-  const deleted = await readDeletedTime(tx, productId);
   const named = loaded.flatMap((one) => namesWithoutEntries(one).map((name) => ({ one, name })));
   const gone = await wereDeleted(
     tx,
@@ -147,11 +159,13 @@ async function findCut<Loaded extends LoadedBets>(
 }
 
 function logCut({ context, product }: ComparisonContext, changed: readonly ChangedBet[]): void {
-  const [first] = changed;
-  context.log.warn(
-    { productId: product.productId, day: first?.correction.day, username: first?.correction.username },
-    "a bet of a closed day changed after one side of it was deleted (retain): its day is not corrected",
-  );
+  for (const { correction } of changed) {
+    const { day, username, betId, transactionId, currency, before, after } = correction;
+    context.log.warn(
+      { productId: product.productId, day, username, betId, transactionId, currency, before, after },
+      "a bet of a closed day changed after one side of it was deleted (retain): its day is not corrected",
+    );
+  }
 }
 
 function subjectsOf({ ids, rounds, marks }: CountedNeighbourhood): string[] {

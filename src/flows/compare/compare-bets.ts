@@ -21,7 +21,7 @@ export async function compareMarkedBets(
   const found = findVerdicts(loaded, comparison);
   const { known, stale } = await loadWhatDecides(comparison, found.candidates);
   const ripeness = judgeRipeness(found.candidates, known, stale, comparison);
-  const judgements = judgeBets(loaded, found, ripeness, comparison);
+  const judgements = judgeBets(loaded, found, { ripeness, ofDeleted: known.ofDeleted }, comparison);
   const keptRounds = judgements.map((one) => judgeWideRounds(one, loaded, comparison));
 
   const { tx, product } = comparison;

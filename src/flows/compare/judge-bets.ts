@@ -3,6 +3,7 @@
 import type { Instant } from "../../clock.ts";
 import type { Verdict } from "../../diff/assess.ts";
 import { subjectOfRequest } from "../../diff/balance.ts";
+import { reasonAfterDeletion } from "../../diff/deleted.ts";
 import { subjectsOf } from "../../diff/finding.ts";
 import { containsAny } from "../../diff/in-doubt.ts";
 import { subjectOfRecord } from "../../diff/inconsistent.ts";
@@ -57,15 +58,19 @@ export function findVerdicts({ assessments, judged }: LoadedBets, context: Judge
   return { misnamed, verdicts, doubts, candidates };
 }
 
-/** @param ripeness the waits of unripe candidates */
+/** @param known the waits of unripe candidates, and the verdicts on bets whose older rows were deleted */
 export function judgeBets(
   { assessments, judged, requests }: LoadedBets,
   { misnamed, verdicts, doubts }: FoundVerdicts,
-  ripeness: ReadonlyMap<Verdict, Wait>,
+  {
+    ripeness,
+    ofDeleted,
+  }: { readonly ripeness: ReadonlyMap<Verdict, Wait>; readonly ofDeleted: ReadonlySet<Verdict> },
   context: JudgeContext,
 ): readonly Judgement[] {
   const { now } = context;
   const waits = new Map([...ripeness, ...doubts]);
+  const seen = (verdict: Verdict) => see(verdict, waits, ofDeleted);
   const judgements = assessments.map((assessment, index): Judgement => {
     const { neighbourhood, username, absences } = assessment;
     const own = verdicts[index] ?? [];
@@ -75,8 +80,8 @@ export function judgeBets(
     return {
       assessment,
       seen: [
-        ...otherwise.map((one) => ({ ...see(one, waits), ripe: false })),
-        ...own.filter((one) => holds(one, now)).map((one) => see(one, waits)),
+        ...otherwise.map((one) => ({ ...seen(one), ripe: false })),
+        ...own.filter((one) => holds(one, now)).map(seen),
         ...oneSided.seen,
       ],
       subjects: [
@@ -121,9 +126,17 @@ function waitsOfDoubts(assessments: readonly Assessment[], verdicts: readonly Ve
   return waits;
 }
 
-function see(verdict: Verdict, waits: ReadonlyMap<Verdict, Wait>): SeenFinding {
+function see(
+  verdict: Verdict,
+  waits: ReadonlyMap<Verdict, Wait>,
+  ofDeleted: ReadonlySet<Verdict>,
+): SeenFinding {
   const { finding, pair } = verdict;
-  return { finding, subjects: subjectsOf(pair.records, pair.bets), ripe: !waits.has(verdict) };
+  return {
+    finding: ofDeleted.has(verdict) ? { ...finding, reason: reasonAfterDeletion(finding.reason) } : finding,
+    subjects: subjectsOf(pair.records, pair.bets),
+    ripe: !waits.has(verdict),
+  };
 }
 
 /**
@@ -142,7 +155,11 @@ function verdictsOf({ pairs }: Assessment, misnamed: readonly MisnamedBet[]): Ve
 function holdBackMisnamed(judgements: readonly Judgement[], misnamed: readonly MisnamedBet[]): void {
   for (const { provider, verdict } of misnamed) {
     const { finding, pair } = verdict;
-    if (judgements.some(({ seen }) => seen.some((one) => one.finding === finding && one.ripe))) continue;
+    const isSame = (one: SeenFinding) =>
+      one.finding.subject === finding.subject &&
+      one.finding.username === finding.username &&
+      one.finding.kind === finding.kind;
+    if (judgements.some(({ seen }) => seen.some((one) => isSame(one) && one.ripe))) continue;
     for (const { assessment, seen } of judgements) {
       if (assessment.pairs.includes(provider))
         seen.push({ finding, subjects: subjectsOf(pair.records, []), ripe: false });

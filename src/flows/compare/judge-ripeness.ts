@@ -24,6 +24,8 @@ export interface WhatDecides {
   readonly unfetched: readonly TimeRange[];
   /** verdicts about rejected records or entries, which people must correct first, or about deleted rows */
   readonly unusable: ReadonlySet<Verdict>;
+  /** verdicts about bets whose older rows were deleted */
+  readonly ofDeleted: ReadonlySet<Verdict>;
 }
 
 /** @returns the waits of unripe verdicts; all others are ripe, unless their side is stale */

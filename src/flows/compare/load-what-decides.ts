@@ -2,7 +2,7 @@
 
 import { wereDeleted } from "../../db/retention-store.ts";
 import type { Verdict } from "../../diff/assess.ts";
-import { mayLackOldRows, namesOfVerdict } from "../../diff/deleted.ts";
+import { deletedUpTo, isAfterDeleted, mayLackOldRows, namesOfVerdict } from "../../diff/deleted.ts";
 import { readRejected } from "../../diff/link-store.ts";
 import { type Fetched, type Pass, untilNow } from "../../diff/ripeness.ts";
 import { isLedgerStale, isProviderStale, type StaleKind } from "../../diff/stale-store.ts";
@@ -59,7 +59,10 @@ async function readWhatDecides(
   const [rejected, unusableEntries, ofDeleted, passes, unfetched] = await Promise.all([
     readRejected(tx, product.productId, lackingRecords.map(betOf)),
     findUnusableEntries(tx, verdicts),
-    findDeleted(comparison, verdicts),
+    findDeleted(
+      comparison,
+      candidates.map(({ verdict }) => verdict),
+    ),
     loadPasses(comparison, needed),
     due.length === 0 ? [] : readUnfetched(tx, [product.productId]),
   ]);
@@ -67,24 +70,29 @@ async function readWhatDecides(
     const { username, ref } = betOf(verdict);
     return rejected.some((one) => one.username === username && one.ref === ref);
   };
-  const unusable = new Set([...lackingRecords.filter(isRejected), ...unusableEntries, ...ofDeleted]);
-  return { passes, unfetched, unusable };
+  const unusable = new Set([...lackingRecords.filter(isRejected), ...unusableEntries, ...ofDeleted.unusable]);
+  return { passes, unfetched, unusable, ofDeleted: ofDeleted.named };
 }
 
-/** The verdicts that a deletion of old rows may have caused. */
-async function findDeleted(
-  { tx, product: { productId }, deleted }: ComparisonContext,
+/**
+ * The verdicts that a deletion of old rows concerns.
+ * @returns `named`: on bets whose older rows were deleted; `unusable`: those that the deletion may have caused
+ */
+export async function findDeleted(
+  { tx, product: { productId }, deleted }: Pick<ComparisonContext, "tx" | "product" | "deleted">,
   verdicts: readonly Verdict[],
-): Promise<Verdict[]> {
-  if (Math.max(deleted.records.to, deleted.entries.to) === Number.NEGATIVE_INFINITY) return [];
-  const named = verdicts.flatMap((verdict) => namesOfVerdict(verdict).map((name) => ({ verdict, name })));
+): Promise<{ readonly named: ReadonlySet<Verdict>; readonly unusable: ReadonlySet<Verdict> }> {
+  if (deletedUpTo(deleted) === Number.NEGATIVE_INFINITY) return { named: new Set(), unusable: new Set() };
+  const names = verdicts.flatMap((verdict) => namesOfVerdict(verdict).map((name) => ({ verdict, name })));
   const gone = await wereDeleted(
     tx,
     productId,
-    named.map(({ name }) => name),
+    names.map(({ name }) => name),
   );
-  const ofDeleted = new Set(named.filter((_, index) => gone[index]).map(({ verdict }) => verdict));
-  return verdicts.filter((verdict) => ofDeleted.has(verdict) || mayLackOldRows(verdict, deleted));
+  const named = new Set(names.filter((_, index) => gone[index]).map(({ verdict }) => verdict));
+  const isUnusable = (verdict: Verdict) =>
+    (named.has(verdict) && !isAfterDeleted(verdict, deleted)) || mayLackOldRows(verdict, deleted);
+  return { named, unusable: new Set(verdicts.filter(isUnusable)) };
 }
 
 async function isStale(

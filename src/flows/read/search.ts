@@ -2,7 +2,9 @@
 
 import { realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
-import { type AssessedPair, assessPairs } from "../../diff/assess.ts";
+import { readDeletedTime } from "../../db/retention-store.ts";
+import { type AssessedPair, assessPairs, type Verdict } from "../../diff/assess.ts";
+import { reasonAfterDeletion } from "../../diff/deleted.ts";
 import { subjectsOf } from "../../diff/finding.ts";
 import {
   type FoundKey,
@@ -26,6 +28,7 @@ import type { LedgerSide, MismatchKind, ProviderSide } from "../../mismatch.ts";
 import { type SumOfCurrency, sumChosen } from "../../mismatches/order-store.ts";
 import type { MismatchChoice } from "../../mismatches/store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
+import { findDeleted } from "../compare/load-what-decides.ts";
 import type { FlowContext } from "../context.ts";
 import { findNumbered, type Numbered } from "./find-numbered.ts";
 
@@ -46,7 +49,12 @@ export interface FoundBet extends FoundKey {
   readonly provider: ProviderSide | null;
   readonly ledger: LedgerSide | null;
   /** null: both sides agree */
-  readonly difference: { readonly kind: MismatchKind; readonly reason: string } | null;
+  readonly difference: {
+    readonly kind: MismatchKind;
+    readonly reason: string;
+    /** rows that could explain it were deleted, so it opens no mismatch */
+    readonly lacksDeleted: boolean;
+  } | null;
   readonly mismatches: readonly MismatchOfBet[];
 }
 
@@ -164,6 +172,7 @@ async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBe
   const [ledgerStart, sides] = await Promise.all([readLedgerStart(sql), loadSides(context, key, round)]);
   if (product === undefined) throw new Error(`${productId} has left the config`);
   const now = clock.now();
+  const comparison = { tx: sql, product, deleted: await readDeletedTime(sql, productId) };
   const { fold, settings } = openComparison(context, sql, product, ledgerStart ?? now, now);
   const pairs = assessPairs(sides.records, foldEntries(sides.entries, fold), settings);
   const own = pairs.find(({ pair }) => holds(pair, ref));
@@ -180,8 +189,21 @@ async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBe
     ref,
     provider: provider === null ? null : providerSide(pair.records, provider),
     ledger: ledger === null ? null : ledgerSide(pair.bets, ledger),
-    difference: verdict === null ? null : { kind: verdict.finding.kind, reason: verdict.finding.reason },
+    difference: verdict === null ? null : await describeDifference(comparison, verdict),
     mismatches,
+  };
+}
+
+async function describeDifference(
+  comparison: Parameters<typeof findDeleted>[0],
+  verdict: Verdict,
+): Promise<FoundBet["difference"]> {
+  const { kind, reason } = verdict.finding;
+  const { named, unusable } = await findDeleted(comparison, [verdict]);
+  return {
+    kind,
+    reason: named.has(verdict) ? reasonAfterDeletion(reason) : reason,
+    lacksDeleted: unusable.has(verdict),
   };
 }
 

@@ -53,6 +53,7 @@ const known = (changes: Partial<WhatDecides> = {}): WhatDecides => ({
   passes: [],
   unfetched: [],
   unusable: new Set(),
+  ofDeleted: new Set(),
   ...changes,
 });
 

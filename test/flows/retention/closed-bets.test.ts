@@ -3,8 +3,10 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../../src/callback.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
+import { readReport } from "../../../src/flows/reports/read-report.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { silentLog } from "../../../src/log.ts";
+import { parseDay } from "../../../src/ops/input/report-query.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS } from "../../support/examples.ts";
 import { DAY_MS, TODAY, useClosing } from "../closing/closing-world.ts";
@@ -173,17 +175,46 @@ describe("a bet of which only the record is left", () => {
   });
 
   test("corrects nothing when its record changes, and that is logged", async () => {
-    const logged: string[] = [];
+    const logged: unknown[] = [];
     await listed(record("25"));
     await compare();
-    const log = { ...silentLog, warn: (_fields: unknown, message?: string) => logged.push(message ?? "") };
+    const log = { ...silentLog, warn: (fields: unknown, message?: string) => logged.push(fields, message) };
     await findCorrections({ ...context(), log: log as typeof silentLog }, never);
     expect(await correctionsOfAll(sql)).toEqual([]);
     expect(logged).toEqual([
+      expect.objectContaining({ day: "2026-11-20", betId: record("25").betId }),
       "a bet of a closed day changed after one side of it was deleted (retain): its day is not corrected",
     ]);
     expect(await count("closed_bets")).toBe(1);
   });
+
+  test.each([false, true])(
+    "counts where the provider dates its record later, with a mismatch that explains it (that day is closed: %s)",
+    async (isClosed) => {
+      const from = TODAY + 37 * DAY_MS;
+      const day = "2026-12-27";
+      await fetched(TODAY + 3 * DAY_MS, from + DAY_MS);
+      if (isClosed)
+        await sql`
+          insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
+          values (${day}, 'UTC', ${from}, ${from + DAY_MS}, 3, ${clock.now()}, 'hash', '{}')`;
+      await listed({ ...record("30"), accountingDate: new Date(from + HOUR_MS).toISOString() });
+      clock.advance(HOUR_MS);
+      await compare();
+      const [found] = await sql<
+        { reason: string }[]
+      >`select reason from mismatches where kind = 'missing-in-ledger'`;
+      expect(found?.reason).toMatch(/^older rows of this bet were deleted/);
+      const report = await readReport(context(), parseDay(day, "UTC"), never);
+      const [row] = report.rows.filter(({ productId }) => productId === "P1");
+      expect(row).toMatchObject({ provider: { bets: 1 }, ledger: { bets: 0 }, mismatches: row?.difference });
+      await findCorrections(context(), never);
+      const corrections = await correctionsOfAll(sql);
+      expect(corrections.map((one) => [one.day, one.after.provider.bets])).toEqual(
+        isClosed ? [[day, 1]] : [],
+      );
+    },
+  );
 
   test("is forgotten when its record goes too", async () => {
     await drop();

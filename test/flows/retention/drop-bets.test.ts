@@ -7,6 +7,7 @@ import { parseConfig } from "../../../src/config-file.ts";
 import { countRows } from "../../../src/db/row-counts.ts";
 import { planBackfill } from "../../../src/flows/pull/backfill.ts";
 import { leaveDeleted } from "../../../src/flows/pull/leave-deleted.ts";
+import { search } from "../../../src/flows/read/search.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { silentLog } from "../../../src/log.ts";
 import { planWindows } from "../../../src/sync/window-store.ts";
@@ -357,24 +358,52 @@ describe("after a bet was deleted,", () => {
     await diff();
   };
 
-  test.each(["settleBets", "voidSettled", "rollback"] as const)(
-    "a late %s of it opens no mismatch",
-    async (callback) => {
-      const now = { occurredAt: clock.now(), receivedAt: clock.now() };
-      await receive(
-        exampleEntry({
-          callback,
-          txnId: "a",
-          roundId: "round of a",
-          betAmount: null,
-          payoutAmount: amount("25"),
-          ...now,
-        }),
-      );
-      await compareForAWeek();
-      expect(await mismatches()).toEqual([]);
-    },
-  );
+  const openReasons = async () =>
+    (
+      await sql<{ found: string }[]>`
+        select kind || ' of ' || coalesce(transaction_id, bet_id) || ': ' || reason as found from mismatches where status = 'open'`
+    ).map(({ found }) => found);
+  const findOne = async (text: string) =>
+    (await search({ sql, config, clock, log: silentLog }, text)).bets[0]?.difference;
+
+  test("money paid for it later is a mismatch, which says that its older rows were deleted", async () => {
+    const now = { occurredAt: clock.now(), receivedAt: clock.now() };
+    await receive(...callbacksOf("5", { txnId: "a", roundId: "round of a", ...now }).slice(1));
+    await compareForAWeek();
+    const reason = expect.stringMatching(/^older rows of this bet were deleted \(retain\), .* 5\.00 THB/);
+    expect(await openReasons()).toEqual([
+      expect.stringMatching(/^missing-at-provider of a: older rows of this bet were deleted/),
+    ]);
+    expect(await findOne("a")).toMatchObject({ reason, lacksDeleted: false });
+  });
+
+  test("its record under a later date is a mismatch, which says that its older rows were deleted", async () => {
+    const at = { accountingDate: new Date(clock.now()).toISOString() };
+    await listed(
+      recordOf("30", {
+        betId: "a",
+        id: "rec of a",
+        roundId: "round of a",
+        ...at,
+        updatedDate: at.accountingDate,
+      }),
+    );
+    await compareForAWeek();
+    expect(await openReasons()).toEqual([
+      expect.stringMatching(/^missing-in-ledger of a: older rows of this bet were deleted/),
+    ]);
+  });
+
+  test.each([
+    ["voidSettled", []],
+    ["rollback", ["net-differs of a is open"]],
+  ] as const)("a late %s of it that moves nothing is judged by what it asks for", async (callback, found) => {
+    const now = { occurredAt: clock.now(), receivedAt: clock.now() };
+    const fields = { betAmount: null, payoutAmount: amount("25"), moved: amount("0"), ...now };
+    await receive(exampleEntry({ callback, txnId: "a", roundId: "round of a", ...fields }));
+    await compareForAWeek();
+    expect(await mismatches()).toEqual(found);
+  });
 
   // Nobody knows whether a bet of which only the placement came back has ended.
   test.each([
@@ -389,6 +418,8 @@ describe("after a bet was deleted,", () => {
       expect(await txns()).toEqual(["a"]);
       await compareForAWeek();
       expect(await mismatches()).toEqual([]);
+      const difference = await findOne("a");
+      if (!brought.includes("placeBets")) expect(difference).toMatchObject({ lacksDeleted: true });
       await closeUpTo(3 * 24 * 60);
       await drop();
       expect(await txns()).toEqual(left);

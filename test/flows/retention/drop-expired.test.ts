@@ -21,6 +21,7 @@ const never = new AbortController().signal;
 
 const config = parseConfig({
   products: [{ productId: "P1" }],
+  pull: { resweepAfter: ["P1D"] },
   retain: { recordVersions: "P3D", rawBodies: "P2D" },
 });
 const context = { sql, config, clock: createTestClock(NOON), log: silentLog };
