@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatInstant, parseInstant, showDuration } from "../src/clock.ts";
+import { formatInstant, parseInstant, showDuration, withOffset } from "../src/clock.ts";
 
 test.each([
   ["2026-11-20T10:00:00Z", "2026-11-20T10:00:00.000Z"],
@@ -33,4 +33,16 @@ test.each([
   [90_000_000, "1 d 1 h"],
 ])("%i ms is shown as %s", (lengthMs, expected) => {
   expect(showDuration(lengthMs)).toBe(expected);
+});
+
+test.each([
+  ["2026-11-20 10:00", "Asia/Bangkok", "2026-11-20T10:00+07:00"],
+  ["2026-11-20T10:00:30.5", "UTC", "2026-11-20T10:00:30.5Z"],
+  ["2026-10-25T02:30", "Europe/Berlin", "2026-10-25T02:30+02:00"],
+  ["2026-03-29T02:30", "Europe/Berlin", null],
+  ["2026-11-20T10:00Z", "Asia/Bangkok", null],
+  ["2026-02-30T10:00", "Asia/Bangkok", null],
+  ["yesterday", "Asia/Bangkok", null],
+])("%s typed in %s means %s", (text, zone, expected) => {
+  expect(withOffset(text, zone)).toBe(expected);
 });

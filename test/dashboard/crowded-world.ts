@@ -99,6 +99,7 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
       "no mismatches": "/mismatches?kind=top-up-differs",
       "wrong filters": `/mismatches?kind=lost&minAmount=much&from=${"yesterday".repeat(9)}&username=${LONG_NAME}`,
       mismatch: `/mismatches/${id}`,
+      "mismatch of one side": `/mismatches/${id + 2}`,
       coverage: `/coverage?${range}`,
       "coverage with a gap": `/coverage?${gap}`,
       "wrong coverage": `/coverage?product=${LONG_PRODUCT}&from=${"yesterday".repeat(9)}&to=x`,

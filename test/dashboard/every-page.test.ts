@@ -1,28 +1,22 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openChannels } from "../../src/alerts/open-channels.ts";
-import { showDuration } from "../../src/clock.ts";
-import { openDatabase, PEOPLE_LIMITS } from "../../src/db/client.ts";
 import type { OwnWorker } from "../../src/ops/own-worker.ts";
-import { type OpsParts, type OpsServer, startOpsServer } from "../../src/ops/server.ts";
+import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
 import { useBrowser } from "../support/browser.ts";
-import { READ_TOKEN, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
-import { eventually } from "../support/eventually.ts";
-import { HOUR_MS } from "../support/examples.ts";
-import { walkByTab } from "../support/keyboard.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { type Audit, auditPages } from "./audit-page.ts";
 import { type CrowdedWorld, openCrowdedWorld } from "./crowded-world.ts";
 import { doSteps, KEY_TASKS } from "./key-steps.ts";
 import { changesOf } from "./live-changes.ts";
 
-const { sql, url } = useDatabase();
-/** Everybody on this machine may do everything. */
-const OPEN = { host: "127.0.0.1", port: 0, tokens: [] };
+const { sql } = useDatabase();
 const browser = useBrowser();
 let world: CrowdedWorld;
 let server: OpsServer;
+let audits: Readonly<Record<string, Audit>>;
 /** "POST /backfills" */
 const routes: string[] = [];
 
@@ -49,6 +43,8 @@ beforeAll(async () => {
   const settings = { host: "127.0.0.1", port: 0, tokens: [...TOKENS] };
   server = await startOpsServer(world.context, settings, async () => {}, { worker });
   unsubscribe("fastify.initialization", noteRoutes);
+  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  audits = await auditPages(page, world.paths);
 });
 
 afterAll(async () => {
@@ -56,51 +52,46 @@ afterAll(async () => {
   await world.close();
 });
 
-/** A page of a server whose connections to the database pass through a proxy. */
-async function openBehindProxy(parts: OpsParts = {}) {
-  const proxy = await startTcpProxy(url);
-  const proxied = openDatabase(proxy.url, 5, PEOPLE_LIMITS);
-  const behind = await startOpsServer({ ...world.context, sql: proxied }, OPEN, async () => {}, parts);
-  onTestFinished(async () => {
-    await behind.close();
-    await proxied.end({ timeout: 1 });
-    await proxy.close();
-  });
-  return { proxy, page: await browser.newPage({ baseUrl: behind.url }) };
+/** By the names of the pages. */
+function foundIn(list: "misplaced" | "barriers" | "smallForFingers" | "unreachedByTab" | "lowercaseHeads") {
+  const found = Object.entries(audits).map(([name, audit]) => [name, audit[list]] as const);
+  return Object.fromEntries(found.filter(([, wrong]) => wrong.length > 0));
 }
 
-test("the Tab key alone reaches everything on every page, in its order and with the focus in sight, and nothing holds it", async () => {
-  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
-  const found: Record<string, string[]> = {};
-  for (const [name, path] of Object.entries(world.paths)) {
-    await page.goto(path);
-    const wrong = await walkByTab(page);
-    if (wrong.length > 0) found[name] = wrong;
-  }
-  expect(found).toEqual({});
-});
+describe("every page", () => {
+  test("keeps everything in its place, at six widths and in both themes", () => {
+    expect(Object.keys(audits)).toEqual(Object.keys(world.paths));
+    expect(foundIn("misplaced")).toEqual({});
+    expect(foundIn("lowercaseHeads")).toEqual({});
+  });
 
-test("the main step of each page can be done by Tab and the keys alone", async () => {
-  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
-  for (const task of KEY_TASKS) {
-    await page.goto(world.paths[task.page] ?? "");
-    await doSteps(page, task);
-  }
+  test("is accessible, and its text can be read in both themes", () => {
+    expect(foundIn("barriers")).toEqual({});
+  });
+
+  test("has no link, button or field on a phone that is too small for a finger", () => {
+    expect(foundIn("smallForFingers")).toEqual({});
+  });
+
+  test("is reached by the Tab key alone, whole, in its order and with the focus in sight, and nothing holds it", () => {
+    expect(foundIn("unreachedByTab")).toEqual({});
+  });
 });
 
 describe("who may only read", () => {
   test("opens every page, and finds nothing there that would change anything", async () => {
     const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN });
-    const writer = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
     const acting =
       'main form[method="post"], main form:not([method]), main [formmethod], main button:not(form *)';
-    const forWriters: string[] = [];
+    const forWriters = Object.keys(audits).filter((name) => audits[name]?.hasSteps);
     for (const [name, path] of Object.entries(world.paths)) {
-      const other = await writer.request.get(path);
-      if (/<main.*<form method="post"/s.test(await other.text())) forWriters.push(name);
-      expect([name, (await page.goto(path))?.status()]).toEqual([name, other.status()]);
-      expect([name, await page.locator("main h1").count()]).toEqual([name, 1]);
-      expect([name, await page.locator(acting).count()]).toEqual([name, 0]);
+      const answer = await page.request.get(path, { headers: { accept: "text/html" } });
+      expect([name, answer.status()]).toEqual([name, audits[name]?.status]);
+      const counts = await page.evaluate(`{
+        const shown = new DOMParser().parseFromString(${JSON.stringify(await answer.text())}, "text/html");
+        [shown.querySelectorAll("main h1").length, shown.querySelectorAll(${JSON.stringify(acting)}).length];
+      }`);
+      expect([name, counts]).toEqual([name, [1, 0]]);
     }
     const some = ["incident", "mismatches", "mismatch", "backfill", "alert", "imports", "transfer"];
     expect(forWriters).toEqual(expect.arrayContaining([...some, "a rejected one"]));
@@ -126,15 +117,99 @@ describe("who may only read", () => {
   });
 });
 
+describe("a person's time zone", () => {
+  const BANGKOK = "Asia/Bangkok";
+  const happened = 'main time[datetime="2026-11-20T11:55:00.000Z"] >> nth=0';
+
+  test("is the browser's: the first page already shows it, with UTC in the title, and files stay in UTC", async () => {
+    const baseUrl = await serveDashboard(world.context);
+    const page = await browser.newPage({ baseUrl, timezoneId: BANGKOK });
+    await page.goto("/mismatches");
+    await page.getByText(`All times are ${BANGKOK}.`).waitFor();
+    expect(await page.locator(happened).innerText()).toBe("2026-11-20 18:55:00");
+    expect(await page.locator(happened).getAttribute("title")).toBe("2026-11-20 11:55:00 UTC");
+    expect(await (await page.request.get("/mismatches.csv")).text()).toContain("2026-11-20T11:55:00.000Z");
+    await page.goto("/");
+    await page.getByRole("link", { name: "Fri 20 Nov 2026, 16:00 to 17:00: gap" }).first().waitFor();
+  });
+
+  test("is that of each typed time without an offset, and of none that has one", async () => {
+    const baseUrl = await serveDashboard(world.context);
+    const page = await browser.newPage({ baseUrl, timezoneId: BANGKOK });
+    await page.goto("/coverage");
+    await page.getByText(`All times are ${BANGKOK}.`).waitFor();
+    await page.getByLabel("product").selectOption("TABLE");
+    await page.getByLabel("from").fill("2026-11-20 16:00");
+    await page.getByLabel("to", { exact: true }).fill("2026-11-20T10:00:00Z");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByText("TABLE is not complete: 1 h missing.").waitFor();
+    expect(new URL(page.url()).searchParams.get("from")).toBe("2026-11-20T16:00+07:00");
+    await page.goto("/mismatches");
+    await page.getByLabel("First seen from").fill("2026-11-20T19:00");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.waitForURL("**/mismatches?from=2026-11-20T19%3A00%2B07%3A00");
+    expect(await page.getByLabel("First seen from").inputValue()).toBe("2026-11-20T19:00");
+  });
+
+  test("can be chosen, also without scripts and by a person who may only read", async () => {
+    const baseUrl = await serveDashboard(world.context, TOKENS);
+    const page = await browser.newPage({ baseUrl, token: READ_TOKEN, scripts: false });
+    await page.goto("/mismatches?status=open");
+    await page.getByRole("link", { name: "Change the time zone" }).click();
+    await page.getByLabel("Time zone").selectOption("Asia/Tokyo");
+    await page.getByRole("button", { name: "Choose" }).click();
+    expect(new URL(page.url()).pathname).toBe("/mismatches");
+    expect(await page.locator(happened).innerText()).toBe("2026-11-20 20:55:00");
+    await page.getByRole("link", { name: "Change the time zone" }).click();
+    await page.getByLabel("Time zone").selectOption("the browser's");
+    await page.getByRole("button", { name: "Choose" }).click();
+    expect(await page.locator(happened).innerText()).toBe("2026-11-20 11:55:00");
+  });
+});
+
+test("each wrong value is named next to its field, and nothing typed is lost", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(world.context) });
+  for (const [path, fields] of [
+    ["/mismatches?kind=lost&minAmount=much&from=yesterday&username=anna", ["kind", "minAmount", "from"]],
+    ["/mismatches?product=NOPE&kind=lost&status=bar", ["product", "kind", "status"]],
+    ["/coverage?product=TABLE&from=soon&to=later", ["from", "to"]],
+    ["/coverage?product=NOPE&from=soon&to=2026-11-20T12:00Z", ["from", "product"]],
+    ["/backfills?product=NOPE&from=soon&to=2026-11-20T12:00Z", ["from", "product"]],
+    ["/backfills?product=gone&from=2026-11-19T00:00:00Z&to=2026-11-20T00:00:00Z", ["product"]],
+    ["/transfers?status=lost&username=anna", ["status"]],
+    ["/rejected?kind=lost&since=soon", ["kind", "since"]],
+    ["/report?day=2026-11-31&zone=UTC", ["day"]],
+    ["/report?day=2026-11-19&zone=Mars", ["zone"]],
+    ["/alerts?state=lost&product=TABLE", ["state"]],
+    ["/time-zone?zone=Mars", ["zone"]],
+  ] as const) {
+    const asked = new URLSearchParams(path.split("?")[1]);
+    expect([path, (await page.goto(path))?.status()]).toEqual([path, 400]);
+    expect([path, await page.locator("[aria-invalid=true]").count()]).toEqual([path, fields.length]);
+    for (const name of fields) {
+      const field = page.locator(`main [name=${name}]`);
+      expect([path, await field.inputValue()]).toEqual([path, asked.get(name)]);
+      const problem = page.locator(`#${await field.getAttribute("aria-describedby")}`);
+      expect(await problem.innerText()).toContain(asked.get(name) ?? "");
+    }
+    for (const [name, value] of asked)
+      expect(await page.locator(`main [name=${name}]`).inputValue()).toBe(value);
+  }
+});
+
+test("the main step of each page can be done by Tab and the keys alone", async () => {
+  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  for (const task of KEY_TASKS) {
+    await page.goto(world.paths[task.page] ?? "");
+    await doSteps(page, task);
+  }
+});
+
 test("a change elsewhere is seen on every page without a reload, and what is typed there stays, with the focus", async () => {
   const eye = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
   const mary = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
   const changes = changesOf(sql, world);
-  const live: string[] = [];
-  for (const path of Object.values(world.paths)) {
-    const text = await (await mary.request.get(path)).text();
-    if (/<main[^>]* data-live="[^"]/.test(text)) live.push(path);
-  }
+  const live = Object.entries(world.paths).flatMap(([name, path]) => (audits[name]?.isLive ? [path] : []));
   expect(kindsOf(changes.map(({ at }) => at))).toEqual(kindsOf(live));
   for (const { at, make } of changes) {
     await eye.goto(at);
@@ -151,115 +226,6 @@ test("a change elsewhere is seen on every page without a reload, and what is typ
     );
     expect([at, kept]).toEqual([at, [true, true, "typed, and not sent"]]);
   }
-});
-
-describe("a page that is no longer up to date says so at its top, is no longer live, and recovers by itself", () => {
-  const trouble = "body > #trouble[role=status]";
-  const live = '#connection[data-state="live"]';
-  const lost = '#connection[data-state="lost"]';
-
-  test("while the worker does not answer, and not because it was in the background", async () => {
-    const server = await startOpsServer(world.context, OPEN, async () => {});
-    const proxy = await startTcpProxy(server.url);
-    onTestFinished(async () => {
-      await proxy.close();
-      await server.close();
-    });
-    const page = await browser.newPage({ baseUrl: proxy.url, timezoneId: "Asia/Bangkok" });
-    await page.clock.install();
-    await page.goto("/");
-    await page.locator(live).waitFor();
-    // The computer sleeps: no timer runs meanwhile.
-    await page.clock.fastForward("01:00:00");
-    expect(await page.locator(trouble).textContent()).toBe("");
-    proxy.hang();
-    const said = page.locator(trouble, {
-      hasText:
-        /^Nothing new since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d: the worker does not answer\. This page tries again by itself\.$/,
-    });
-    await eventually("the page says that nobody answers", async () => {
-      await page.clock.runFor(5_000);
-      return await said.isVisible();
-    });
-    expect(await page.locator(lost).count()).toBe(1);
-    expect((await said.boundingBox())?.y).toBeLessThan(300);
-    await page.evaluate("window.isSame = true");
-    await proxy.restore();
-    await eventually("the page is live again", async () => {
-      await page.clock.runFor(5_000);
-      return await page.locator(live).isVisible();
-    });
-    expect(await page.locator(trouble).textContent()).toBe("");
-    expect(await page.evaluate("window.isSame")).toBe(true);
-  });
-
-  test.each(["ended", "frozen"])("while the database is %s", async (how) => {
-    const { proxy, page } = await openBehindProxy();
-    await page.goto("/incidents");
-    await page.locator(live).waitFor();
-    if (how === "ended") await proxy.refuse();
-    else proxy.strand();
-    await page.locator(trouble, { hasText: /: the database does not answer\. / }).waitFor();
-    await page.locator(lost).waitFor();
-    await proxy.close();
-    await proxy.restore();
-    await page.locator(live).waitFor();
-    expect(await page.locator(trouble).textContent()).toBe("");
-  });
-});
-
-describe("a decision that the database does not answer shows the menu, what happened and what was typed", () => {
-  test.each(["ended", "frozen"])("while the database is %s", async (how) => {
-    const { proxy, page } = await openBehindProxy({ pageMs: 5_000 });
-    await page.goto("/incidents");
-    await page.goto(world.paths["mismatch"] ?? "");
-    await page.locator("#act textarea").fill("asked their support, ticket 77");
-    if (how === "ended") await proxy.refuse();
-    else proxy.hang();
-    const answered = page.waitForResponse((answer) => answer.request().method() === "POST");
-    await page.locator("#act button").first().click({ noWaitAfter: true });
-    expect((await answered).status()).toBe(503);
-    await page.locator("h1", { hasText: "The database does not answer" }).waitFor();
-    expect(await page.locator("header nav a").count()).toBeGreaterThan(5);
-    await page.locator("main", { hasText: "It is not known whether your step was carried out" }).waitFor();
-    expect(await page.locator("#typed textarea[name=note]").inputValue()).toBe(
-      "asked their support, ticket 77",
-    );
-    await proxy.close();
-    await proxy.restore();
-    const repeated = await page.request.get(world.paths["mismatch"] ?? "");
-    expect(repeated.status()).toBe(200);
-    await page.locator("#typed button").click();
-    await page.locator("main", { hasText: "asked their support, ticket 77" }).waitFor();
-    const id = Number(/\d+/.exec(world.paths["mismatch"] ?? "")?.[0]);
-    await sql`update mismatches set status = 'open' where id = ${id}`;
-  });
-});
-
-test("how long ago something was stays true on an open page without any change, in the words of the server", async () => {
-  const server = await startOpsServer(world.context, OPEN, async () => {});
-  onTestFinished(() => server.close());
-  const page = await browser.newPage({ baseUrl: server.url });
-  await page.clock.install();
-  // The page gets no change.
-  await page.addInitScript("window.EventSource = class extends EventTarget { close() {} };");
-  await page.goto("/incidents");
-  const ages = page.locator("main time", { hasText: / ago$/ });
-  const before = await ages.first().textContent();
-  const at = Date.parse((await ages.first().getAttribute("datetime")) ?? "");
-  const age = world.context.clock.now() - at;
-  expect(before).toBe(`${showDuration(age)} ago`);
-  await page.evaluate("{ document.querySelector('header [name=q]').focus(); window.announced = 0; }");
-  await page.evaluate(`new MutationObserver(() => { window.announced += 1; }).observe(
-    document.querySelector("#notice"), { childList: true, characterData: true, subtree: true })`);
-  await page.route("**/incidents", () => {});
-  await eventually("two hours have passed", async () => {
-    await page.clock.runFor("00:10:00");
-    const text = (await ages.first().textContent()) ?? "";
-    const hours = /^(?:(\d+) d )?(?:(\d+) h)?/.exec(text);
-    return Number(hours?.[1] ?? 0) * 24 + Number(hours?.[2] ?? 0) >= Math.floor(age / HOUR_MS) + 2;
-  });
-  expect(await page.evaluate("[document.activeElement.name, window.announced]")).toEqual(["q", 0]);
 });
 
 /** The kinds of pages: "/mismatches/:id". */

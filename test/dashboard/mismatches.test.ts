@@ -6,10 +6,11 @@ import type { FlowContext } from "../../src/flows/context.ts";
 import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import { silentLog } from "../../src/log.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
-import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
+import { expectAccessible, useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { amount } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
+import { tabTo } from "../support/keyboard.ts";
 
 const world = useDiffWorld();
 const browser = useBrowser();
@@ -178,19 +179,12 @@ test("the keyboard alone leads from the list to an acknowledged mismatch", async
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await page.waitForFunction("document.activeElement.id === 'main'");
-  const focusOn = async (what: string) => {
-    for (let presses = 0; presses < 60; presses += 1) {
-      await page.keyboard.press("Tab");
-      if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(what)})`)) return;
-    }
-    throw new Error(`the keyboard does not reach ${what}`);
-  };
-  await focusOn("#m3 a");
+  await tabTo(page, "#m3 a");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/mismatches/3");
-  await focusOn("textarea");
+  await tabTo(page, "textarea");
   await page.keyboard.type("asked the provider");
-  await focusOn("button[value=ack]");
+  await tabTo(page, "button[value=ack]");
   await page.keyboard.press("Enter");
   await page.getByText("Mismatch #3 acknowledged: 23.75 THB at risk.").waitFor();
 });
@@ -231,21 +225,6 @@ test("a person who may only read sees no actions, and cannot act by hand", async
   await writer.getByRole("button", { name: "Acknowledge" }).click();
   await notice(writer).waitFor();
   expect(await writer.locator("table.history tbody").textContent()).toContain("writer");
-});
-
-test.each([
-  ["light", ["/mismatches", "/mismatches/1", "/mismatches?kind=lost"]],
-  ["dark", ["/mismatches", "/mismatches/2"]],
-] as const)("the pages are accessible, and fit on a phone: %s", async (colorScheme, paths) => {
-  const baseUrl = await serveDashboard(context);
-  const page = await browser.newPage({ baseUrl, colorScheme });
-  for (const path of paths) {
-    await page.setViewportSize({ width: 1280, height: 900 });
-    await page.goto(path);
-    await expectAccessible(page);
-    await page.setViewportSize({ width: 360, height: 700 });
-    await expectNoSidewaysScroll(page);
-  }
 });
 
 test("one mismatch shows both sides, their reports in one order of time, and the fetch that confirmed the difference", async () => {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
 import { DAY_MS, useVerifyWorld } from "../flows/verify/verify-world.ts";
-import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
+import { expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
@@ -32,10 +32,8 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   // An accepted transfer needs nobody, and is shown only on request.
   expect(await mary.locator("tbody tr").count()).toBe(1);
   expect(await mary.locator("tbody").innerText()).toContain(ROGUE);
-  await expectAccessible(mary);
   await mary.click("text=ref-1");
   await mary.waitForURL("**/transfers/ref-1**");
-  await expectAccessible(mary);
   expect(await mary.locator("#answers ~ .scroll tbody tr").count()).toBeGreaterThan(10);
   await mary.locator("#answer-1 summary").click();
   expect(await mary.locator("#answer-1 pre").innerText()).toBe("<b>busy</b>");
@@ -131,7 +129,6 @@ test("a backfill says what it would do, is started, paused and resumed, and show
     /4 h of SPORT.* in 16 windows of at most 15 min; none of this time was fetched before\. Nothing has been queued yet\./s,
   );
   expect(await sql`select from backfills`).toHaveLength(0);
-  await expectAccessible(page);
   await page.getByText("Start", { exact: true }).click();
   await page.getByText("The backfill has not begun yet").waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
@@ -141,7 +138,6 @@ test("a backfill says what it would do, is started, paused and resumed, and show
   expect(await page.locator("#progress").getAttribute("value")).toBe("0");
   await page.getByRole("button", { name: "Resume" }).click();
   await page.locator("h1 >> text=queued").waitFor();
-  await expectAccessible(page);
   await run(new AbortController().signal);
   await page.locator("h1 >> text=done").waitFor();
   expect(await page.locator("#progress").getAttribute("value")).toBe("16");
@@ -173,13 +169,12 @@ test("the day's statement has the same sums on the page and in its CSV, and expl
   onTestFinished(() => played.close());
   await played.playUntil(NOON, 5 * HOUR_MS);
   const baseUrl = await serveDashboard(played.context);
-  const page = await browser.newPage({ baseUrl, colorScheme: "dark" });
+  const page = await browser.newPage({ baseUrl });
   await page.goto("/report");
   expect(await page.locator("input[name=day]").inputValue()).toBe("2026-11-19");
   expect(await page.locator(".verdict").innerText()).toMatch(
     /^Not all of the day has been fetched yet: TABLE|^Every difference/,
   );
-  await expectAccessible(page);
   const csv = await (await page.request.get("/report.csv?day=2026-11-19&zone=UTC")).text();
   const [head = "", ...lines] = csv.trim().split(/\r?\n/);
   const columns = head.split(",");

@@ -8,6 +8,7 @@ import { createTestClock } from "../support/clock.ts";
 import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
+import { tabTo } from "../support/keyboard.ts";
 import { openMismatches } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
@@ -179,21 +180,14 @@ describe("keys", () => {
   test("alone lead from the list through a mismatch to a comment on the next one", async () => {
     const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
     await page.goto("/mismatches?product=P1");
-    const focusOn = async (what: string) => {
-      for (let presses = 0; presses < 80; presses += 1) {
-        await page.keyboard.press("Tab");
-        if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(what)})`)) return;
-      }
-      throw new Error(`the keyboard does not reach ${what}`);
-    };
-    await focusOn("#m4 a");
+    await tabTo(page, "#m4 a");
     await page.keyboard.press("Enter");
     await shows(page, 4);
     await page.keyboard.press("n");
     await shows(page, 3);
-    await focusOn("[name=comment]");
+    await tabTo(page, "[name=comment]");
     await page.keyboard.type("by keyboard");
-    await focusOn("#comment button");
+    await tabTo(page, "#comment button");
     await page.keyboard.press("Enter");
     await page.locator(".comments li", { hasText: "by keyboard" }).waitFor();
     expect(new URL(page.url()).pathname).toBe("/mismatches/3");

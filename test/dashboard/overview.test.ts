@@ -1,14 +1,13 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stopPulling } from "../../src/sync/pull-state-store.ts";
-import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
+import { useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { openPlayedWorld, type PlayedWorld } from "./played-world.ts";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
-const PHONE = { width: 360, height: 740 };
 const BEGIN = NOON - 4 * HOUR_MS;
 const GAP = { from: NOON - 3 * HOUR_MS, to: NOON - 2 * HOUR_MS };
 const iso = (at: number) => new Date(at).toISOString();
@@ -170,23 +169,6 @@ test("the keyboard reaches everything", async () => {
   expect(reached[0]).toBe("TABLE is stalled");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/coverage?**");
-});
-
-test("the page is accessible in light, in dark and on a phone, and needs no sideways scrolling", async () => {
-  const baseUrl = await serveDashboard(played.context);
-  const grounds = new Set<string>();
-  for (const [colorScheme, viewport, path] of [
-    ["light", { width: 1280, height: 900 }, "/"],
-    ["dark", PHONE, "/"],
-    ["light", PHONE, `/coverage?product=TABLE&from=${iso(BEGIN)}&to=${iso(NOON)}`],
-  ] as const) {
-    const page = await browser.newPage({ baseUrl, colorScheme, viewport });
-    await page.goto(path);
-    grounds.add(String(await page.evaluate("getComputedStyle(document.body).backgroundColor")));
-    await expectAccessible(page);
-    await expectNoSidewaysScroll(page);
-  }
-  expect(grounds.size).toBe(2);
 });
 
 // This test moves the world on: later tests see the later state.

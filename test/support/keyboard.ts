@@ -27,11 +27,23 @@ export async function walkByTab(page: Page): Promise<string[]> {
   return [`${last}: the focus is caught`];
 }
 
-/** Presses Tab until the focus is on an element. @throws Error that says that the keyboard does not reach it */
+/**
+ * Presses Tab until the focus is on an element, which then ignores further presses. @throws Error that says that the keyboard does
+ * not reach it
+ */
 export async function tabTo(page: Page, selector: string): Promise<void> {
-  for (let presses = 0; presses < MOST_PRESSES; presses += 1) {
-    await page.keyboard.press("Tab");
-    if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return;
+  const isReached = `document.activeElement.matches(${JSON.stringify(selector)})`;
+  await page.evaluate(`{
+    window.stayThere = (event) => { if (event.key === "Tab" && ${isReached}) event.preventDefault(); };
+    addEventListener("keydown", window.stayThere);
+  }`);
+  for (let presses = 0; presses < MOST_PRESSES; presses += AT_ONCE) {
+    await Promise.all(Array.from({ length: AT_ONCE }, () => page.keyboard.down("Tab")));
+    await page.keyboard.up("Tab");
+    if (await page.evaluate(isReached)) {
+      await page.evaluate("removeEventListener('keydown', window.stayThere)");
+      return;
+    }
   }
   throw new Error(`the keyboard does not reach ${selector}`);
 }
