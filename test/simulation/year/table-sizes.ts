@@ -64,13 +64,9 @@ export async function findLeftovers(
 ): Promise<string[]> {
   const before = (ms: number) => now - ms - keep.slack;
   const both = Math.max(keep.records, keep.entries);
-  const named = (names: ReturnType<Sql>) => sql`
-    not exists (select from mismatches m where m.product_id = t.product_id
-      and (m.username = t.username or m.provider ->> 'username' = t.username)
-      and (m.subject like 'session:%' or m.bet_id in (${names}) or m.transaction_id in (${names})
-        or m.round_id = t.round_id))
+  const isOver = (names: ReturnType<Sql>) => sql`
     -- A bet that runs on either side keeps its round.
-    and not exists (select from bet_records r where r.product_id = t.product_id and r.username = t.username
+    not exists (select from bet_records r where r.product_id = t.product_id and r.username = t.username
       and r.round_id = t.round_id and r.bet_status in ('OPEN', 'UNSETTLED'))
     and not exists (select from callback_entries e where e.product_id = t.product_id and e.username = t.username
       and e.round_id = t.round_id and (e.callback = 'rollback' or not exists (select from callback_entries x
@@ -83,6 +79,12 @@ export async function findLeftovers(
     and not exists (select from callback_entries e where e.product_id = t.product_id and e.username = t.username
       and (e.round_id = t.round_id or e.txn_id in (${names}))
       and greatest(e.occurred_at, e.received_at) >= ${before(both)})`;
+  const named = (names: ReturnType<Sql>) => sql`
+    not exists (select from mismatches m where m.product_id = t.product_id
+      and (m.username = t.username or m.provider ->> 'username' = t.username)
+      and (m.subject like 'session:%' or m.bet_id in (${names}) or m.transaction_id in (${names})
+        or m.round_id = t.round_id))
+    and ${isOver(names)}`;
   const rows = await sql<OldRow[]>`
     select 'bet_records' as name, array[t.bet_id, t.id, t.round_id] as names, accounting_date as at,
       product_id as "productId", username
@@ -110,7 +112,9 @@ export async function findLeftovers(
     from mismatches t
     where status in ('resolved', 'ignored') and last_seen_at < ${before(both)} and occurred_at < ${before(both)}
       and coalesce(resolved_at, last_seen_at) < ${before(both)}
-      and not exists (select from adjustments a where a.mismatch_id = t.id)`;
+      and not exists (select from adjustments a where a.mismatch_id = t.id)
+      -- What a person decided explains the difference of a bet as long as that stays.
+      and (resolved_by = 'recon' or ${isOver(sql`t.bet_id, t.transaction_id`)})`;
   return rows
     .filter(
       ({ productId, username, names }) => !names.some((name) => open.has(`${productId} ${username} ${name}`)),
