@@ -68,7 +68,11 @@ const CLOSER = join(import.meta.dirname, "close-and-correct-main.ts");
 function settingsFor(days: number): object {
   const dueAt = DAY + days * 24 * HOUR_MS;
   const after = `PT${Math.floor((Date.now() - dueAt) / 1000) - 60}S`;
-  return { products: [{ productId: "P1" }], closing: { after }, retain: { windows: null } };
+  return {
+    products: [{ productId: "P1" }],
+    closing: { after },
+    retain: { recordVersions: null, rawBodies: null, windows: null },
+  };
 }
 
 /** Runs the job once. @returns how many pieces it sent to the server */
