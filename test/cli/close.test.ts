@@ -191,5 +191,46 @@ test("--verify names the day whose statement was altered", async () => {
     1,
     "recon: the closed day 2025-10-26 was altered: its statement does not have its hash\n",
   ]);
+});
+
+const ALTERED =
+  'the stored statement of 2025-10-26 was altered after it was closed, so do not use its figures ("recon report --verify" proves it)';
+
+test.each([
+  ["--day", "2025-10-26"],
+  ["--month", "2025-10"],
+])("report %s %s says that the statement was altered, and exits 1", async (...args) => {
+  const shown = await recon("report", ...args);
+  expect([shown.code, shown.stdout.split("\n")[0]]).toEqual([1, `ALTERED: ${ALTERED}`]);
+  for (const form of ["--json", "--csv"]) {
+    const { code, stdout, stderr } = await recon("report", ...args, form);
+    expect([code, stdout, stderr]).toEqual([1, expect.stringContaining("2025-10-26"), `recon: ${ALTERED}\n`]);
+  }
+});
+
+test.each(["day=2025-10-26", "month=2025-10"])("the API and the page of %s say it, too", async (query) => {
+  const ask = await serveApi(context);
+  expect(await ask("GET", `/api/report?${query}`)).toMatchObject(problemWith(409, ALTERED));
+  const show = await serveOps(context, []);
+  const page = await show("GET", `/report?${query}`, { headers: OWN_PAGE });
+  expect([page.status, page.text]).toEqual([
+    200,
+    expect.stringContaining("Altered: the stored statement of 2025-10-26"),
+  ]);
+  expect(page.text).not.toMatch(/Both sides agree|these figures stay/);
+  expect((await show("GET", `/report.csv?${query}`, { headers: OWN_PAGE })).status).toBe(409);
+});
+
+test("doctor checks all closed days", async () => {
+  const { code, stdout } = await recon("doctor");
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringMatching(/WRONG {2}books +the closed day 2025-10-26 was altered/),
+  ]);
+});
+
+test("a day whose statement is as it was closed is shown without a warning", async () => {
+  const { code, stdout } = await recon("report", "--day", "2025-10-25");
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^The day 2025-10-25/)]);
   await emptyTables(sql, ["closed_days"]);
 });

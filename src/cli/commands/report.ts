@@ -2,7 +2,9 @@
 
 import process from "node:process";
 import type { Command } from "commander";
+import type { DayStatement, MonthReport } from "../../closed.ts";
 import { ReconError } from "../../errors.ts";
+import { readClosedFacts, refuseAltered, sayAltered } from "../../flows/closing/closed-facts.ts";
 import { readMonth, readStatement, verifyChain } from "../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readReport } from "../../flows/reports/read-report.ts";
@@ -45,17 +47,32 @@ export function addReportCommand(program: Command): void {
           const report = await readMonth(context, asked);
           if (json) printJson(report);
           else if (csv) printCsv(monthAsCsv(report));
-          else printMonth(report);
-          return;
+          else {
+            await printAltered(context, report);
+            return printMonth(report);
+          }
+          return await refuseAltered(context, report);
         }
         const signal = abortedByTerminal();
         const report = await readStatement(context, asked, (day) => readReport(context, day, signal));
+        if (report.rows.some(isUnexplained)) process.exitCode = EXIT_FAILED;
         if (json) printJson(report);
         else if (csv) printCsv(reportAsCsv(report));
-        else printStatement(report);
-        if (report.rows.some(isUnexplained)) process.exitCode = EXIT_FAILED;
+        else {
+          await printAltered(context, report);
+          return printStatement(report);
+        }
+        await refuseAltered(context, report);
       }),
     );
+}
+
+/** A person reads it before the figures. JSON and CSV have no place for it, so standard error says it. */
+async function printAltered(context: FlowContext, report: DayStatement | MonthReport): Promise<void> {
+  const altered = sayAltered(await readClosedFacts(context, report));
+  if (altered === null) return;
+  printLine(`ALTERED: ${altered}`);
+  process.exitCode = EXIT_FAILED;
 }
 
 async function verifyStatements(

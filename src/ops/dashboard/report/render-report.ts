@@ -29,13 +29,18 @@ export interface ShownDay {
 export interface ShownReport {
   /** null: the form has an error */
   readonly report: ShownDay | MonthReport | null;
+  /** which of its statements were altered, as after a colon; null: none */
+  readonly altered: string | null;
   readonly problem: Problem | null;
   /** the time zone of the person who reads; the report itself has a zone of its own */
   readonly reader: string;
   readonly mayClose: boolean;
 }
 
-export function renderReport(form: ReportForm, { report, problem, reader, mayClose }: ShownReport): SafeHtml {
+export function renderReport(
+  form: ReportForm,
+  { report, altered, problem, reader, mayClose }: ShownReport,
+): SafeHtml {
   const field = (label: string, name: keyof ReportForm) => ({ label, name, value: form[name], problem });
   return html`<h1>The ${report !== null && "month" in report ? "month's" : "day's"} statement</h1>
 <div class="sheets"><form method="get" action="/report" class="sheet fields" aria-label="Day">
@@ -49,7 +54,8 @@ ${renderInput(field("Month", "month"), html`size="10" required autocomplete="off
 </form></div>
 ${renderProblem(problem, ["day", "zone", "month"])}
 ${report === null ? null : html`<p class="faint">A day of this statement begins at midnight in ${"month" in report ? report.zone : report.statement.zone}. Other times on this page are ${reader}.</p>`}
-${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, mayClose)}`;
+${altered === null ? null : html`<p class="verdict" data-state="bad"><span>Altered: ${altered}. <a href="/report/verify">Verify the closed days</a></span></p>`}
+${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, { mayClose, isSound: altered === null })}`;
 }
 
 /** A browser's date field would hide any other text. */
@@ -60,7 +66,13 @@ function isDay(text: string): boolean {
   return !Number.isNaN(at) && formatInstant(at).startsWith(`${text}T`);
 }
 
-function renderDay(shown: ShownDay, reader: string, mayClose: boolean): SafeHtml {
+interface DayMarks {
+  readonly mayClose: boolean;
+  /** false: its stored statement was altered */
+  readonly isSound: boolean;
+}
+
+function renderDay(shown: ShownDay, reader: string, { mayClose, isSound }: DayMarks): SafeHtml {
   const { statement, corrections } = shown;
   const later = { id: "later", title: "Corrections of this day", corrections };
   const arrived = {
@@ -68,13 +80,17 @@ function renderDay(shown: ShownDay, reader: string, mayClose: boolean): SafeHtml
     title: "Corrections of earlier days that arrived on this day",
     corrections: statement.corrections,
   };
-  return html`${renderClosed(shown, reader, mayClose)}
-${renderStatement(statement)}
+  return html`${renderClosed(shown, reader, { mayClose, isSound })}
+${renderStatement(statement, isSound)}
 ${renderCorrections(later, reader)}
 ${renderCorrections(arrived, reader)}`;
 }
 
-function renderClosed({ statement, whyOpen }: ShownDay, reader: string, mayClose: boolean): SafeHtml {
+function renderClosed(
+  { statement, whyOpen }: ShownDay,
+  reader: string,
+  { mayClose, isSound }: DayMarks,
+): SafeHtml {
   const { day, closed } = statement;
   const month = day.slice(0, 7);
   const links = html`<a href="/report?month=${month}">The month ${month}</a>`;
@@ -90,6 +106,6 @@ function renderClosed({ statement, whyOpen }: ShownDay, reader: string, mayClose
     return html`<p class="sheet">This day is open: its figures change with the data.${why}</p><p class="row">${links}${close}</p>`;
   }
   const { number, closedAt, hash } = closed;
-  return html`<p class="sheet">Closed at ${showTime(closedAt, reader)} with number ${number}; these figures stay.<br><span class="faint wrap">hash ${hash}</span></p>
+  return html`<p class="sheet">Closed at ${showTime(closedAt, reader)} with number ${number}${isSound ? "; these figures stay" : ""}.<br><span class="faint wrap">hash ${hash}</span></p>
 <p class="row">${links} <a href="/report/verify">Verify the closed days</a></p>`;
 }

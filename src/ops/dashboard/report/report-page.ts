@@ -4,13 +4,14 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { DateTime } from "luxon";
 import type { DayStatement } from "../../../closed.ts";
 import { readCorrectionsOfDay } from "../../../closing/correction-store.ts";
+import { readClosedFacts, refuseAltered, sayAltered } from "../../../flows/closing/closed-facts.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";
 import type { LiveTopic } from "../../http/layout.ts";
 import { refusalOf } from "../../http/refusals.ts";
 import type { ReportQueue } from "../../http/report-queue.ts";
-import { type AskedDay, hasEnded, readReportAsk } from "../../input/report-query.ts";
+import { hasEnded, readReportAsk } from "../../input/report-query.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
@@ -34,16 +35,16 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
       zone: textOf(request.query["zone"] ?? zone),
     };
     let report: ShownReport["report"] = null;
+    let altered: string | null = null;
     let problem: Problem | null = null;
     let status = 200;
     let isClosable = false;
     try {
       const asked = readReportAsk(query, zone);
       isClosable = hasEnded(asked, zone, context.clock.now());
-      report =
-        "month" in asked
-          ? await readMonth(context, asked)
-          : await readDay(context, asked, await reports.read(asked, reply));
+      const shown = "month" in asked ? await readMonth(context, asked) : await reports.read(asked, reply);
+      report = "month" in shown ? shown : await readDay(context, shown);
+      altered = sayAltered(await readClosedFacts(context, shown));
     } catch (error) {
       const refusal = refusalOf(context.sql, error);
       if (refusal === null) throw error;
@@ -55,6 +56,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
       path: "/report",
       main: renderReport(form, {
         report,
+        altered,
         problem,
         reader: zoneOf(request),
         mayClose: isClosable && request.asker.role === "write",
@@ -65,10 +67,9 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
   });
   pages.get("/report.csv", async ({ query }: ReportRequest, reply) => {
     const asked = readReportAsk(query, context.config.closing.zone);
-    const [name, csv] =
-      "month" in asked
-        ? [asked.month, monthAsCsv(await readMonth(context, asked))]
-        : [asked.day, reportAsCsv(await reports.read(asked, reply))];
+    const shown = "month" in asked ? await readMonth(context, asked) : await reports.read(asked, reply);
+    await refuseAltered(context, shown);
+    const [name, csv] = "month" in shown ? [shown.month, monthAsCsv(shown)] : [shown.day, reportAsCsv(shown)];
     reply.header("content-disposition", `attachment; filename="report-${name}.csv"`);
     return await reply.type("text/csv; charset=utf-8").send(csv);
   });
@@ -81,12 +82,9 @@ function liveOf(report: ShownReport["report"]): readonly LiveTopic[] {
   return isStored ? ["closed", "corrections"] : ["closed"];
 }
 
-async function readDay(
-  context: FlowContext,
-  { day, zone }: AskedDay,
-  statement: DayStatement,
-): Promise<ShownDay> {
-  if (statement.closed !== null) {
+async function readDay(context: FlowContext, statement: DayStatement): Promise<ShownDay> {
+  const { day, zone, closed } = statement;
+  if (closed !== null) {
     const corrections = await readCorrectionsOfDay(context.sql, day, MOST_CORRECTIONS);
     return { statement, corrections, whyOpen: null };
   }
