@@ -183,6 +183,38 @@ test("an unknown zone is one error that names the setting and the value", async 
   expect(await sql`select from closed_days where zone = 'Mars/Base'`).toHaveLength(0);
 });
 
+test.each([
+  ["altered", `update corrections set correction = jsonb_set(correction, '{after,provider,payout}', '"24"')`],
+  [
+    "no number any more",
+    `update corrections set correction = jsonb_set(correction, '{after,provider,payout}', '"?"')`,
+  ],
+  ["deleted", "delete from corrections"],
+])(
+  "--verify finds a correction that was %s before the day of its arrival is closed",
+  async (_how, change) => {
+    const unsealed =
+      "1 correction is not sealed yet, because the day of arrival is still open; with it, the days have the sums of their bets.";
+    const before = await recon("report", "--verify");
+    expect([before.code, before.stdout]).toEqual([
+      0,
+      `Closed days: 3. No stored statement was altered. ${unsealed}\n`,
+    ]);
+    await sql`create table kept as select * from corrections`;
+    await sql.unsafe(change);
+    const { code, stderr } = await recon("report", "--verify");
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^recon: the closed day 2025-10-26 does not have the sums of its bets, so a correction was altered or deleted, or a stored bet: of P1 in THB, provider payout is -?\d+ by its statement and its corrections, and 25 by its bets\n$/,
+      ),
+    ]);
+    await sql`delete from corrections`;
+    await sql`insert into corrections overriding system value select * from kept`;
+    await sql`drop table kept`;
+  },
+);
+
 test("--verify names the day whose statement was altered", async () => {
   expect((await recon("report", "--verify")).code).toBe(0);
   await sql`update closed_days set statement = jsonb_set(statement, '{rows,0,rest}', '"1"') where day = '2025-10-26'`;

@@ -2,7 +2,7 @@
 
 import { showBytes } from "../../bytes.ts";
 import { readUpkeep } from "../../db/upkeep-store.ts";
-import { verifyChain } from "../../flows/closing/read-statement.ts";
+import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readStorage } from "../../flows/read/read-storage.ts";
 import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth } from "../../storage.ts";
@@ -25,9 +25,13 @@ export async function checkUpkeep({ sql }: FlowContext): Promise<Diagnosis[]> {
 /** The whole check of the closed days, as `recon report --verify` makes it. */
 export async function checkBooks(context: FlowContext): Promise<Diagnosis[]> {
   const check = "books";
-  const { days, flaw } = await verifyChain(context);
+  const result = await verifyBooks(context);
+  const { days, flaw } = result;
   if (flaw === null) {
-    const found = days === 0 ? "no day is closed" : `closed days: ${days}; no stored statement was altered`;
+    const found =
+      days === 0
+        ? "no day is closed"
+        : `closed days: ${days}; no stored statement was altered.${sayRest(result)}`;
     return [{ check, ok: true, found, mend: null }];
   }
   const mend = "find out who writes to the database besides wallet-recon, and compare with a backup";

@@ -5,7 +5,8 @@ import type { Command } from "commander";
 import type { DayStatement, MonthReport } from "../../closed.ts";
 import { ReconError } from "../../errors.ts";
 import { readClosedFacts, refuseAltered, sayAltered } from "../../flows/closing/closed-facts.ts";
-import { readMonth, readStatement, verifyChain } from "../../flows/closing/read-statement.ts";
+import { readMonth, readStatement } from "../../flows/closing/read-statement.ts";
+import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readReport } from "../../flows/reports/read-report.ts";
 import { monthAsCsv, reportAsCsv } from "../../ops/csv/report-csv.ts";
@@ -35,7 +36,7 @@ export function addReportCommand(program: Command): void {
     .option("--day <YYYY-MM-DD>", "of which day")
     .option("--month <YYYY-MM>", "of which month: its closed days, their corrections, and what is open")
     .option("--zone <zone>", "the time zone of the day, such as Asia/Bangkok; without it closing.zone")
-    .option("--verify", "checks that no stored statement was altered")
+    .option("--verify", "checks that no stored statement was altered, and no correction")
     .option("--csv", "as CSV, a line for each product and currency")
     .option("--json", "one JSON document")
     .action(
@@ -83,9 +84,11 @@ async function verifyStatements(
   if (Object.values(typed).some((value) => value !== undefined)) {
     throw usage("--verify checks all closed days; give it alone, or with --json");
   }
-  const { days, flaw } = await verifyChain(context);
+  const found = await verifyBooks(context);
+  const { days, flaw } = found;
   if (json) printJson({ days, flaw });
-  else if (flaw === null) printLine(`Closed days: ${days}. No stored statement was altered.`);
+  else if (flaw === null)
+    printLine(`Closed days: ${days}. No stored statement was altered.${sayRest(found)}`);
   if (flaw === null) return;
   process.exitCode = EXIT_FAILED;
   if (!json) throw new ReconError("conflict", `the closed day ${flaw.day} ${flaw.what}`);
