@@ -264,5 +264,18 @@ test("doctor checks all closed days", async () => {
 test("a day whose statement is as it was closed is shown without a warning", async () => {
   const { code, stdout } = await recon("report", "--day", "2025-10-25");
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^The day 2025-10-25/)]);
+});
+
+test("the text and the page of a closed day say where it begins and ends; those of a month name the unusual days", async () => {
+  const bounds =
+    "2025-10-26 00:00:00 to 2025-10-27 00:00:00 in Europe/Berlin (2025-10-25 22:00:00Z to 2025-10-26 23:00:00Z), 25 h";
+  expect((await recon("report", "--day", "2025-10-26")).stdout).toContain(`\nFrom ${bounds}\n`);
+  await sql`update closed_days set zone = 'Asia/Bangkok' where day = '2025-10-27'`;
+  const unusual = ["2025-10-27 was closed in Asia/Bangkok.", `2025-10-26 is from ${bounds}.`];
+  expect((await recon("report", "--month", "2025-10")).stdout.split("\n").slice(2, 4)).toEqual(unusual);
+  const show = await serveOps(context, []);
+  const textOf = async (query: string) => (await show("GET", `/report?${query}`, { headers: OWN_PAGE })).text;
+  expect(await textOf("day=2025-10-26")).toContain(`This day is from ${bounds}.`);
+  expect(await textOf("month=2025-10")).toContain(unusual.join(" "));
   await emptyTables(sql, ["closed_days"]);
 });

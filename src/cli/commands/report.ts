@@ -4,7 +4,14 @@ import process from "node:process";
 import type { Command } from "commander";
 import type { DayStatement, MonthReport } from "../../closed.ts";
 import { ReconError } from "../../errors.ts";
-import { readClosedFacts, refuseAltered, sayAltered } from "../../flows/closing/closed-facts.ts";
+import {
+  type ClosedFacts,
+  readClosedFacts,
+  refuseAltered,
+  sayAltered,
+  sayBounds,
+  sayUnusual,
+} from "../../flows/closing/closed-facts.ts";
 import { readMonth, readStatement } from "../../flows/closing/read-statement.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
@@ -49,8 +56,8 @@ export function addReportCommand(program: Command): void {
           if (json) printJson(report);
           else if (csv) printCsv(monthAsCsv(report));
           else {
-            await printAltered(context, report);
-            return printMonth(report);
+            const facts = await readFacts(context, report);
+            return printMonth(report, sayUnusual(report, facts));
           }
           return await refuseAltered(context, report);
         }
@@ -60,20 +67,22 @@ export function addReportCommand(program: Command): void {
         if (json) printJson(report);
         else if (csv) printCsv(reportAsCsv(report));
         else {
-          await printAltered(context, report);
-          return printStatement(report);
+          const [facts] = await readFacts(context, report);
+          return printStatement(report, facts === undefined ? null : sayBounds(facts));
         }
         await refuseAltered(context, report);
       }),
     );
 }
 
-/** A person reads it before the figures. JSON and CSV have no place for it, so standard error says it. */
-async function printAltered(context: FlowContext, report: DayStatement | MonthReport): Promise<void> {
-  const altered = sayAltered(await readClosedFacts(context, report));
-  if (altered === null) return;
+/** Prints first what was altered. JSON and CSV have no place for it, so standard error says it. */
+async function readFacts(context: FlowContext, report: DayStatement | MonthReport): Promise<ClosedFacts[]> {
+  const facts = await readClosedFacts(context, report);
+  const altered = sayAltered(facts);
+  if (altered === null) return facts;
   printLine(`ALTERED: ${altered}`);
   process.exitCode = EXIT_FAILED;
+  return facts;
 }
 
 async function verifyStatements(

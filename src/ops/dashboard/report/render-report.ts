@@ -31,16 +31,16 @@ export interface ShownReport {
   readonly report: ShownDay | MonthReport | null;
   /** which of its statements were altered, as after a colon; null: none */
   readonly altered: string | null;
+  /** sentences about where its closed days begin and end */
+  readonly bounds: readonly string[];
   readonly problem: Problem | null;
   /** the time zone of the person who reads; the report itself has a zone of its own */
   readonly reader: string;
   readonly mayClose: boolean;
 }
 
-export function renderReport(
-  form: ReportForm,
-  { report, altered, problem, reader, mayClose }: ShownReport,
-): SafeHtml {
+export function renderReport(form: ReportForm, shown: ShownReport): SafeHtml {
+  const { report, altered, bounds, problem, reader, mayClose } = shown;
   const field = (label: string, name: keyof ReportForm) => ({ label, name, value: form[name], problem });
   return html`<h1>The ${report !== null && "month" in report ? "month's" : "day's"} statement</h1>
 <div class="sheets"><form method="get" action="/report" class="sheet fields" aria-label="Day">
@@ -53,9 +53,15 @@ ${renderInput(field("Month", "month"), html`size="10" required autocomplete="off
 <button>Show the month</button>
 </form></div>
 ${renderProblem(problem, ["day", "zone", "month"])}
-${report === null ? null : html`<p class="faint">A day of this statement begins at midnight in ${"month" in report ? report.zone : report.statement.zone}. Other times on this page are ${reader}.</p>`}
+${report === null ? null : html`<p class="faint">${sayDays(report, bounds)} Other times on this page are ${reader}.</p>`}
 ${altered === null ? null : html`<p class="verdict" data-state="bad"><span>Altered: ${altered}. <a href="/report/verify">Verify the closed days</a></span></p>`}
 ${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, { mayClose, isSound: altered === null })}`;
+}
+
+function sayDays(report: ShownDay | MonthReport, bounds: readonly string[]): string {
+  if ("statement" in report && bounds.length > 0) return bounds.join(" ");
+  const { zone } = "month" in report ? report : report.statement;
+  return [`A day of this statement begins at midnight in ${zone}.`, ...bounds].join(" ");
 }
 
 /** A browser's date field would hide any other text. */

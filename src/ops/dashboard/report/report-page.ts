@@ -4,7 +4,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { DateTime } from "luxon";
 import type { DayStatement } from "../../../closed.ts";
 import { readCorrectionsOfDay } from "../../../closing/correction-store.ts";
-import { readClosedFacts, refuseAltered, sayAltered } from "../../../flows/closing/closed-facts.ts";
+import {
+  readClosedFacts,
+  refuseAltered,
+  sayAltered,
+  sayBounds,
+  sayUnusual,
+} from "../../../flows/closing/closed-facts.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";
@@ -36,6 +42,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     };
     let report: ShownReport["report"] = null;
     let altered: string | null = null;
+    let bounds: readonly string[] = [];
     let problem: Problem | null = null;
     let status = 200;
     let isClosable = false;
@@ -44,7 +51,12 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
       isClosable = hasEnded(asked, zone, context.clock.now());
       const shown = "month" in asked ? await readMonth(context, asked) : await reports.read(asked, reply);
       report = "month" in shown ? shown : await readDay(context, shown);
-      altered = sayAltered(await readClosedFacts(context, shown));
+      const facts = await readClosedFacts(context, shown);
+      altered = sayAltered(facts);
+      bounds =
+        "month" in shown
+          ? sayUnusual(shown, facts)
+          : facts.map((one) => `This day is from ${sayBounds(one)}.`);
     } catch (error) {
       const refusal = refusalOf(context.sql, error);
       if (refusal === null) throw error;
@@ -57,6 +69,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
       main: renderReport(form, {
         report,
         altered,
+        bounds,
         problem,
         reader: zoneOf(request),
         mayClose: isClosable && request.asker.role === "write",
