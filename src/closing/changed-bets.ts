@@ -29,6 +29,8 @@ export interface ChangedBet {
   readonly now: ClosedBet | null;
   /** the key of the rows to delete first */
   readonly replaced: readonly ClosedBet[];
+  /** both sides are as they were, and another part of their difference is a mismatch or corrected by hand */
+  readonly isDecision: boolean;
   readonly correction: Omit<Correction, "productId" | "at">;
 }
 
@@ -93,15 +95,17 @@ export function findChangedBets(
     });
   }
   const reasons = reasonsOf(changes);
-  return changes.map(({ is, replaced, correction }, index) => ({
+  return changes.map(({ was, is, replaced, correction }, index) => ({
     now: is,
     replaced,
+    isDecision: was !== null && is !== null && isOnlyDecided(was, is),
     correction: { ...correction, reason: reasons[index] ?? "" },
   }));
 }
 
 /** A change without its reason, which depends on the other changes. */
 interface FoundChange extends Change, Pick<ChangedBet, "replaced"> {
+  readonly was: ClosedBet | null;
   readonly is: ClosedBet | null;
   readonly correction: Omit<ChangedBet["correction"], "reason">;
 }
@@ -174,6 +178,11 @@ function isEqual(a: Contribution, b: Contribution): boolean {
     isEqualSide(a.ledger, b.ledger) &&
     EXPLAINED.every((part) => a[part].eq(b[part]))
   );
+}
+
+function isOnlyDecided(a: Contribution, b: Contribution): boolean {
+  const isDecided = !a.mismatches.eq(b.mismatches) || !a.adjustments.eq(b.adjustments);
+  return isDecided && isEqualSide(a.provider, b.provider) && isEqualSide(a.ledger, b.ledger);
 }
 
 function isEqualSide(a: SideSums, b: SideSums): boolean {

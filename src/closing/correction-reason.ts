@@ -1,6 +1,6 @@
 /** Says what changed in the bets of closed days, in words for the people who read the books. Pure. */
 
-import { type Amount, formatMoney, sumAmounts } from "../money.ts";
+import { type Amount, formatMoney, parseAmount, sumAmounts } from "../money.ts";
 import { addContribution, type Contribution, type Counted, type SideSums } from "../report.ts";
 
 /** What counts on a closed day: a bet, or several that were compared together. */
@@ -96,6 +96,42 @@ function reasonOf({ was, is, otherDay }: Change): string {
       : [`${part} from ${formatMoney(before[part], is.currency)} to ${formatMoney(now[part], is.currency)}`],
   );
   return `Both sides are as they were. What explains their difference changed: ${explained.join(", ")}.`;
+}
+
+/** What a person decided about a mismatch. */
+export interface Decision {
+  readonly mismatchId: number;
+  /** open: it was opened again */
+  readonly status: "resolved" | "ignored" | "open";
+  readonly by: string;
+  readonly note: string | null;
+  /** amounts are decimal text */
+  readonly adjustments: readonly {
+    readonly ref: string;
+    readonly amount: string;
+    readonly currency: string;
+  }[];
+}
+
+const DONE = { resolved: "resolved", ignored: "ignored", open: "opened again" } as const;
+const LONGEST_NOTE = 200;
+
+/** A sentence for each decision: the mismatch, the person, the corrections by hand with their refs, and the note. */
+export function sayDecisions(decisions: readonly Decision[]): string[] {
+  return decisions.map(({ mismatchId, status, by, note, adjustments }) => {
+    const made = adjustments.map(
+      ({ ref, amount, currency }) => `${ref} of ${formatMoney(parseAmount(amount, "adjustment"), currency)}`,
+    );
+    const corrections =
+      made.length === 0
+        ? ""
+        : ` with the ${made.length === 1 ? "correction" : "corrections"} ${made.join(", ")}`;
+    const said =
+      note === null || note === ""
+        ? ""
+        : ` (“${note.slice(0, LONGEST_NOTE)}${note.length > LONGEST_NOTE ? "…" : ""}”)`;
+    return `Mismatch ${mismatchId} was ${DONE[status]} by ${by}${corrections}${said}.`;
+  });
 }
 
 const PARTS = ["mismatches", "adjustments by hand", "pending", "rounding", "rest"] as const;

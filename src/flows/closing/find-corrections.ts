@@ -9,6 +9,7 @@ import {
   writeClosedBets,
 } from "../../closing/closed-bet-store.ts";
 import { lockClosing, readClosedBounds } from "../../closing/closed-day-store.ts";
+import { sayDecisions } from "../../closing/correction-reason.ts";
 import {
   type ClosingMark,
   keepMarksBefore,
@@ -24,6 +25,7 @@ import { readDeletedTime, wereDeleted } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
 import { readTouchedTimes } from "../../diff/session-store.ts";
 import { ReconError } from "../../errors.ts";
+import { readDecisionsSinceClosing } from "../../mismatches/decision-store.ts";
 import type { Counted } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import { type CompareLimits, type ComparisonContext, REPORT_LIMITS } from "../compare/comparison-context.ts";
@@ -260,12 +262,35 @@ async function writeChanged(
     changed.flatMap(({ now }) => now ?? []),
   );
   const at = await readCorrectionTime(tx);
+  const reasons = await withDecisions(tx, productId, changed);
   await writeCorrections(
     tx,
-    changed.map(({ correction }) => ({ ...correction, productId })),
+    changed.map(({ correction }, index) => ({
+      ...correction,
+      reason: reasons[index] ?? correction.reason,
+      productId,
+    })),
     at,
   );
   return changed.length;
+}
+
+/** The reasons, which begin with what people decided where nothing else changed. */
+async function withDecisions(
+  tx: Query,
+  productId: string,
+  changed: readonly ChangedBet[],
+): Promise<string[]> {
+  const decided = changed.filter((one) => one.isDecision);
+  const decisions = await readDecisionsSinceClosing(
+    tx,
+    productId,
+    decided.map(({ now, correction }) => ({ subject: "", betRef: "", ...now, ...correction })),
+  );
+  return changed.map((one) => {
+    const said = sayDecisions(decisions[decided.indexOf(one)] ?? []);
+    return [...said, one.correction.reason].join(" ");
+  });
 }
 
 function endOf(days: readonly ClosedBounds[]): number {

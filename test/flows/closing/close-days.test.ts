@@ -205,7 +205,7 @@ describe("a later change of a closed day", () => {
         betId: "bet-2",
         difference: "0",
         reason: expect.stringContaining(
-          "Both sides are as they were. What explains their difference changed: mismatches from 5.00 THB to 0.00 THB, adjustments by hand from 0.00 THB to 4.00 THB, rest from 0.00 THB to 1.00 THB.",
+          `Mismatch ${mismatch?.id} was resolved by mia with the correction r-1 of 4.00 THB (“paid by hand”). Both sides are as they were. What explains their difference changed: mismatches from 5.00 THB to 0.00 THB, adjustments by hand from 0.00 THB to 4.00 THB, rest from 0.00 THB to 1.00 THB.`,
         ),
       },
     ]);
@@ -213,6 +213,31 @@ describe("a later change of a closed day", () => {
     await diffAt(16 * 60);
     await correct();
     await expectInvariant();
+  });
+
+  test("a decision that is changed is a correction that names the last one", async () => {
+    await playDay();
+    const [mismatch] = await readAll();
+    const decide = (action: "ignore" | "reopen" | "resolve", by: string) =>
+      actOnMismatches(context(), {
+        action,
+        target: { ids: [mismatch?.id ?? ""] },
+        note: action,
+        by,
+        expected: null,
+        adjustment: action === "resolve" ? { amount: "5", ref: "r-2" } : null,
+      });
+    await decide("ignore", "ann");
+    await close("2026-11-20");
+    await decide("reopen", "bob");
+    await decide("resolve", "mia");
+    await correct();
+    expect(await correctionsOfAll(sql)).toMatchObject([
+      {
+        betId: "bet-2",
+        reason: `Mismatch ${mismatch?.id} was resolved by mia with the correction r-2 of 5.00 THB (“resolve”). Both sides are as they were. What explains their difference changed: mismatches from 5.00 THB to 0.00 THB, adjustments by hand from 0.00 THB to 5.00 THB.`,
+      },
+    ]);
   });
 
   test("that arrives as a new bet, or moves to another day", async () => {
