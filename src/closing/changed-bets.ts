@@ -24,6 +24,11 @@ export interface ClosedBet extends Omit<Counted, "at" | "betId" | "transactionId
 /** The same with the names of both sides, as counted now. */
 export interface BetNow extends ClosedBet, Pick<Counted, "betId" | "transactionId"> {}
 
+/** A bet that counts on a day that is not closed. */
+export interface BetElsewhere extends Pick<Counted, "betRef" | "betId" | "transactionId"> {
+  readonly day: string;
+}
+
 export interface ChangedBet {
   /** the row to store; null: the bet no longer counts on that day */
   readonly now: ClosedBet | null;
@@ -54,17 +59,26 @@ export function mergeBets<Bet extends ClosedBet>(bets: readonly Bet[]): Bet[] {
  * Compares what the bets of one neighbourhood counted for with what they count for now.
  * @param before all stored bets of its rounds and ids
  * @param now everything that counts on closed days
+ * @param elsewhere what counts on other days
  * @param isLoaded false: the bet belongs to a wide round of which only some bets were loaded; the database added up the
  * others, so their stored bets are added up too
  */
 export function findChangedBets(
   before: readonly ClosedBet[],
   now: readonly BetNow[],
+  elsewhere: readonly BetElsewhere[],
   isLoaded: (bet: ClosedBet) => boolean,
 ): ChangedBet[] {
   const stored = Map.groupBy(before, (bet) => keyOf(isLoaded(bet) ? bet : { ...bet, betRef: "" }));
   const present = new Map(mergeBets(now).map((bet) => [keyOf(bet), bet]));
   const moves = movesOf(stored, present);
+  const open = new Map(
+    elsewhere.flatMap((one) =>
+      [one.betRef, one.betId, one.transactionId].flatMap((ref) =>
+        ref === null || ref === "" ? [] : [[ref, one] as const],
+      ),
+    ),
+  );
   const changes: FoundChange[] = [];
   for (const key of new Set([...stored.keys(), ...present.keys()])) {
     const replaced = stored.get(key) ?? [];
@@ -76,18 +90,20 @@ export function findChangedBets(
     const { day, currency, username, betRef } = some;
     const old = was ?? { ...NOTHING, currency };
     const next = is ?? { ...NOTHING, currency };
+    const moved = moves.get(key) ?? (is === undefined ? open.get(betRef) : undefined);
     changes.push({
       was: was ?? null,
       is: is ?? null,
-      otherDay: moves.get(key)?.day ?? null,
+      otherDay: moved?.day ?? null,
+      isOtherOpen: moved !== undefined && !moves.has(key),
       replaced,
       correction: {
         day,
         currency,
         username,
-        betId: is === undefined ? (moves.get(key)?.betId ?? nameOf(old.provider, betRef)) : is.betId,
+        betId: is === undefined ? (moved?.betId ?? nameOf(old.provider, betRef)) : is.betId,
         transactionId:
-          is === undefined ? (moves.get(key)?.transactionId ?? nameOf(old.ledger, betRef)) : is.transactionId,
+          is === undefined ? (moved?.transactionId ?? nameOf(old.ledger, betRef)) : is.transactionId,
         before: toFigures(old),
         after: toFigures(next),
         difference: formatAmount(differenceOf(next).minus(differenceOf(old))),

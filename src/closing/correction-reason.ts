@@ -14,6 +14,7 @@ export interface Change {
   readonly is: OnDay | null;
   /** the day that the bet moved to, or came from; null: none is known */
   readonly otherDay: string | null;
+  readonly isOtherOpen: boolean;
 }
 
 /** @param changes all of one neighbourhood @returns a reason for each */
@@ -77,7 +78,7 @@ function sumOf(all: readonly (OnDay | null)[]): Contribution | null {
   );
 }
 
-function reasonOf({ was, is, otherDay }: Change): string {
+function reasonOf({ was, is, otherDay, isOtherOpen }: Change): string {
   if (was === null) {
     if (otherDay !== null) return `The bet counts on this day now; before, it counted on ${otherDay}.`;
     return "The bet arrived after the day was closed.";
@@ -85,7 +86,7 @@ function reasonOf({ was, is, otherDay }: Change): string {
   if (is === null) {
     return otherDay === null
       ? "The bet no longer counts on this day."
-      : `The bet no longer counts on this day, but on ${otherDay}.`;
+      : `The bet no longer counts on this day, but on ${otherDay}${isOtherOpen ? ", which is not closed" : ""}.`;
   }
   const said = sidesOf(was, is, "The");
   if (said.length > 0) return `${said.join("; ")}.`;

@@ -20,6 +20,7 @@ import {
   writeMarkAgain,
 } from "../../closing/correction-store.ts";
 import { type LoadedBets, mayLackRecords, namesWithoutEntries } from "../../closing/cut-bets.ts";
+import { dayAfter, dayAt } from "../../closing/day-bounds.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime, wereDeleted } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
@@ -119,6 +120,7 @@ async function correctBets(
       const found = findChangedBets(
         one.before,
         counted.map((bet) => onDay(bet, days)),
+        one.elsewhere.map((bet) => ({ ...bet, day: openDayAt(bet.at, days, comparison) })),
         (bet) => !narrow.has(bet.subject.slice("round:".length)) || ids.has(bet.betRef),
       );
       if (!cut.has(one) || found.length === 0) return found;
@@ -195,7 +197,7 @@ async function correctSessions(
           const sessions = counted.map((one) => onDay(one, days));
           corrections += await writeChanged(
             comparison,
-            findChangedBets(before, sessions, () => true),
+            findChangedBets(before, sessions, [], () => true),
           );
         }
       }
@@ -295,6 +297,14 @@ async function withDecisions(
 
 function endOf(days: readonly ClosedBounds[]): number {
   return days.at(-1)?.to ?? 0;
+}
+
+/** The date of a moment that is not in closed time. */
+function openDayAt(at: number, days: readonly ClosedBounds[], { context }: ComparisonContext): string {
+  const { zone } = context.config.closing;
+  const last = days.at(-1);
+  const next = last === undefined || at < last.to ? null : dayAfter({ ...last, zone }, zone);
+  return next !== null && at < next.to ? next.day : dayAt(at, zone).day;
 }
 
 /** The closed day on which something counts. */

@@ -251,7 +251,7 @@ describe("a later change of a closed day", () => {
     await diffAt(14 * 60);
     await correct();
     expect((await correctionsOfAll(sql)).map(({ betId, reason }) => `${betId}: ${reason}`).sort()).toEqual([
-      "bet-1: The bet no longer counts on this day.",
+      "bet-1: The bet no longer counts on this day, but on 2026-11-21, which is not closed.",
       "bet-3: The bet arrived after the day was closed.",
     ]);
     await expectInvariant();
