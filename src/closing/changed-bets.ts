@@ -79,6 +79,10 @@ export function findChangedBets(
       ),
     ),
   );
+  const byRef = {
+    was: Map.groupBy(before, (bet) => bet.betRef),
+    is: Map.groupBy(present.values(), (bet) => bet.betRef),
+  };
   const changes: FoundChange[] = [];
   for (const key of new Set([...stored.keys(), ...present.keys()])) {
     const replaced = stored.get(key) ?? [];
@@ -95,6 +99,7 @@ export function findChangedBets(
       was: was ?? null,
       is: is ?? null,
       otherDay: moved?.day ?? null,
+      otherCurrency: was !== undefined && is !== undefined ? null : otherCurrencyOf(some, byRef),
       isOtherOpen: moved !== undefined && !moves.has(key),
       replaced,
       correction: {
@@ -156,6 +161,26 @@ function movesOf(stored: ReadonlyMap<string, readonly ClosedBet[]>, present: Rea
     moves.set(key, { day: from.bet.day });
   }
   return moves;
+}
+
+type ByRef = ReadonlyMap<string, readonly ClosedBet[]>;
+
+/** The same bet in another currency: as stored, where it came to this one, otherwise as it counts now. */
+function otherCurrencyOf(
+  { username, betRef, currency, ...names }: ClosedBet & Partial<BetNow>,
+  byRef: { readonly was: ByRef; readonly is: ByRef },
+): Change["otherCurrency"] {
+  const refs = [betRef, names.betId, names.transactionId].filter((ref) => ref !== null && ref !== undefined);
+  const find = (bets: ByRef, isOther: (one: ClosedBet) => boolean) =>
+    refs
+      .filter((ref) => ref !== "")
+      .flatMap((ref) => bets.get(ref) ?? [])
+      .find((one) => one.username === username && isOther(one));
+  const isElse = (one: ClosedBet) => one.currency !== currency;
+  const other = find(find(byRef.is, (one) => !isElse(one)) === undefined ? byRef.is : byRef.was, isElse);
+  if (other === undefined) return null;
+  const isLeft = find(byRef.is, (one) => one.currency === other.currency) === undefined;
+  return { currency: other.currency, day: other.day, isLeft };
 }
 
 function nameOf({ bets }: SideSums, betRef: string): string | null {

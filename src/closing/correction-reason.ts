@@ -15,6 +15,12 @@ export interface Change {
   /** the day that the bet moved to, or came from; null: none is known */
   readonly otherDay: string | null;
   readonly isOtherOpen: boolean;
+  /** where the bet came to a currency or left one: the other one, and whether it does not count there any more */
+  readonly otherCurrency: {
+    readonly currency: string;
+    readonly day: string;
+    readonly isLeft: boolean;
+  } | null;
 }
 
 /** @param changes all of one neighbourhood @returns a reason for each */
@@ -78,7 +84,16 @@ function sumOf(all: readonly (OnDay | null)[]): Contribution | null {
   );
 }
 
-function reasonOf({ was, is, otherDay, isOtherOpen }: Change): string {
+function reasonOf({ was, is, otherDay, isOtherOpen, otherCurrency }: Change): string {
+  const here = is ?? was;
+  if (here !== null && (was === null || is === null) && otherDay === null && otherCurrency !== null) {
+    const { currency, day, isLeft } = otherCurrency;
+    const there = day === here.day ? currency : `${currency} on ${day}`;
+    if (is === null) return `The bet no longer counts in ${here.currency}, but in ${there}.`;
+    return isLeft
+      ? `The bet counts in ${here.currency} now; before, it counted in ${there}.`
+      : `The bet counts in ${here.currency} as well now; before, it counted only in ${there}.`;
+  }
   if (was === null) {
     if (otherDay !== null) return `The bet counts on this day now; before, it counted on ${otherDay}.`;
     return "The bet arrived after the day was closed.";

@@ -260,6 +260,28 @@ describe("a later change of a closed day", () => {
     await expectInvariant();
   });
 
+  test("to another currency says so, and of no bet that it arrived", async () => {
+    await playDay();
+    await close("2026-11-20");
+    const inUsd = recordOf("20", { currency: "USD", updatedDate: "2026-11-21T00:30:00Z" });
+    await listed(inUsd);
+    await diffAt(14 * 60);
+    await correct();
+    const reasons = async () =>
+      (await correctionsOfAll(sql)).map(({ currency, reason }) => `${currency}: ${reason}`).sort();
+    expect(await reasons()).toEqual([
+      expect.stringMatching(/^THB: The provider changed bets from 1 to 0, /),
+      "USD: The bet counts in USD as well now; before, it counted only in THB.",
+    ]);
+    await expectInvariant();
+
+    await sql`delete from corrections`;
+    await listed({ ...inUsd, currency: "THB", updatedDate: "2026-11-21T01:30:00Z" });
+    await diffAt(16 * 60);
+    await correct();
+    expect(await reasons()).toContain("USD: The bet no longer counts in USD, but in THB.");
+  });
+
   test("of a round that agrees only as a whole names the whole round, and says of no bet that it is new", async () => {
     const roundId = "round-3";
     const payouts = async (first: string, updatedDate?: string) =>
