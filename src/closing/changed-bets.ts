@@ -24,11 +24,18 @@ export interface ClosedBet extends Omit<Counted, "at" | "betId" | "transactionId
 /** The same with the names of both sides, as counted now. */
 export interface BetNow extends ClosedBet, Pick<Counted, "betId" | "transactionId"> {}
 
+/** A bet that counts on a day that is not closed. */
+export interface BetElsewhere extends Pick<Counted, "betRef" | "betId" | "transactionId"> {
+  readonly day: string;
+}
+
 export interface ChangedBet {
   /** the row to store; null: the bet no longer counts on that day */
   readonly now: ClosedBet | null;
   /** the key of the rows to delete first */
   readonly replaced: readonly ClosedBet[];
+  /** both sides are as they were, and another part of their difference is a mismatch or corrected by hand */
+  readonly isDecision: boolean;
   readonly correction: Omit<Correction, "productId" | "at">;
 }
 
@@ -52,17 +59,30 @@ export function mergeBets<Bet extends ClosedBet>(bets: readonly Bet[]): Bet[] {
  * Compares what the bets of one neighbourhood counted for with what they count for now.
  * @param before all stored bets of its rounds and ids
  * @param now everything that counts on closed days
+ * @param elsewhere what counts on other days
  * @param isLoaded false: the bet belongs to a wide round of which only some bets were loaded; the database added up the
  * others, so their stored bets are added up too
  */
 export function findChangedBets(
   before: readonly ClosedBet[],
   now: readonly BetNow[],
+  elsewhere: readonly BetElsewhere[],
   isLoaded: (bet: ClosedBet) => boolean,
 ): ChangedBet[] {
   const stored = Map.groupBy(before, (bet) => keyOf(isLoaded(bet) ? bet : { ...bet, betRef: "" }));
   const present = new Map(mergeBets(now).map((bet) => [keyOf(bet), bet]));
   const moves = movesOf(stored, present);
+  const open = new Map(
+    elsewhere.flatMap((one) =>
+      [one.betRef, one.betId, one.transactionId].flatMap((ref) =>
+        ref === null || ref === "" ? [] : [[ref, one] as const],
+      ),
+    ),
+  );
+  const byRef = {
+    was: Map.groupBy(before, (bet) => bet.betRef),
+    is: Map.groupBy(present.values(), (bet) => bet.betRef),
+  };
   const changes: FoundChange[] = [];
   for (const key of new Set([...stored.keys(), ...present.keys()])) {
     const replaced = stored.get(key) ?? [];
@@ -74,18 +94,21 @@ export function findChangedBets(
     const { day, currency, username, betRef } = some;
     const old = was ?? { ...NOTHING, currency };
     const next = is ?? { ...NOTHING, currency };
+    const moved = moves.get(key) ?? (is === undefined ? open.get(betRef) : undefined);
     changes.push({
       was: was ?? null,
       is: is ?? null,
-      otherDay: moves.get(key)?.day ?? null,
+      otherDay: moved?.day ?? null,
+      otherCurrency: was !== undefined && is !== undefined ? null : otherCurrencyOf(some, byRef),
+      isOtherOpen: moved !== undefined && !moves.has(key),
       replaced,
       correction: {
         day,
         currency,
         username,
-        betId: is === undefined ? (moves.get(key)?.betId ?? nameOf(old.provider, betRef)) : is.betId,
+        betId: is === undefined ? (moved?.betId ?? nameOf(old.provider, betRef)) : is.betId,
         transactionId:
-          is === undefined ? (moves.get(key)?.transactionId ?? nameOf(old.ledger, betRef)) : is.transactionId,
+          is === undefined ? (moved?.transactionId ?? nameOf(old.ledger, betRef)) : is.transactionId,
         before: toFigures(old),
         after: toFigures(next),
         difference: formatAmount(differenceOf(next).minus(differenceOf(old))),
@@ -93,15 +116,17 @@ export function findChangedBets(
     });
   }
   const reasons = reasonsOf(changes);
-  return changes.map(({ is, replaced, correction }, index) => ({
+  return changes.map(({ was, is, replaced, correction }, index) => ({
     now: is,
     replaced,
+    isDecision: was !== null && is !== null && isOnlyDecided(was, is),
     correction: { ...correction, reason: reasons[index] ?? "" },
   }));
 }
 
 /** A change without its reason, which depends on the other changes. */
 interface FoundChange extends Change, Pick<ChangedBet, "replaced"> {
+  readonly was: ClosedBet | null;
   readonly is: ClosedBet | null;
   readonly correction: Omit<ChangedBet["correction"], "reason">;
 }
@@ -136,6 +161,26 @@ function movesOf(stored: ReadonlyMap<string, readonly ClosedBet[]>, present: Rea
     moves.set(key, { day: from.bet.day });
   }
   return moves;
+}
+
+type ByRef = ReadonlyMap<string, readonly ClosedBet[]>;
+
+/** The same bet in another currency: as stored, where it came to this one, otherwise as it counts now. */
+function otherCurrencyOf(
+  { username, betRef, currency, ...names }: ClosedBet & Partial<BetNow>,
+  byRef: { readonly was: ByRef; readonly is: ByRef },
+): Change["otherCurrency"] {
+  const refs = [betRef, names.betId, names.transactionId].filter((ref) => ref !== null && ref !== undefined);
+  const find = (bets: ByRef, isOther: (one: ClosedBet) => boolean) =>
+    refs
+      .filter((ref) => ref !== "")
+      .flatMap((ref) => bets.get(ref) ?? [])
+      .find((one) => one.username === username && isOther(one));
+  const isElse = (one: ClosedBet) => one.currency !== currency;
+  const other = find(find(byRef.is, (one) => !isElse(one)) === undefined ? byRef.is : byRef.was, isElse);
+  if (other === undefined) return null;
+  const isLeft = find(byRef.is, (one) => one.currency === other.currency) === undefined;
+  return { currency: other.currency, day: other.day, isLeft };
 }
 
 function nameOf({ bets }: SideSums, betRef: string): string | null {
@@ -174,6 +219,11 @@ function isEqual(a: Contribution, b: Contribution): boolean {
     isEqualSide(a.ledger, b.ledger) &&
     EXPLAINED.every((part) => a[part].eq(b[part]))
   );
+}
+
+function isOnlyDecided(a: Contribution, b: Contribution): boolean {
+  const isDecided = !a.mismatches.eq(b.mismatches) || !a.adjustments.eq(b.adjustments);
+  return isDecided && isEqualSide(a.provider, b.provider) && isEqualSide(a.ledger, b.ledger);
 }
 
 function isEqualSide(a: SideSums, b: SideSums): boolean {

@@ -1,6 +1,6 @@
 /** Says what changed in the bets of closed days, in words for the people who read the books. Pure. */
 
-import { type Amount, formatMoney, sumAmounts } from "../money.ts";
+import { type Amount, formatMoney, parseAmount, sumAmounts } from "../money.ts";
 import { addContribution, type Contribution, type Counted, type SideSums } from "../report.ts";
 
 /** What counts on a closed day: a bet, or several that were compared together. */
@@ -14,6 +14,13 @@ export interface Change {
   readonly is: OnDay | null;
   /** the day that the bet moved to, or came from; null: none is known */
   readonly otherDay: string | null;
+  readonly isOtherOpen: boolean;
+  /** where the bet came to a currency or left one: the other one, and whether it does not count there any more */
+  readonly otherCurrency: {
+    readonly currency: string;
+    readonly day: string;
+    readonly isLeft: boolean;
+  } | null;
 }
 
 /** @param changes all of one neighbourhood @returns a reason for each */
@@ -77,7 +84,16 @@ function sumOf(all: readonly (OnDay | null)[]): Contribution | null {
   );
 }
 
-function reasonOf({ was, is, otherDay }: Change): string {
+function reasonOf({ was, is, otherDay, isOtherOpen, otherCurrency }: Change): string {
+  const here = is ?? was;
+  if (here !== null && (was === null || is === null) && otherDay === null && otherCurrency !== null) {
+    const { currency, day, isLeft } = otherCurrency;
+    const there = day === here.day ? currency : `${currency} on ${day}`;
+    if (is === null) return `The bet no longer counts in ${here.currency}, but in ${there}.`;
+    return isLeft
+      ? `The bet counts in ${here.currency} now; before, it counted in ${there}.`
+      : `The bet counts in ${here.currency} as well now; before, it counted only in ${there}.`;
+  }
   if (was === null) {
     if (otherDay !== null) return `The bet counts on this day now; before, it counted on ${otherDay}.`;
     return "The bet arrived after the day was closed.";
@@ -85,7 +101,7 @@ function reasonOf({ was, is, otherDay }: Change): string {
   if (is === null) {
     return otherDay === null
       ? "The bet no longer counts on this day."
-      : `The bet no longer counts on this day, but on ${otherDay}.`;
+      : `The bet no longer counts on this day, but on ${otherDay}${isOtherOpen ? ", which is not closed" : ""}.`;
   }
   const said = sidesOf(was, is, "The");
   if (said.length > 0) return `${said.join("; ")}.`;
@@ -96,6 +112,42 @@ function reasonOf({ was, is, otherDay }: Change): string {
       : [`${part} from ${formatMoney(before[part], is.currency)} to ${formatMoney(now[part], is.currency)}`],
   );
   return `Both sides are as they were. What explains their difference changed: ${explained.join(", ")}.`;
+}
+
+/** What a person decided about a mismatch. */
+export interface Decision {
+  readonly mismatchId: number;
+  /** open: it was opened again */
+  readonly status: "resolved" | "ignored" | "open";
+  readonly by: string;
+  readonly note: string | null;
+  /** amounts are decimal text */
+  readonly adjustments: readonly {
+    readonly ref: string;
+    readonly amount: string;
+    readonly currency: string;
+  }[];
+}
+
+const DONE = { resolved: "resolved", ignored: "ignored", open: "opened again" } as const;
+const LONGEST_NOTE = 200;
+
+/** A sentence for each decision: the mismatch, the person, the corrections by hand with their refs, and the note. */
+export function sayDecisions(decisions: readonly Decision[]): string[] {
+  return decisions.map(({ mismatchId, status, by, note, adjustments }) => {
+    const made = adjustments.map(
+      ({ ref, amount, currency }) => `${ref} of ${formatMoney(parseAmount(amount, "adjustment"), currency)}`,
+    );
+    const corrections =
+      made.length === 0
+        ? ""
+        : ` with the ${made.length === 1 ? "correction" : "corrections"} ${made.join(", ")}`;
+    const said =
+      note === null || note === ""
+        ? ""
+        : ` (“${note.slice(0, LONGEST_NOTE)}${note.length > LONGEST_NOTE ? "…" : ""}”)`;
+    return `Mismatch ${mismatchId} was ${DONE[status]} by ${by}${corrections}${said}.`;
+  });
 }
 
 const PARTS = ["mismatches", "adjustments by hand", "pending", "rounding", "rest"] as const;

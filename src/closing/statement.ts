@@ -45,6 +45,11 @@ export function canonicalJson(value: unknown): string {
   return `{${fields.map(([key, one]) => `${JSON.stringify(key)}:${canonicalJson(one)}`).join(",")}}`;
 }
 
+/** Whether a stored statement does not have its own hash. */
+export function isAltered(statement: Statement & { readonly hash: string }): boolean {
+  return hashOf(statement) !== statement.hash;
+}
+
 /**
  * Compares a stored day with its hash and with the day before.
  * @param before null: it is the first day
@@ -58,6 +63,6 @@ export function findFlaw(
   if (statement.number !== number) return `has number ${statement.number} instead of ${number}`;
   if (statement.previousHash !== (before?.hash ?? null)) return "does not name the hash of the day before";
   if (before !== null && statement.from !== before.to) return "does not begin where the day before ends";
-  if (hashOf(statement) !== statement.hash) return "was altered: its statement does not have its hash";
+  if (isAltered(statement)) return "was altered: its statement does not have its hash";
   return null;
 }

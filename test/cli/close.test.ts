@@ -183,6 +183,38 @@ test("an unknown zone is one error that names the setting and the value", async 
   expect(await sql`select from closed_days where zone = 'Mars/Base'`).toHaveLength(0);
 });
 
+test.each([
+  ["altered", `update corrections set correction = jsonb_set(correction, '{after,provider,payout}', '"24"')`],
+  [
+    "no number any more",
+    `update corrections set correction = jsonb_set(correction, '{after,provider,payout}', '"?"')`,
+  ],
+  ["deleted", "delete from corrections"],
+])(
+  "--verify finds a correction that was %s before the day of its arrival is closed",
+  async (_how, change) => {
+    const unsealed =
+      "1 correction is not sealed yet, because the day of arrival is still open; with it, the days have the sums of their bets.";
+    const before = await recon("report", "--verify");
+    expect([before.code, before.stdout]).toEqual([
+      0,
+      `Closed days: 3. No stored statement was altered. ${unsealed}\n`,
+    ]);
+    await sql`create table kept as select * from corrections`;
+    await sql.unsafe(change);
+    const { code, stderr } = await recon("report", "--verify");
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^recon: the closed day 2025-10-26 does not have the sums of its bets, so a correction was altered or deleted, or a stored bet: of P1 in THB, provider payout is -?\d+ by its statement and its corrections, and 25 by its bets\n$/,
+      ),
+    ]);
+    await sql`delete from corrections`;
+    await sql`insert into corrections overriding system value select * from kept`;
+    await sql`drop table kept`;
+  },
+);
+
 test("--verify names the day whose statement was altered", async () => {
   expect((await recon("report", "--verify")).code).toBe(0);
   await sql`update closed_days set statement = jsonb_set(statement, '{rows,0,rest}', '"1"') where day = '2025-10-26'`;
@@ -191,5 +223,59 @@ test("--verify names the day whose statement was altered", async () => {
     1,
     "recon: the closed day 2025-10-26 was altered: its statement does not have its hash\n",
   ]);
+});
+
+const ALTERED =
+  'the stored statement of 2025-10-26 was altered after it was closed, so do not use its figures ("recon report --verify" proves it)';
+
+test.each([
+  ["--day", "2025-10-26"],
+  ["--month", "2025-10"],
+])("report %s %s says that the statement was altered, and exits 1", async (...args) => {
+  const shown = await recon("report", ...args);
+  expect([shown.code, shown.stdout.split("\n")[0]]).toEqual([1, `ALTERED: ${ALTERED}`]);
+  for (const form of ["--json", "--csv"]) {
+    const { code, stdout, stderr } = await recon("report", ...args, form);
+    expect([code, stdout, stderr]).toEqual([1, expect.stringContaining("2025-10-26"), `recon: ${ALTERED}\n`]);
+  }
+});
+
+test.each(["day=2025-10-26", "month=2025-10"])("the API and the page of %s say it, too", async (query) => {
+  const ask = await serveApi(context);
+  expect(await ask("GET", `/api/report?${query}`)).toMatchObject(problemWith(409, ALTERED));
+  const show = await serveOps(context, []);
+  const page = await show("GET", `/report?${query}`, { headers: OWN_PAGE });
+  expect([page.status, page.text]).toEqual([
+    200,
+    expect.stringContaining("Altered: the stored statement of 2025-10-26"),
+  ]);
+  expect(page.text).not.toMatch(/Both sides agree|these figures stay/);
+  expect((await show("GET", `/report.csv?${query}`, { headers: OWN_PAGE })).status).toBe(409);
+});
+
+test("doctor checks all closed days", async () => {
+  const { code, stdout } = await recon("doctor");
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringMatching(/WRONG {2}books +the closed day 2025-10-26 was altered/),
+  ]);
+});
+
+test("a day whose statement is as it was closed is shown without a warning", async () => {
+  const { code, stdout } = await recon("report", "--day", "2025-10-25");
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^The day 2025-10-25/)]);
+});
+
+test("the text and the page of a closed day say where it begins and ends; those of a month name the unusual days", async () => {
+  const bounds =
+    "2025-10-26 00:00:00 to 2025-10-27 00:00:00 in Europe/Berlin (2025-10-25 22:00:00Z to 2025-10-26 23:00:00Z), 25 h";
+  expect((await recon("report", "--day", "2025-10-26")).stdout).toContain(`\nFrom ${bounds}\n`);
+  await sql`update closed_days set zone = 'Asia/Bangkok' where day = '2025-10-27'`;
+  const unusual = ["2025-10-27 was closed in Asia/Bangkok.", `2025-10-26 is from ${bounds}.`];
+  expect((await recon("report", "--month", "2025-10")).stdout.split("\n").slice(2, 4)).toEqual(unusual);
+  const show = await serveOps(context, []);
+  const textOf = async (query: string) => (await show("GET", `/report?${query}`, { headers: OWN_PAGE })).text;
+  expect(await textOf("day=2025-10-26")).toContain(`This day is from ${bounds}.`);
+  expect(await textOf("month=2025-10")).toContain(unusual.join(" "));
   await emptyTables(sql, ["closed_days"]);
 });

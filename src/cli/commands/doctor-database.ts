@@ -1,7 +1,8 @@
-/** The checks of `recon doctor` on the database's own upkeep and its disk. */
+/** The checks of `recon doctor` on the database's own upkeep, its disk and the closed days that it holds. */
 
 import { showBytes } from "../../bytes.ts";
 import { readUpkeep } from "../../db/upkeep-store.ts";
+import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readStorage } from "../../flows/read/read-storage.ts";
 import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth } from "../../storage.ts";
@@ -19,6 +20,22 @@ export async function checkUpkeep({ sql }: FlowContext): Promise<Diagnosis[]> {
     ? null
     : "transactions of other users were not checked: grant pg_read_all_stats to the user of DATABASE_URL";
   return [{ check: "vacuum", ok: true, found, mend }];
+}
+
+/** The whole check of the closed days, as `recon report --verify` makes it. */
+export async function checkBooks(context: FlowContext): Promise<Diagnosis[]> {
+  const check = "books";
+  const result = await verifyBooks(context);
+  const { days, flaw } = result;
+  if (flaw === null) {
+    const found =
+      days === 0
+        ? "no day is closed"
+        : `closed days: ${days}; no stored statement was altered.${sayRest(result)}`;
+    return [{ check, ok: true, found, mend: null }];
+  }
+  const mend = "find out who writes to the database besides wallet-recon, and compare with a backup";
+  return [{ check, ok: false, found: `the closed day ${flaw.day} ${flaw.what}`, mend }];
 }
 
 /** The largest tables that are named. */

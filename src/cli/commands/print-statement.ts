@@ -7,12 +7,17 @@ import { formatMoney, parseAmount } from "../../money.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
 import { printLine, printTable } from "../terminal/print.ts";
 
-/** @param whyEmpty why the statement has no rows; null: it has rows */
+/**
+ * @param bounds where a closed day begins and ends, as after "from"; null: the day is open
+ * @param whyEmpty why the statement has no rows; null: it has rows
+ */
 export function printStatement(
   { day, zone, rows, closed, corrections }: DayStatement,
+  bounds: string | null,
   whyEmpty: string | null,
 ): void {
   printLine(`The day ${day} in ${zone}`);
+  if (bounds !== null) printLine(`From ${bounds}`);
   if (closed !== null)
     printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
   if (whyEmpty !== null) printLine(whyEmpty);
@@ -24,8 +29,13 @@ export function printStatement(
   }
 }
 
-export function printMonth({ month, zone, days, rows, corrections, open }: MonthReport): void {
+/** @param unusual sentences about its closed days */
+export function printMonth(
+  { month, zone, days, rows, corrections, open }: MonthReport,
+  unusual: readonly string[],
+): void {
   printLine(`The month ${month} in ${zone}: ${days.length} closed, ${open.length} open`);
+  for (const sentence of unusual) printLine(sentence);
   printRows(rows);
   if (corrections.length > 0) {
     printLine();

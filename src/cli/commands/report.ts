@@ -2,8 +2,18 @@
 
 import process from "node:process";
 import type { Command } from "commander";
+import type { DayStatement, MonthReport } from "../../closed.ts";
 import { ReconError } from "../../errors.ts";
-import { readMonth, readStatement, verifyChain } from "../../flows/closing/read-statement.ts";
+import {
+  type ClosedFacts,
+  readClosedFacts,
+  refuseAltered,
+  sayAltered,
+  sayBounds,
+  sayUnusual,
+} from "../../flows/closing/closed-facts.ts";
+import { readMonth, readStatement } from "../../flows/closing/read-statement.ts";
+import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import { readWhyEmpty } from "../../flows/closing/why-empty.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readReport } from "../../flows/reports/read-report.ts";
@@ -34,7 +44,7 @@ export function addReportCommand(program: Command): void {
     .option("--day <YYYY-MM-DD>", "of which day")
     .option("--month <YYYY-MM>", "of which month: its closed days, their corrections, and what is open")
     .option("--zone <zone>", "the time zone of the day, such as Asia/Bangkok; without it closing.zone")
-    .option("--verify", "checks that no stored statement was altered")
+    .option("--verify", "checks that no stored statement was altered, and no correction")
     .option("--csv", "as CSV, a line for each product and currency")
     .option("--json", "one JSON document")
     .action(
@@ -46,17 +56,35 @@ export function addReportCommand(program: Command): void {
           const report = await readMonth(context, asked);
           if (json) printJson(report);
           else if (csv) printCsv(monthAsCsv(report));
-          else printMonth(report);
-          return;
+          else {
+            const facts = await readFacts(context, report);
+            return printMonth(report, sayUnusual(report, facts));
+          }
+          return await refuseAltered(context, report);
         }
         const signal = abortedByTerminal();
         const report = await readStatement(context, asked, (day) => readReport(context, day, signal));
+        if (report.rows.some(isUnexplained)) process.exitCode = EXIT_FAILED;
         if (json) printJson(report);
         else if (csv) printCsv(reportAsCsv(report));
-        else printStatement(report, await readWhyEmpty(context, asked, report));
-        if (report.rows.some(isUnexplained)) process.exitCode = EXIT_FAILED;
+        else {
+          const [facts] = await readFacts(context, report);
+          const bounds = facts === undefined ? null : sayBounds(facts);
+          return printStatement(report, bounds, await readWhyEmpty(context, asked, report));
+        }
+        await refuseAltered(context, report);
       }),
     );
+}
+
+/** Prints first what was altered. JSON and CSV have no place for it, so standard error says it. */
+async function readFacts(context: FlowContext, report: DayStatement | MonthReport): Promise<ClosedFacts[]> {
+  const facts = await readClosedFacts(context, report);
+  const altered = sayAltered(facts);
+  if (altered === null) return facts;
+  printLine(`ALTERED: ${altered}`);
+  process.exitCode = EXIT_FAILED;
+  return facts;
 }
 
 async function verifyStatements(
@@ -67,9 +95,11 @@ async function verifyStatements(
   if (Object.values(typed).some((value) => value !== undefined)) {
     throw usage("--verify checks all closed days; give it alone, or with --json");
   }
-  const { days, flaw } = await verifyChain(context);
+  const found = await verifyBooks(context);
+  const { days, flaw } = found;
   if (json) printJson({ days, flaw });
-  else if (flaw === null) printLine(`Closed days: ${days}. No stored statement was altered.`);
+  else if (flaw === null)
+    printLine(`Closed days: ${days}. No stored statement was altered.${sayRest(found)}`);
   if (flaw === null) return;
   process.exitCode = EXIT_FAILED;
   if (!json) throw new ReconError("conflict", `the closed day ${flaw.day} ${flaw.what}`);

@@ -9,6 +9,7 @@ import {
   writeClosedBets,
 } from "../../closing/closed-bet-store.ts";
 import { lockClosing, readClosedBounds } from "../../closing/closed-day-store.ts";
+import { sayDecisions } from "../../closing/correction-reason.ts";
 import {
   type ClosingMark,
   keepMarksBefore,
@@ -24,12 +25,14 @@ import {
   mayLackRecords,
   namesWithoutEntries,
 } from "../../closing/cut-bets.ts";
+import { dayAfter, dayAt } from "../../closing/day-bounds.ts";
 import type { Query } from "../../db/client.ts";
 import { type DeletedTime, readDeletedTime, wereDeleted } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
 import { deletedUpTo } from "../../diff/deleted.ts";
 import { readTouchedTimes } from "../../diff/session-store.ts";
 import { ReconError } from "../../errors.ts";
+import { readDecisionsSinceClosing } from "../../mismatches/decision-store.ts";
 import type { Counted } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import { type CompareLimits, type ComparisonContext, REPORT_LIMITS } from "../compare/comparison-context.ts";
@@ -124,6 +127,7 @@ async function correctBets(
       const found = findChangedBets(
         one.before,
         counted.map((bet) => onDay(bet, days)),
+        one.elsewhere.map((bet) => ({ ...bet, day: openDayAt(bet.at, days, comparison) })),
         (bet) => !narrow.has(bet.subject.slice("round:".length)) || ids.has(bet.betRef),
       );
       if (!cut.has(one) || found.length === 0) return found;
@@ -207,7 +211,7 @@ async function correctSessions(
           const sessions = counted.map((one) => onDay(one, days));
           corrections += await writeChanged(
             comparison,
-            findChangedBets(before, sessions, () => true),
+            findChangedBets(before, sessions, [], () => true),
           );
         }
       }
@@ -274,16 +278,47 @@ async function writeChanged(
     changed.flatMap(({ now }) => now ?? []),
   );
   const at = await readCorrectionTime(tx);
+  const reasons = await withDecisions(tx, productId, changed);
   await writeCorrections(
     tx,
-    changed.map(({ correction }) => ({ ...correction, productId })),
+    changed.map(({ correction }, index) => ({
+      ...correction,
+      reason: reasons[index] ?? correction.reason,
+      productId,
+    })),
     at,
   );
   return changed.length;
 }
 
+/** The reasons, which begin with what people decided where nothing else changed. */
+async function withDecisions(
+  tx: Query,
+  productId: string,
+  changed: readonly ChangedBet[],
+): Promise<string[]> {
+  const decided = changed.filter((one) => one.isDecision);
+  const decisions = await readDecisionsSinceClosing(
+    tx,
+    productId,
+    decided.map(({ now, correction }) => ({ subject: "", betRef: "", ...now, ...correction })),
+  );
+  return changed.map((one) => {
+    const said = sayDecisions(decisions[decided.indexOf(one)] ?? []);
+    return [...said, one.correction.reason].join(" ");
+  });
+}
+
 function endOf(days: readonly ClosedBounds[]): number {
   return days.at(-1)?.to ?? 0;
+}
+
+/** The date of a moment that is not in closed time. */
+function openDayAt(at: number, days: readonly ClosedBounds[], { context }: ComparisonContext): string {
+  const { zone } = context.config.closing;
+  const last = days.at(-1);
+  const next = last === undefined || at < last.to ? null : dayAfter({ ...last, zone }, zone);
+  return next !== null && at < next.to ? next.day : dayAt(at, zone).day;
 }
 
 /** The closed day on which something counts. */

@@ -51,7 +51,12 @@ export interface CountedNeighbourhood {
   /** the rounds of which only some bets are loaded */
   readonly narrow: ReadonlySet<string>;
   readonly counted: readonly Counted[];
+  /** the bets that count on other days */
+  readonly elsewhere: readonly CountedElsewhere[];
 }
+
+/** A bet that counts outside the days that were asked for. */
+export type CountedElsewhere = Pick<Counted, "betRef" | "betId" | "transactionId" | "at">;
 
 /**
  * Everything that counts on some days, near some rounds and bets of whole players.
@@ -90,8 +95,16 @@ export async function* reportActive(
       marks: neighbourhood.marks,
       narrow: new Set(rest.map(({ roundId }) => roundId)),
       counted,
+      elsewhere: reported.pairs.flatMap(({ pair }) => {
+        const at = countsAt(pair);
+        return isWithin(at, days) ? [] : [{ ...nameOfPair(pair), at }];
+      }),
     };
   }
+}
+
+function isWithin(at: Instant, days: readonly TimeRange[]): boolean {
+  return at >= (days[0]?.from ?? 0) && at < (days.at(-1)?.to ?? 0);
 }
 
 async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark[], wide: WideRounds) {
@@ -125,7 +138,6 @@ async function* reportNeighbourhood(
   own: readonly ExplainingRow[],
   waiting: readonly DiffMark[],
 ): AsyncGenerator<Counted> {
-  const [from, to] = [days[0]?.from ?? 0, days.at(-1)?.to ?? 0];
   const isMarked = isMarkedFor(waiting);
   const loaded = new Map(all.map((one) => [one, withoutRest(one)]));
   const asOneAt = new Map<AssessedPair, Instant>();
@@ -141,7 +153,7 @@ async function* reportNeighbourhood(
   const subjectsOfPair = shareSubjects(pairs);
   for (const assessed of pairs) {
     const at = asOneAt.get(assessed) ?? countsAt(assessed.pair);
-    if (at < from || at >= to) continue;
+    if (!isWithin(at, days)) continue;
     for (const statement of statePair(assessed, comparison.settings)) {
       const difference = statement.provider.net.minus(statement.ledger.net);
       const mismatch = findStanding(

@@ -2,6 +2,7 @@
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
+import { refuseAltered } from "../../flows/closing/closed-facts.ts";
 import { readMonth } from "../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readCoverageOf } from "../../flows/read/read-coverage.ts";
@@ -70,6 +71,7 @@ export async function addApi(
   api.get("/report", { schema: READ_REPORT }, async ({ query, headers }, reply) => {
     const asked = readReportAsk(query, config.closing.zone);
     const report = "month" in asked ? await readMonth(context, asked) : await reports.read(asked, reply);
+    await refuseAltered(context, report);
     reply.header("vary", "accept");
     if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return report;
     const csv = "month" in report ? monthAsCsv(report) : reportAsCsv(report);

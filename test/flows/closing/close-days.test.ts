@@ -205,7 +205,7 @@ describe("a later change of a closed day", () => {
         betId: "bet-2",
         difference: "0",
         reason: expect.stringContaining(
-          "Both sides are as they were. What explains their difference changed: mismatches from 5.00 THB to 0.00 THB, adjustments by hand from 0.00 THB to 4.00 THB, rest from 0.00 THB to 1.00 THB.",
+          `Mismatch ${mismatch?.id} was resolved by mia with the correction r-1 of 4.00 THB (“paid by hand”). Both sides are as they were. What explains their difference changed: mismatches from 5.00 THB to 0.00 THB, adjustments by hand from 0.00 THB to 4.00 THB, rest from 0.00 THB to 1.00 THB.`,
         ),
       },
     ]);
@@ -213,6 +213,31 @@ describe("a later change of a closed day", () => {
     await diffAt(16 * 60);
     await correct();
     await expectInvariant();
+  });
+
+  test("a decision that is changed is a correction that names the last one", async () => {
+    await playDay();
+    const [mismatch] = await readAll();
+    const decide = (action: "ignore" | "reopen" | "resolve", by: string) =>
+      actOnMismatches(context(), {
+        action,
+        target: { ids: [mismatch?.id ?? ""] },
+        note: action,
+        by,
+        expected: null,
+        adjustment: action === "resolve" ? { amount: "5", ref: "r-2" } : null,
+      });
+    await decide("ignore", "ann");
+    await close("2026-11-20");
+    await decide("reopen", "bob");
+    await decide("resolve", "mia");
+    await correct();
+    expect(await correctionsOfAll(sql)).toMatchObject([
+      {
+        betId: "bet-2",
+        reason: `Mismatch ${mismatch?.id} was resolved by mia with the correction r-2 of 5.00 THB (“resolve”). Both sides are as they were. What explains their difference changed: mismatches from 5.00 THB to 0.00 THB, adjustments by hand from 0.00 THB to 5.00 THB.`,
+      },
+    ]);
   });
 
   test("that arrives as a new bet, or moves to another day", async () => {
@@ -226,13 +251,35 @@ describe("a later change of a closed day", () => {
     await diffAt(14 * 60);
     await correct();
     expect((await correctionsOfAll(sql)).map(({ betId, reason }) => `${betId}: ${reason}`).sort()).toEqual([
-      "bet-1: The bet no longer counts on this day.",
+      "bet-1: The bet no longer counts on this day, but on 2026-11-21, which is not closed.",
       "bet-3: The bet arrived after the day was closed.",
     ]);
     await expectInvariant();
     clock.set(minute(3 * 24 * 60));
     await close("2026-11-21");
     await expectInvariant();
+  });
+
+  test("to another currency says so, and of no bet that it arrived", async () => {
+    await playDay();
+    await close("2026-11-20");
+    const inUsd = recordOf("20", { currency: "USD", updatedDate: "2026-11-21T00:30:00Z" });
+    await listed(inUsd);
+    await diffAt(14 * 60);
+    await correct();
+    const reasons = async () =>
+      (await correctionsOfAll(sql)).map(({ currency, reason }) => `${currency}: ${reason}`).sort();
+    expect(await reasons()).toEqual([
+      expect.stringMatching(/^THB: The provider changed bets from 1 to 0, /),
+      "USD: The bet counts in USD as well now; before, it counted only in THB.",
+    ]);
+    await expectInvariant();
+
+    await sql`delete from corrections`;
+    await listed({ ...inUsd, currency: "THB", updatedDate: "2026-11-21T01:30:00Z" });
+    await diffAt(16 * 60);
+    await correct();
+    expect(await reasons()).toContain("USD: The bet no longer counts in USD, but in THB.");
   });
 
   test("of a round that agrees only as a whole names the whole round, and says of no bet that it is new", async () => {

@@ -7,6 +7,7 @@ import { parseConfig } from "../../../src/config-file.ts";
 import type { Sql } from "../../../src/db/client.ts";
 import { closeDay } from "../../../src/flows/closing/close-days.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
+import { verifyBooks } from "../../../src/flows/closing/verify-books.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../../../src/flows/compare/comparison-context.ts";
 import { readReport } from "../../../src/flows/reports/read-report.ts";
 import { silentLog } from "../../../src/log.ts";
@@ -66,6 +67,7 @@ export function useClosing(
   async function expectInvariant(): Promise<void> {
     const [closed, today] = await bothSums();
     expect(closed).toEqual(today);
+    expect(await verifyBooks(context())).toMatchObject({ flaw: null, sums: { cut: 0 } });
   }
 
   return { context, fetched, close, correct, bothSums, expectInvariant };

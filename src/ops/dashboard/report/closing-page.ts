@@ -8,7 +8,8 @@ import { describeError, ReconError } from "../../../errors.ts";
 import { type Closing, closeDay, closeDays, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
 import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
-import { readMonth, readOpenReason, verifyChain } from "../../../flows/closing/read-statement.ts";
+import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
+import { verifyBooks } from "../../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import {
@@ -82,8 +83,8 @@ export function addClosingPage(pages: FastifyInstance, context: FlowContext): vo
 }
 
 async function check(context: FlowContext) {
-  const [{ days, flaw }, last] = await Promise.all([verifyChain(context), readLastClosed(context.sql)]);
-  return { days, flaw, last };
+  const [found, last] = await Promise.all([verifyBooks(context), readLastClosed(context.sql)]);
+  return { ...found, last };
 }
 
 async function readClosable(context: FlowContext, query: Fields): Promise<Closable> {

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { OpenDay } from "../../../closed.ts";
-import type { Flaw } from "../../../flows/closing/read-statement.ts";
+import { type BooksCheck, sayRest } from "../../../flows/closing/verify-books.ts";
 import { sayWords, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
 
@@ -60,25 +60,29 @@ function renderWarning({ name, isMonth, isFirst, firstPulled }: Closable): SafeH
   return html`<p class="problem">No day is closed yet, and days are closed in order: after this, no day before ${first} can ever be closed.${earlier}</p>`;
 }
 
-interface Check {
-  readonly days: number;
-  readonly flaw: Flaw | null;
+interface Check extends BooksCheck {
   /** the last closed day; null: there is none */
   readonly last: { readonly day: string; readonly number: number; readonly hash: string } | null;
 }
 
-export function renderCheck({ days, flaw, last }: Check): SafeHtml {
+export function renderCheck(check: Check): SafeHtml {
+  const { last } = check;
   return html`<p class="trail"><a href="/report">Report</a> <span aria-hidden="true">›</span> Check</p>
 <h1>Check of the closed days</h1>
-${renderVerdict(days, flaw)}
+${renderVerdict(check)}
 ${last === null ? null : html`<p class="sheet">The last closed day is <a href="/report?day=${last.day}">${last.day}</a> with number ${showCount(last.number)}.<br><span class="faint wrap">hash ${last.hash}</span><br>Keep a copy of this hash in another place: it shows an altered statement even if somebody altered every later hash too.</p>`}`;
 }
 
-function renderVerdict(days: number, flaw: Flaw | null): SafeHtml {
+function renderVerdict(check: BooksCheck): SafeHtml {
+  const { days, flaw, sums } = check;
   if (flaw !== null) {
+    const checked =
+      sums === null
+        ? `${showCount(days)} ${days === 1 ? "day before it is" : "days before it are"} as they were closed; later ones were not checked.`
+        : "Every stored statement is as it was closed.";
     return html`<p class="verdict" data-state="bad"><span>The closed day <a href="/report?day=${flaw.day}">${flaw.day}</a> ${flaw.what}.</span></p>
-<p class="sheet">${showCount(days)} ${days === 1 ? "day" : "days"} before it ${days === 1 ? "is" : "are"} as they were closed; later ones were not checked. Find out who writes to the database besides wallet-recon, and compare with a backup.</p>`;
+<p class="sheet">${checked} Find out who writes to the database besides wallet-recon, and compare with a backup.</p>`;
   }
   if (days === 0) return html`<p class="verdict" data-state="unknown"><span>No day is closed yet.</span></p>`;
-  return html`<p class="verdict" data-state="good"><span>Closed days: ${showCount(days)}. No stored statement was altered.</span></p>`;
+  return html`<p class="verdict" data-state="good"><span>Closed days: ${showCount(days)}. No stored statement was altered.${sayRest(check)}</span></p>`;
 }

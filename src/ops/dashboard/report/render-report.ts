@@ -31,13 +31,18 @@ export interface ShownDay {
 export interface ShownReport {
   /** null: the form has an error */
   readonly report: ShownDay | MonthReport | null;
+  /** which of its statements were altered, as after a colon; null: none */
+  readonly altered: string | null;
+  /** sentences about where its closed days begin and end */
+  readonly bounds: readonly string[];
   readonly problem: Problem | null;
   /** the time zone of the person who reads; the report itself has a zone of its own */
   readonly reader: string;
   readonly mayClose: boolean;
 }
 
-export function renderReport(form: ReportForm, { report, problem, reader, mayClose }: ShownReport): SafeHtml {
+export function renderReport(form: ReportForm, shown: ShownReport): SafeHtml {
+  const { report, altered, bounds, problem, reader, mayClose } = shown;
   const field = (label: string, name: keyof ReportForm) => ({ label, name, value: form[name], problem });
   return html`<h1>The ${report !== null && "month" in report ? "month's" : "day's"} statement</h1>
 <div class="sheets"><form method="get" action="/report" class="sheet fields" aria-label="Day">
@@ -50,8 +55,15 @@ ${renderInput(field("Month", "month"), html`size="10" required autocomplete="off
 <button>Show the month</button>
 </form></div>
 ${renderProblem(problem, ["day", "zone", "month"])}
-${report === null ? null : html`<p class="faint">A day of this statement begins at midnight in ${"month" in report ? report.zone : report.statement.zone}. Other times on this page are ${reader}.</p>`}
-${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, mayClose)}`;
+${report === null ? null : html`<p class="faint">${sayDays(report, bounds)} Other times on this page are ${reader}.</p>`}
+${altered === null ? null : html`<p class="verdict" data-state="bad"><span>Altered: ${altered}. <a href="/report/verify">Verify the closed days</a></span></p>`}
+${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, { mayClose, isSound: altered === null })}`;
+}
+
+function sayDays(report: ShownDay | MonthReport, bounds: readonly string[]): string {
+  if ("statement" in report && bounds.length > 0) return bounds.join(" ");
+  const { zone } = "month" in report ? report : report.statement;
+  return [`A day of this statement begins at midnight in ${zone}.`, ...bounds].join(" ");
 }
 
 /** A browser's date field would hide any other text. */
@@ -62,7 +74,13 @@ function isDay(text: string): boolean {
   return !Number.isNaN(at) && formatInstant(at).startsWith(`${text}T`);
 }
 
-function renderDay(shown: ShownDay, reader: string, mayClose: boolean): SafeHtml {
+interface DayMarks {
+  readonly mayClose: boolean;
+  /** false: its stored statement was altered */
+  readonly isSound: boolean;
+}
+
+function renderDay(shown: ShownDay, reader: string, { mayClose, isSound }: DayMarks): SafeHtml {
   const { statement, corrections } = shown;
   const later = { id: "later", title: "Corrections of this day", corrections };
   const arrived = {
@@ -70,13 +88,18 @@ function renderDay(shown: ShownDay, reader: string, mayClose: boolean): SafeHtml
     title: "Corrections of earlier days that arrived on this day",
     corrections: statement.corrections,
   };
-  return html`${renderClosed(shown, reader, mayClose)}
-${renderStatement(statement, sayWords(shown.whyEmpty ?? "", reader))}
+  const whyEmpty = sayWords(shown.whyEmpty ?? "", reader);
+  return html`${renderClosed(shown, reader, { mayClose, isSound })}
+${renderStatement(statement, { whyEmpty, isSound })}
 ${renderCorrections(later, reader)}
 ${renderCorrections(arrived, reader)}`;
 }
 
-function renderClosed({ statement, whyOpen }: ShownDay, reader: string, mayClose: boolean): SafeHtml {
+function renderClosed(
+  { statement, whyOpen }: ShownDay,
+  reader: string,
+  { mayClose, isSound }: DayMarks,
+): SafeHtml {
   const { day, closed } = statement;
   const month = day.slice(0, 7);
   const links = html`<a href="/report?month=${month}">The month ${month}</a>`;
@@ -92,6 +115,6 @@ function renderClosed({ statement, whyOpen }: ShownDay, reader: string, mayClose
     return html`<p class="sheet">This day is open: its figures change with the data.${why}</p><p class="row">${links}${close}</p>`;
   }
   const { number, closedAt, hash } = closed;
-  return html`<p class="sheet">Closed at ${showTime(closedAt, reader)} with number ${number}; these figures stay.<br><span class="faint wrap">hash ${hash}</span></p>
+  return html`<p class="sheet">Closed at ${showTime(closedAt, reader)} with number ${number}${isSound ? "; these figures stay" : ""}.<br><span class="faint wrap">hash ${hash}</span></p>
 <p class="row">${links} <a href="/report/verify">Verify the closed days</a></p>`;
 }

@@ -6,14 +6,20 @@ import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.
 import { showAmount, showCount } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
-/** @param whyEmpty what is shown where the statement has no rows */
-export function renderStatement(report: DayStatement, whyEmpty: string): SafeHtml {
+/**
+ * @param whyEmpty what is shown where the statement has no rows
+ * @param isSound false: the stored statement was altered, so its figures prove nothing
+ */
+export function renderStatement(
+  report: DayStatement,
+  { whyEmpty, isSound }: { readonly whyEmpty: string; readonly isSound: boolean },
+): SafeHtml {
   const { day, zone, rows } = report;
   if (rows.length === 0) {
     return html`<p class="sheet">${whyEmpty}</p>`;
   }
   const query = new URLSearchParams({ day, zone });
-  return html`${renderVerdict(rows)}
+  return html`${isSound ? renderVerdict(rows) : null}
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${day}.csv">Download as CSV</a></p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${day}, ${zone}: net on both sides</h2>
 ${renderNetTable(rows)}

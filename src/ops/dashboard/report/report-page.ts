@@ -4,6 +4,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { DateTime } from "luxon";
 import type { DayStatement } from "../../../closed.ts";
 import { readCorrectionsOfDay } from "../../../closing/correction-store.ts";
+import {
+  readClosedFacts,
+  refuseAltered,
+  sayAltered,
+  sayBounds,
+  sayUnusual,
+} from "../../../flows/closing/closed-facts.ts";
 import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
 import { readWhyEmpty } from "../../../flows/closing/why-empty.ts";
@@ -36,6 +43,8 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
       zone: textOf(request.query["zone"] ?? zone),
     };
     let report: ShownReport["report"] = null;
+    let altered: string | null = null;
+    let bounds: readonly string[] = [];
     let problem: Problem | null = null;
     let status = 200;
     let isClosable = false;
@@ -45,9 +54,16 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
         "month" in asked
           ? await readMonth(context, asked)
           : await readDay(context, asked, await reports.read(asked, reply));
+      const shown = "month" in report ? report : report.statement;
       isClosable =
         hasEnded(asked, zone, context.clock.now()) &&
-        (await isAnyClosable(context.sql, "month" in report ? report.open : [report.statement]));
+        (await isAnyClosable(context.sql, "month" in shown ? shown.open : [shown]));
+      const facts = await readClosedFacts(context, shown);
+      altered = sayAltered(facts);
+      bounds =
+        "month" in shown
+          ? sayUnusual(shown, facts)
+          : facts.map((one) => `This day is from ${sayBounds(one)}.`);
     } catch (error) {
       const refusal = refusalOf(context.sql, error);
       if (refusal === null) throw error;
@@ -59,6 +75,8 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
       path: "/report",
       main: renderReport(form, {
         report,
+        altered,
+        bounds,
         problem,
         reader: zoneOf(request),
         mayClose: isClosable && request.asker.role === "write",
@@ -69,10 +87,9 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
   });
   pages.get("/report.csv", async ({ query }: ReportRequest, reply) => {
     const asked = readReportAsk(query, context.config.closing.zone);
-    const [name, csv] =
-      "month" in asked
-        ? [asked.month, monthAsCsv(await readMonth(context, asked))]
-        : [asked.day, reportAsCsv(await reports.read(asked, reply))];
+    const shown = "month" in asked ? await readMonth(context, asked) : await reports.read(asked, reply);
+    await refuseAltered(context, shown);
+    const [name, csv] = "month" in shown ? [shown.month, monthAsCsv(shown)] : [shown.day, reportAsCsv(shown)];
     reply.header("content-disposition", `attachment; filename="report-${name}.csv"`);
     return await reply.type("text/csv; charset=utf-8").send(csv);
   });

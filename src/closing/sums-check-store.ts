@@ -1,0 +1,79 @@
+/** Compares what the closed days say with what their bets count for, in PostgreSQL. */
+
+import type { Instant } from "../clock.ts";
+import type { Query } from "../db/client.ts";
+
+/** A sum that differs: of one product and currency of a closed day. */
+export interface UnequalSum {
+  readonly day: string;
+  /** the beginning of the day */
+  readonly from: Instant;
+  readonly productId: string;
+  readonly currency: string;
+  /** such as "provider payout" */
+  readonly figure: string;
+  /** the statement with its corrections: decimal text */
+  readonly stated: string;
+  /** the sum of `closed_bets`: decimal text */
+  readonly ofBets: string;
+}
+
+const SIDES = ["bets", "stake", "payout", "net"] as const;
+const EXPLAINED = ["mismatches", "adjustments", "pending", "rounding"] as const;
+
+/** Each figure: its path in the JSON, and SQL of its sum over `closed_bets`. */
+const FIGURES = [
+  ...SIDES.map((field) => ({ path: `{provider,${field}}`, sum: `sum(provider_${field})` })),
+  // The columns of the ledger are null where they equal those of the provider.
+  ...SIDES.map((field) => ({
+    path: `{ledger,${field}}`,
+    sum: `sum(coalesce(ledger_${field}, provider_${field}))`,
+  })),
+  ...EXPLAINED.map((field) => ({ path: `{${field}}`, sum: `coalesce(sum(${field}), 0)` })),
+];
+
+/** What is no number was altered: it counts as 0, so that the sum differs. */
+const amountAt = (json: string, path: string) =>
+  `case when ${json} #>> '${path}' ~ '^-?[0-9]+([.][0-9]+)?$' then (${json} #>> '${path}')::numeric else 0 end`;
+const amounts = (of: (path: string) => string) =>
+  `array[${FIGURES.map(({ path }) => of(path)).join(", ")}]::numeric[]`;
+
+const UNEQUAL = `
+  with stated as (
+    select day, one ->> 'productId' as product_id, one ->> 'currency' as currency,
+      ${amounts((path) => amountAt("one", path))} as amounts
+    from closed_days, jsonb_array_elements(statement -> 'rows') as one
+    union all
+    select day, correction ->> 'productId', correction ->> 'currency',
+      ${amounts((path) => `${amountAt("correction -> 'after'", path)} - ${amountAt("correction -> 'before'", path)}`)}
+    from corrections),
+  all_stated as (
+    select day, product_id, currency, place, sum(amount) as amount
+    from stated, unnest(amounts) with ordinality as k (amount, place) group by 1, 2, 3, 4),
+  all_bets as (
+    select day, product_id, currency, place, amount
+    from (select day, product_id, currency, array[${FIGURES.map(({ sum }) => sum).join(", ")}]::numeric[] as amounts
+      from closed_bets group by 1, 2, 3) b, unnest(amounts) with ordinality as k (amount, place))
+  select d.day::text as day, d.from_at as "from", coalesce(product_id, '') as "productId",
+    coalesce(currency, '') as currency, place::int as place,
+    coalesce(s.amount, 0)::text as stated, coalesce(b.amount, 0)::text as "ofBets"
+  from all_stated s full join all_bets b using (day, product_id, currency, place)
+  join closed_days d using (day)
+  where coalesce(s.amount, 0) <> coalesce(b.amount, 0)
+  order by d.number, product_id, currency, place`;
+
+/** The sums of closed days that are not those of their bets, in the order of the days. Reads all stored bets. */
+export async function findUnequalSums(tx: Query): Promise<UnequalSum[]> {
+  const rows = await tx.unsafe<(Omit<UnequalSum, "figure"> & { place: number })[]>(UNEQUAL);
+  return rows.map(({ place, ...sum }) => ({
+    ...sum,
+    figure: (FIGURES[place - 1]?.path ?? "").slice(1, -1).replace(",", " "),
+  }));
+}
+
+/** The number of corrections that arrived after the closed time: no closed day has them in its statement yet. */
+export async function countUnsealed(tx: Query): Promise<number> {
+  const [row] = await tx<{ count: number }[]>`
+    select count(*)::int as count from corrections where at >= (select max(to_at) from closed_days)`;
+  return row?.count ?? 0;
+}

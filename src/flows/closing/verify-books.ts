@@ -1,0 +1,72 @@
+/** The whole check of the closed books: the chain of the statements, and the corrections that no statement holds yet. */
+
+import { countUnsealed, findUnequalSums, type UnequalSum } from "../../closing/sums-check-store.ts";
+import type { Query } from "../../db/client.ts";
+import { readDeletedTime } from "../../db/retention-store.ts";
+import { inOneMoment, takeTime } from "../../db/transactions.ts";
+import type { FlowContext } from "../context.ts";
+import { type Flaw, verifyChain } from "./read-statement.ts";
+
+/** All stored bets are read. */
+const LONGEST_MS = 300_000;
+
+export interface BooksCheck {
+  /** the closed days whose statements are as they were stored: all, or those before the flaw */
+  readonly days: number;
+  /** the first flaw; null: there is none */
+  readonly flaw: Flaw | null;
+  /** null: the chain has a flaw, so the sums were not compared */
+  readonly sums: {
+    /** corrections that arrived on a day that is still open */
+    readonly unsealed: number;
+    /** days whose sums cannot be compared, because bets of them were deleted */
+    readonly cut: number;
+  } | null;
+}
+
+/**
+ * Checks the chain, and then that each statement with its corrections has the sums of its bets: a correction is only part of
+ * the chain once the day of its arrival is closed.
+ */
+export async function verifyBooks(context: FlowContext): Promise<BooksCheck> {
+  const { days, flaw } = await verifyChain(context);
+  if (flaw !== null) return { days, flaw, sums: null };
+  return await inOneMoment(context.sql, async (tx) => {
+    await takeTime(tx, LONGEST_MS);
+    const unequal = await findUnequalSums(tx);
+    const cut = await findCut(tx, unequal);
+    const [first] = unequal.filter((one) => !cut.has(one));
+    const sums = { unsealed: await countUnsealed(tx), cut: new Set([...cut].map(({ day }) => day)).size };
+    return { days, flaw: first === undefined ? null : toFlaw(first), sums };
+  });
+}
+
+/** What a check without a flaw says of the corrections, as sentences with a space before each; empty: nothing. */
+export function sayRest({ sums }: BooksCheck): string {
+  const { unsealed = 0, cut = 0 } = sums ?? {};
+  const open =
+    unsealed === 0
+      ? ""
+      : ` ${unsealed} ${unsealed === 1 ? "correction is" : "corrections are"} not sealed yet, because the day of arrival is still open; with ${unsealed === 1 ? "it" : "them"}, the days have the sums of their bets.`;
+  const deleted =
+    cut === 0
+      ? ""
+      : ` ${cut} ${cut === 1 ? "day" : "days"} cannot be compared with the bets any more, because retain deleted some.`;
+  return `${open}${deleted}`;
+}
+
+/** The sums of time whose bets may be deleted: what the bets count for goes with them. */
+async function findCut(tx: Query, unequal: readonly UnequalSum[]): Promise<ReadonlySet<UnequalSum>> {
+  const cut = new Set<UnequalSum>();
+  for (const [productId, own] of Map.groupBy(unequal, (one) => one.productId)) {
+    const { records, entries } = await readDeletedTime(tx, productId);
+    const limit = Math.max(records.to, entries.to);
+    for (const one of own) if (one.from < limit) cut.add(one);
+  }
+  return cut;
+}
+
+function toFlaw({ day, productId, currency, figure, stated, ofBets }: UnequalSum): Flaw {
+  const what = `does not have the sums of its bets, so a correction was altered or deleted, or a stored bet: of ${productId} in ${currency}, ${figure} is ${stated} by its statement and its corrections, and ${ofBets} by its bets`;
+  return { day, what };
+}
