@@ -1,7 +1,7 @@
 /** The space that the database takes, how fast it grows, and how long the disk lasts. Pure. */
 
 import { showBytes } from "./bytes.ts";
-import { formatInstant, type Instant } from "./clock.ts";
+import { formatInstant, type Instant, parseInstant, showDuration } from "./clock.ts";
 
 /** The JSON of `storage` in a status. What is unknown is null. */
 export interface Storage {
@@ -68,6 +68,11 @@ export function sayDisk({ bytes, bytesPerDay, diskBytes, daysLeft }: Storage): s
   return bytesPerDay === null
     ? `${showBytes(diskBytes - bytes)} free ${of}`
     : `${showBytes(diskBytes - bytes)} free ${of}, and it does not grow`;
+}
+
+/** "measured 4 min ago": the sizes and the rows that are due */
+export function sayMeasured({ measuredAt }: Storage, now: Instant): string {
+  return `measured ${showDuration(Math.max(0, now - parseInstant(measuredAt, "measuredAt")))} ago`;
 }
 
 /** "1,200", or "over 100,000" where the count ended there */

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { parseBytes, showBytes } from "../src/bytes.ts";
-import { isFullSoon, judgeStorage, largeTables, sayAllDue, sayDisk, sayGrowth } from "../src/storage.ts";
+import {
+  isFullSoon,
+  judgeStorage,
+  largeTables,
+  sayAllDue,
+  sayDisk,
+  sayGrowth,
+  sayMeasured,
+} from "../src/storage.ts";
 
 const DAY_MS = 86_400_000;
 const NOON = Date.parse("2026-11-20T12:00:00Z");
@@ -23,6 +31,7 @@ describe("how long the disk lasts", () => {
     expect(sayGrowth(storage)).toBe("grows by 2.0 GB a day");
     expect(sayDisk(storage)).toBe("200 days of disk left at this rate, of 500 GB");
     expect(isFullSoon(storage)).toBe(false);
+    expect(sayMeasured(storage, NOON + 135_000)).toBe("measured 2 min 15 s ago");
   });
 
   test("is unknown without DATABASE_DISK, which the sentence names", () => {

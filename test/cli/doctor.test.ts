@@ -47,10 +47,13 @@ test("doctor names the largest tables and says how long the disk lasts, or what 
   expect(checkOf((await doctor(null)).stdout, "disk")).toMatchObject({
     ok: true,
     found: expect.stringMatching(
-      /MB, its growth is known after a day; days of disk unknown: set DATABASE_DISK/,
+      /MB, its growth is known after a day; days of disk unknown: set DATABASE_DISK; .*; measured [\dminsh ]+ ago/,
     ),
     mend: expect.stringContaining("set DATABASE_DISK"),
   });
+  const path = join(folder, "recon.config.json");
+  const status = await callRecon(["status"], { DATABASE_URL: url, RECON_CONFIG: path });
+  expect(status.stdout).toMatch(/\ndatabase {4}.*; measured [\dminsh ]+ ago\n/);
   await measureStorage(context, 1_000_000);
   const full = await doctor(null);
   expect(checkOf(full.stdout, "disk")).toMatchObject({
