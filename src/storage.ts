@@ -1,7 +1,7 @@
 /** The space that the database takes, how fast it grows, and how long the disk lasts. Pure. */
 
 import { showBytes } from "./bytes.ts";
-import { formatInstant, type Instant } from "./clock.ts";
+import { formatInstant, type Instant, parseInstant, showDuration } from "./clock.ts";
 
 /** The JSON of `storage` in a status. What is unknown is null. */
 export interface Storage {
@@ -62,12 +62,17 @@ export function sayGrowth({ bytesPerDay }: Storage): string {
 /** How long the disk lasts, or what to do so that it is known. */
 export function sayDisk({ bytes, bytesPerDay, diskBytes, daysLeft }: Storage): string {
   if (diskBytes === null) return "days of disk unknown: set DATABASE_DISK";
-  const of = `of ${showBytes(diskBytes)}`;
+  // PostgreSQL does not say how large its disk is.
+  const of = `of the ${showBytes(diskBytes)} that DATABASE_DISK allows`;
   if (bytes >= diskBytes) return `no room left ${of}`;
   if (daysLeft !== null) return `${daysLeft} days of disk left at this rate, ${of}`;
-  return bytesPerDay === null
-    ? `${showBytes(diskBytes - bytes)} free ${of}`
-    : `${showBytes(diskBytes - bytes)} free ${of}, and it does not grow`;
+  const left = `${showBytes(diskBytes - bytes)} left ${of}`;
+  return bytesPerDay === null ? left : `${left}, and it does not grow`;
+}
+
+/** "measured 4 min ago": the sizes and the rows that are due */
+export function sayMeasured({ measuredAt }: Storage, now: Instant): string {
+  return `measured ${showDuration(Math.max(0, now - parseInstant(measuredAt, "measuredAt")))} ago`;
 }
 
 /** "1,200", or "over 100,000" where the count ended there */

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { parseBytes, showBytes } from "../src/bytes.ts";
-import { isFullSoon, judgeStorage, largeTables, sayAllDue, sayDisk, sayGrowth } from "../src/storage.ts";
+import {
+  isFullSoon,
+  judgeStorage,
+  largeTables,
+  sayAllDue,
+  sayDisk,
+  sayGrowth,
+  sayMeasured,
+} from "../src/storage.ts";
 
 const DAY_MS = 86_400_000;
 const NOON = Date.parse("2026-11-20T12:00:00Z");
@@ -21,8 +29,11 @@ describe("how long the disk lasts", () => {
     const storage = measured();
     expect(storage).toMatchObject({ bytesPerDay: 2 * GB, daysLeft: 200 });
     expect(sayGrowth(storage)).toBe("grows by 2.0 GB a day");
-    expect(sayDisk(storage)).toBe("200 days of disk left at this rate, of 500 GB");
+    expect(sayDisk(storage)).toBe(
+      "200 days of disk left at this rate, of the 500 GB that DATABASE_DISK allows",
+    );
     expect(isFullSoon(storage)).toBe(false);
+    expect(sayMeasured(storage, NOON + 135_000)).toBe("measured 2 min 15 s ago");
   });
 
   test("is unknown without DATABASE_DISK, which the sentence names", () => {
@@ -36,20 +47,22 @@ describe("how long the disk lasts", () => {
     const storage = measured({ before: { at: NOON - DAY_MS + 1, bytes: 80 * GB } });
     expect(storage).toMatchObject({ bytesPerDay: null, daysLeft: null });
     expect(sayGrowth(storage)).toBe("its growth is known after a day");
-    expect(sayDisk(storage)).toBe("400 GB free of 500 GB");
+    expect(sayDisk(storage)).toBe("400 GB left of the 500 GB that DATABASE_DISK allows");
   });
 
   test("has no end where the database does not grow", () => {
     const storage = measured({ before: { at: NOON - 10 * DAY_MS, bytes: 101 * GB } });
     expect(storage).toMatchObject({ bytesPerDay: -0.1 * GB, daysLeft: null });
-    expect(sayDisk(storage)).toBe("400 GB free of 500 GB, and it does not grow");
+    expect(sayDisk(storage)).toBe(
+      "400 GB left of the 500 GB that DATABASE_DISK allows, and it does not grow",
+    );
   });
 
   test("is soon over within a month, and over where the database has more than it may take", () => {
     expect(isFullSoon(measured({ diskBytes: 150 * GB }))).toBe(true);
     const full = measured({ diskBytes: 90 * GB });
     expect(full.daysLeft).toBe(0);
-    expect(sayDisk(full)).toBe("no room left of 90.0 GB");
+    expect(sayDisk(full)).toBe("no room left of the 90.0 GB that DATABASE_DISK allows");
   });
 });
 

@@ -107,15 +107,22 @@ test("a day is closed with a number and a hash, and its statement stays when the
 });
 
 test("--month closes what can be closed, and says what stays open and why", async () => {
-  const { code, stdout } = await recon("close", "--month", "2025-10");
-  expect(code).toBe(1);
+  const { code, stdout, stderr } = await recon("close", "--month", "2025-10");
+  expect([code, stderr]).toEqual([
+    1,
+    "recon: 2025-10-28 stays open. P1 was not fetched from 2025-10-28 22:00:00Z to 2025-10-28 23:00:00Z (recon coverage says why).\n",
+  ]);
   expect(stdout.split("\n").map((line) => line.replace(/[0-9a-f]{64}/, "…"))).toEqual([
     "2025-10-25 (Europe/Berlin) was closed before: number 1, hash …",
     "2025-10-26 (Europe/Berlin) was closed before: number 2, hash …",
     "2025-10-27 (Europe/Berlin) is closed: number 3, hash …",
-    "2025-10-28 stays open. P1 was not fetched from 2025-10-28T22:00:00.000Z to 2025-10-28T23:00:00.000Z (recon coverage says why).",
     "",
   ]);
+});
+
+test("a month says the end of a day in the same form as close", async () => {
+  const { stdout } = await recon("report", "--month", "2999-01");
+  expect(stdout).toMatch(/2999-01-01 {2}The day has not ended; it ends at 2999-01-01 23:00:00Z\.\n/);
 });
 
 test.each([
@@ -151,7 +158,7 @@ test("a day that was not fetched whole stays open, with the product and the time
   const ended = await recon("close", "--day", "2025-10-28");
   expect([ended.code, ended.stderr]).toEqual([
     1,
-    "recon: 2025-10-28 stays open. P1 was not fetched from 2025-10-28T22:00:00.000Z to 2025-10-28T23:00:00.000Z (recon coverage says why).\n",
+    "recon: 2025-10-28 stays open. P1 was not fetched from 2025-10-28 22:00:00Z to 2025-10-28 23:00:00Z (recon coverage says why).\n",
   ]);
   expect(await storedDays()).toEqual(before);
 });

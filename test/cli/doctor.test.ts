@@ -47,15 +47,18 @@ test("doctor names the largest tables and says how long the disk lasts, or what 
   expect(checkOf((await doctor(null)).stdout, "disk")).toMatchObject({
     ok: true,
     found: expect.stringMatching(
-      /MB, its growth is known after a day; days of disk unknown: set DATABASE_DISK/,
+      /MB, its growth is known after a day; days of disk unknown: set DATABASE_DISK; .*; measured [\dminsh ]+ ago/,
     ),
     mend: expect.stringContaining("set DATABASE_DISK"),
   });
+  const path = join(folder, "recon.config.json");
+  const status = await callRecon(["status"], { DATABASE_URL: url, RECON_CONFIG: path });
+  expect(status.stdout).toMatch(/\ndatabase {4}.*; measured [\dminsh ]+ ago\n/);
   await measureStorage(context, 1_000_000);
   const full = await doctor(null);
   expect(checkOf(full.stdout, "disk")).toMatchObject({
     ok: false,
-    found: expect.stringContaining("no room left of 1.0 MB"),
+    found: expect.stringContaining("no room left of the 1.0 MB that DATABASE_DISK allows"),
   });
   expect(full.code).toBe(1);
   await emptyTables(sql, ["storage_states", "storage_days", "storage_tables"]);

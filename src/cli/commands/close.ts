@@ -37,20 +37,24 @@ export function addCloseCommand(program: Command): void {
               );
         // What changed in other closed days meanwhile.
         await findCorrections(context, new AbortController().signal);
-        const [only] = results;
-        if (!json && month === undefined && only !== undefined && "reason" in only) {
-          throw new ReconError("conflict", describe(only));
+        const problem = whyNotAll(results);
+        if (json) {
+          printJson({ closings: results.map(toJson) });
+          if (problem !== null) process.exitCode = EXIT_FAILED;
+          return;
         }
-        if (json) printJson({ closings: results.map(toJson) });
-        else if (results.length === 0)
-          printLine(
-            "No day of this month can be closed: they lie before the first closed day, or before pulling began.",
-          );
-        else for (const result of results) printLine(describe(result));
-        if (results.length === 0 || results.some((result) => "reason" in result))
-          process.exitCode = EXIT_FAILED;
+        for (const result of results) if ("closed" in result) printLine(describe(result));
+        if (problem !== null) throw new ReconError("conflict", problem);
       }),
     );
+}
+
+/** @returns one sentence or two; null: all days are closed */
+function whyNotAll(results: readonly Closing[]): string | null {
+  if (results.length === 0)
+    return "no day of this month can be closed: they lie before the first closed day, or before pulling began";
+  const open = results.find((result) => "reason" in result);
+  return open === undefined ? null : describe(open);
 }
 
 function describe(result: Closing): string {

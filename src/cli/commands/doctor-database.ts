@@ -5,7 +5,7 @@ import { readUpkeep } from "../../db/upkeep-store.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readStorage } from "../../flows/read/read-storage.ts";
-import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth } from "../../storage.ts";
+import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth, sayMeasured } from "../../storage.ts";
 import { judgeUpkeep } from "../../upkeep.ts";
 import type { Diagnosis } from "./doctor-checks.ts";
 
@@ -51,7 +51,7 @@ export async function checkStorage(context: FlowContext): Promise<Diagnosis[]> {
   }
   const named = largeTables(storage).large.slice(0, MOST_NAMED);
   const largest = named.map(({ table, bytes }) => `${table} ${showBytes(bytes)}`).join(", ");
-  const found = `the database has ${showBytes(storage.bytes)}, ${sayGrowth(storage)}; ${sayDisk(storage)}; ${sayAllDue(storage)}${largest === "" ? "" : `\nlargest: ${largest}`}`;
+  const found = `the database has ${showBytes(storage.bytes)}, ${sayGrowth(storage)}; ${sayDisk(storage)}; ${sayAllDue(storage)}; ${sayMeasured(storage, context.clock.now())}${largest === "" ? "" : `\nlargest: ${largest}`}`;
   if (isFullSoon(storage)) {
     const mend = "add disk and raise DATABASE_DISK, or close days and let retain delete sooner";
     return [{ check, ok: false, found, mend }];

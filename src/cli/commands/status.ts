@@ -4,7 +4,15 @@ import type { Command } from "commander";
 import { showBytes } from "../../bytes.ts";
 import { type Instant, showDuration } from "../../clock.ts";
 import { readStatusForPeople, type Status, type StatusForPeople } from "../../flows/read/read-status.ts";
-import { largeTables, type Storage, sayAllDue, sayDisk, sayDue, sayGrowth } from "../../storage.ts";
+import {
+  largeTables,
+  type Storage,
+  sayAllDue,
+  sayDisk,
+  sayDue,
+  sayGrowth,
+  sayMeasured,
+} from "../../storage.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
 
@@ -47,16 +55,16 @@ function printStatus({ status, work, storage }: StatusForPeople, now: Instant): 
   printLine(`transfers   ${listCounts(transfers)}`);
   printLine(`alerts      ${alerts.undelivered} undelivered, ${sayAge("checked", work.alerting.doneAt, now)}`);
   printWork(status, work, now);
-  printStorage(storage);
+  printStorage(storage, now);
 }
 
-function printStorage(storage: Storage | null): void {
+function printStorage(storage: Storage | null, now: Instant): void {
   if (storage === null) {
     printLine("database    size unknown: no worker has measured yet");
     return;
   }
   printLine(
-    `database    ${showBytes(storage.bytes)}, ${sayGrowth(storage)}; ${sayDisk(storage)}; ${sayAllDue(storage)}`,
+    `database    ${showBytes(storage.bytes)}, ${sayGrowth(storage)}; ${sayDisk(storage)}; ${sayAllDue(storage)}; ${sayMeasured(storage, now)}`,
   );
   const { large, otherBytes } = largeTables(storage);
   printLine();

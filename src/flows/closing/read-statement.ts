@@ -1,6 +1,6 @@
 /** Reads statements: of a day, closed or open, and of a month. */
 
-import { formatInstant, type Instant } from "../../clock.ts";
+import { formatInstant, type Instant, showInstant } from "../../clock.ts";
 import type { ClosedStamp, Correction, DayStatement, MonthReport, OpenDay } from "../../closed.ts";
 import {
   type ClosedDay,
@@ -113,7 +113,7 @@ async function whyOpenAll(
   async function reasonOf(day: ZonedDay): Promise<string> {
     if (first !== undefined && day.day < first.day)
       return `It lies before the first closed day, ${first.day}, and days are closed in order.`;
-    if (day.to > now) return `The day has not ended; it ends at ${formatInstant(day.to)}.`;
+    if (day.to > now) return `The day has not ended; it ends at ${showInstant(day.to)}.`;
     if (next !== null && day.day > next.day) return `An earlier day is open: ${next.day}.`;
     const reason = await whyOpen(context, tx, day);
     if (reason === NOT_FETCHED && begin !== null && day.to <= begin)
@@ -125,7 +125,7 @@ async function whyOpenAll(
 function waitsBecause({ config }: FlowContext, to: Instant, now: Instant): string {
   const { after } = config.closing;
   if (after === null) return NOBODY_CLOSED;
-  if (to + after > now) return `The day is complete; closing.after ends at ${formatInstant(to + after)}.`;
+  if (to + after > now) return `The day is complete; closing.after ends at ${showInstant(to + after)}.`;
   return "The day is complete; the worker closes it at its next run.";
 }
 

@@ -1,6 +1,6 @@
 /** Whether a day can be closed: it has ended, everything of it was fetched, and what was fetched was compared. */
 
-import { formatInstant, type Instant, showInstant } from "../../clock.ts";
+import { type Instant, showInstant } from "../../clock.ts";
 import type { ZonedDay } from "../../closing/day-bounds.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
@@ -53,7 +53,7 @@ async function whyIncomplete(
   const covered = await readCoverage(tx, productId, day, 0);
   const [gap] = findGaps(day, clock.now(), covered, []);
   if (gap !== undefined) {
-    return `${productId} was not fetched from ${formatInstant(gap.from)} to ${formatInstant(gap.to)} (recon coverage says why).`;
+    return `${productId} was not fetched from ${showInstant(gap.from)} to ${showInstant(gap.to)} (recon coverage says why).`;
   }
   if ((await findLedgerStart(tx, config, product)) === null) return "The ledger has no entry.";
   const compared = await readComparedUpTo(tx, productId);

@@ -75,7 +75,7 @@ describe("closing a day", () => {
     await sql`update windows set status = 'gap' where from_at = ${TODAY}`;
     expect(await close("2026-11-20")).toMatchObject({
       reason:
-        "P1 was not fetched from 2026-11-20T00:00:00.000Z to 2026-11-20T01:00:00.000Z (recon coverage says why).",
+        "P1 was not fetched from 2026-11-20 00:00:00Z to 2026-11-20 01:00:00Z (recon coverage says why).",
     });
     expect(await readClosedDays(sql, 0, 10)).toEqual([]);
   });
