@@ -78,7 +78,7 @@ test("a closed day keeps its stored statement, and other zones are refused by na
 
   const problem =
     `the sums of 2025-09-10 in America/Lima cannot be computed any more: bet records of P1 ${DELETED} ` +
-    "are deleted (retain.records); its stored statement is that of the zone UTC: ask for this zone";
+    "may be deleted (retain.records); its stored statement is that of the zone UTC: ask for this zone";
   for (const format of [[], ["--json"], ["--csv"]]) {
     const refused = await recon("report", "--day", "2025-09-10", "--zone", "America/Lima", ...format);
     expect([refused.code, refused.stdout, refused.stderr]).toEqual([1, "", `recon: ${problem}\n`]);
@@ -105,13 +105,13 @@ test("where an earlier version may have deleted what lies before the first close
   await sql`update retention_states set began_at = '2025-09-10T00:00:00Z' where walk like 'records of %'`;
   expect([refused.code, refused.stderr]).toEqual([
     1,
-    `recon: the sums of 2025-09-09 in UTC cannot be computed any more: bet records of P1 before ${KEPT} are deleted (retain.records)\n`,
+    `recon: the sums of 2025-09-09 in UTC cannot be computed any more: bet records of P1 before ${KEPT} may be deleted (retain.records)\n`,
   ]);
 });
 
 test("where only entries were deleted, the message names them", async () => {
   await sql`update retention_states set deleted_up_to = '2025-09-01T00:00:00Z' where walk like 'records of %'`;
   expect((await recon("report", "--day", "2025-09-20", "--zone", "Asia/Bangkok")).stderr).toMatch(
-    /: callback entries from 2025-09-10T00:00:00.000Z to 2025-09-21T00:00:00.000Z are deleted \(retain.entries\)\n$/,
+    /: callback entries from 2025-09-10T00:00:00.000Z to 2025-09-21T00:00:00.000Z may be deleted \(retain.entries\)\n$/,
   );
 });

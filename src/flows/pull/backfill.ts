@@ -72,7 +72,7 @@ function checkKept(asked: ProductRange, deleted: TimeRange): void {
   const { productId, from, to } = asked;
   throw new ReconError(
     "usage",
-    `from "${formatInstant(from)}" to "${formatInstant(to)}" reaches into deleted time: records of ${productId} ${showDeleted(deleted)} were deleted (retain.records), and would come back as new`,
+    `from "${formatInstant(from)}" to "${formatInstant(to)}" reaches into deleted time: records of ${productId} ${showDeleted(deleted)} may be deleted (retain.records), and would come back as new`,
   );
 }
 

@@ -42,7 +42,7 @@ function refuse(record: BetRecord, deleted: TimeRange): RejectedRecord {
   return {
     raw: JSON.stringify(raw),
     reason:
-      `accountingDate is ${record.accountingDate}, and records ${showDeleted(deleted)} were deleted ` +
+      `accountingDate is ${record.accountingDate}, and records ${showDeleted(deleted)} may be deleted ` +
       "(retain.records): compare this bet by hand",
   };
 }

@@ -52,7 +52,7 @@ export interface FoundBet extends FoundKey {
   readonly difference: {
     readonly kind: MismatchKind;
     readonly reason: string;
-    /** rows that could explain it were deleted, so it opens no mismatch */
+    /** rows that could explain it may be deleted, so it opens no mismatch */
     readonly lacksDeleted: boolean;
   } | null;
   readonly mismatches: readonly MismatchOfBet[];

@@ -97,7 +97,7 @@ async function checkKept(tx: Query, productId: string, day: RequestedDay): Promi
   const { what, setting, time } = latest;
   throw new ReconError(
     "bets-deleted",
-    `the sums of ${day.day} in ${day.zone} cannot be computed any more: ${what} ${showDeleted(time)} are deleted (retain.${setting})`,
+    `the sums of ${day.day} in ${day.zone} cannot be computed any more: ${what} ${showDeleted(time)} may be deleted (retain.${setting})`,
   );
 }
 

@@ -128,7 +128,7 @@ function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, z
   return verdict(
     "warn",
     difference.lacksDeleted
-      ? `The sides differ, and no mismatch opens: ${words}. Rows that may explain it were deleted (retain).`
+      ? `The sides differ, and no mismatch opens: ${words}. Rows that would explain it may be deleted (retain).`
       : `The sides differ, and no mismatch is open: ${words}. Either the graces are not over, or a person has decided it.`,
   );
 }
