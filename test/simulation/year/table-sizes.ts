@@ -108,7 +108,7 @@ export async function findLeftovers(
     from windows t where to_at < ${before(keep.windows)} and coalesce(fetched_at, to_at) < ${before(keep.windows)}
       and from_at >= (select min(d.from_at) from closed_days d)
     union all
-    select 'mismatches', array[t.id::text], occurred_at, product_id, username
+    select 'mismatches', array[t.id::text, t.bet_id, t.transaction_id, t.round_id], occurred_at, product_id, username
     from mismatches t
     where status in ('resolved', 'ignored') and last_seen_at < ${before(both)} and occurred_at < ${before(both)}
       and coalesce(resolved_at, last_seen_at) < ${before(both)}
