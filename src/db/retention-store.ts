@@ -75,6 +75,13 @@ export async function openWalk(
   return positionOf(row);
 }
 
+/** Whether one of some walks was announced before. */
+export async function wasAnnounced(sql: Query, walks: readonly string[]): Promise<boolean> {
+  const [row] = await sql<{ any: boolean }[]>`
+    select exists (select from retention_states where walk = any(${walks}::text[])) as any`;
+  return row?.any === true;
+}
+
 /** The position of an open walk. */
 export async function readWalk(tx: Query, walk: string): Promise<WalkPosition> {
   const [row] = await tx<{ after: string | null }[]>`select after from retention_states where walk = ${walk}`;

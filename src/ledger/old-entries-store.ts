@@ -46,6 +46,15 @@ export async function findOldEntries(
   return row ?? null;
 }
 
+/** Whether an entry came before the end of a range of its time; also where that range has more than `most`. */
+export async function mayEntriesGo(sql: Query, { from, to }: TimeRange, most: number): Promise<boolean> {
+  const [row] = await sql<{ may: boolean | null }[]>`
+    select bool_or(came < ${to}) or count(*) >= ${most} as may from (
+      select received_at as came from callback_entries
+      where occurred_at >= ${from} and occurred_at < ${to} order by occurred_at limit ${most}) old`;
+  return row?.may === true;
+}
+
 /** The entries of a product from one key, exclusive, to another. */
 export async function readOldEntries(
   tx: Query,

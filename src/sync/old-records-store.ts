@@ -70,6 +70,21 @@ export async function readOldRecords(
       and ${tx.unsafe(ofShareText(String(share.lanes), String(share.lane)))}`;
 }
 
+/** Whether a record of a product came before the end of a range of its time; also where that range has more than `most`. */
+export async function mayRecordsGo(
+  sql: Query,
+  productId: string,
+  { from, to }: TimeRange,
+  most: number,
+): Promise<boolean> {
+  const [row] = await sql<{ may: boolean | null }[]>`
+    select bool_or(came < ${to}) or count(*) >= ${most} as may from (
+      select version_seen_at as came from bet_records
+      where product_id = ${productId} and accounting_date >= ${from} and accounting_date < ${to}
+      order by accounting_date limit ${most}) old`;
+  return row?.may === true;
+}
+
 const keyColumns = (keys: readonly RecordKey[]) =>
   [keys.map(({ betId }) => betId), keys.map(({ username }) => username), keys.map(({ id }) => id)] as const;
 

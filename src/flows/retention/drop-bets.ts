@@ -1,8 +1,19 @@
 /** Walks through old records and entries, and deletes those that nobody needs any more (§3.10). */
 
+import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
-import { lockWalk, openWalk, readWalk, saveWalk } from "../../db/retention-store.ts";
+import {
+  ENTRIES_WALK,
+  lockWalk,
+  openWalk,
+  readWalk,
+  recordsWalk,
+  saveWalk,
+  wasAnnounced,
+} from "../../db/retention-store.ts";
 import { commitWithoutWaiting, inTurn } from "../../db/transactions.ts";
+import { mayEntriesGo } from "../../ledger/old-entries-store.ts";
+import { mayRecordsGo } from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
 import type { DeleteUpTo } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
@@ -20,10 +31,11 @@ const LANES = 3;
 /** Deletes old bets, first by their records, then by entries that no old record led to. */
 export async function dropBets(
   context: FlowContext,
-  upTo: DeleteUpTo,
+  given: DeleteUpTo,
   limits: DropLimits,
   signal: AbortSignal,
 ): Promise<DroppedBets> {
+  const upTo = await withoutYoungSides(context, given);
   const { closedFrom: from, records, entries } = upTo;
   const walks = [
     ...(records === null
@@ -41,6 +53,37 @@ export async function dropBets(
     total.entries += dropped.entries;
   }
   return total;
+}
+
+/** So many rows are looked at before a side is announced for the first time. */
+const MOST_LOOKED_AT = 1_000_000;
+
+/**
+ * Keeps a side of which nothing can go yet, because all of it came later. Otherwise the sums of history that was just fetched would be
+ * refused. Once a side was announced, its rows may be gone, and so it is announced further.
+ */
+async function withoutYoungSides({ sql, config }: FlowContext, upTo: DeleteUpTo): Promise<DeleteUpTo> {
+  const { closedFrom: from, records, entries } = upTo;
+  const products = config.products.map(({ productId }) => productId);
+  const mayGo = async (walks: readonly string[], anyIsOld: () => Promise<boolean>) =>
+    (await wasAnnounced(sql, walks)) || (await anyIsOld());
+  const anyRecordIsOld = async (to: Instant) => {
+    for (const productId of products)
+      if (await mayRecordsGo(sql, productId, { from, to }, MOST_LOOKED_AT)) return true;
+    return false;
+  };
+  return {
+    ...upTo,
+    records:
+      records !== null && (await mayGo(products.map(recordsWalk), () => anyRecordIsOld(records)))
+        ? records
+        : null,
+    entries:
+      entries !== null &&
+      (await mayGo([ENTRIES_WALK], () => mayEntriesGo(sql, { from, to: entries }, MOST_LOOKED_AT)))
+        ? entries
+        : null,
+  };
 }
 
 /**

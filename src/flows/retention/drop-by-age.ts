@@ -5,7 +5,7 @@ import { dropOldTombstones } from "../../callbacks/tombstone-store.ts";
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedById } from "../../db/drop-rows.ts";
-import { forgetDeletedBets, lockWalk, openWalk, saveWalk } from "../../db/retention-store.ts";
+import { ENTRIES_WALK, forgetDeletedBets, lockWalk, openWalk, saveWalk } from "../../db/retention-store.ts";
 import { inTurn } from "../../db/transactions.ts";
 import { dropOldRejectedEntries } from "../../ledger/old-entries-store.ts";
 import { dropOldRejected } from "../../sync/old-records-store.ts";
@@ -61,7 +61,15 @@ export async function dropByAge(
   }
   if (entries !== null) {
     const now = context.clock.now();
-    await repeat((most) => dropOldTombstones(context.sql, { from, to: entries }, most), limits, signal);
+    const range = { from, to: entries };
+    const dropTombstones = (most: number) =>
+      inTurn(context.sql, async (tx) => {
+        const count = await dropOldTombstones(tx, range, most);
+        // From now on the wallet must refuse requests of that time.
+        if (count > 0) await openWalk(tx, ENTRIES_WALK, range);
+        return count;
+      });
+    await repeat(dropTombstones, limits, signal);
     await repeat((most) => forgetDeletedBets(context.sql, now - LONGEST_BET_MS, most), limits, signal);
   }
   return counts;

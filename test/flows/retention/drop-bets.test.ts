@@ -195,6 +195,25 @@ describe("bets older than retain.records and retain.entries", () => {
   });
 });
 
+test("old time that was only fetched and received now is not announced as deleted", async () => {
+  clock.advance(60 * DAY_MS);
+  const now = clock.now();
+  await receive(...callbacksOf("25", { txnId: "a", roundId: "r", occurredAt: NOON, receivedAt: now }));
+  await listed(recordOf("25", { betId: "a", id: "rec of a", roundId: "r" }));
+  await sql`update callback_entries set received_at = ${now}`;
+  await closeUpTo(2 * 24 * 60);
+  await drop();
+  const asked = { productId: "P1", from: minute(-60), to: minute(0) };
+  const plan = () => planBackfill({ sql, config, clock, log: silentLog }, asked);
+  expect(await sql`select from retention_states where walk in ('entries', 'records of P1')`).toHaveLength(0);
+  await expect(plan()).resolves.toMatchObject({ asked });
+  clock.advance(32 * DAY_MS);
+  await closeUpTo(70 * 24 * 60);
+  await drop();
+  expect([await bets(), await txns()]).toEqual([[], []]);
+  await expect(plan()).rejects.toThrow(/may be deleted \(retain\.records\)/);
+});
+
 describe("a bet that somebody may still need stays whole:", () => {
   beforeEach(ledgerBegins);
 
