@@ -1,4 +1,4 @@
-/** Why a day's statement has no rows, which its JSON does not say (§3.8 fixes its keys). */
+/** Why a day's statement has no rows, which its JSON does not say (its keys are fixed). */
 
 import { showInstant } from "../../clock.ts";
 import type { DayStatement } from "../../closed.ts";

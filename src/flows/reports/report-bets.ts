@@ -56,7 +56,7 @@ export interface CountedNeighbourhood {
 }
 
 /** A bet that counts outside the days that were asked for. */
-export type CountedElsewhere = Pick<Counted, "betRef" | "betId" | "transactionId" | "at">;
+type CountedElsewhere = Pick<Counted, "betRef" | "betId" | "transactionId" | "at">;
 
 /**
  * Everything that counts on some days, near some rounds and bets of whole players.
