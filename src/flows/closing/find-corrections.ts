@@ -46,6 +46,8 @@ const ROWS_AT_ONCE = 20;
 const MARKS_AT_ONCE = 500;
 const MOST_TRANSACTIONS = 500;
 const DAY_MS = 24 * 3_600_000;
+/** In every zone a date with a date after it: providers write the last date of all for "never". */
+const LATEST_DAY = Date.UTC(9999, 11, 30);
 
 type ClosedBounds = TimeRange & { readonly day: string };
 
@@ -318,7 +320,7 @@ function openDayAt(at: number, days: readonly ClosedBounds[], { context }: Compa
   const { zone } = context.config.closing;
   const last = days.at(-1);
   const next = last === undefined || at < last.to ? null : dayAfter({ ...last, zone }, zone);
-  return next !== null && at < next.to ? next.day : dayAt(at, zone).day;
+  return next !== null && at < next.to ? next.day : dayAt(Math.min(at, LATEST_DAY), zone).day;
 }
 
 /** The closed day on which something counts. */
