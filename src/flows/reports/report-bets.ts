@@ -96,6 +96,7 @@ export async function* reportActive(
       narrow: new Set(rest.map(({ roundId }) => roundId)),
       counted,
       elsewhere: reported.pairs.flatMap(({ pair }) => {
+        if (pair.records.length + pair.bets.length === 0) return [];
         const at = countsAt(pair);
         return isWithin(at, days) ? [] : [{ ...nameOfPair(pair), at }];
       }),
