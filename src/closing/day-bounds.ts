@@ -15,9 +15,9 @@ export interface ZonedDay extends TimeRange {
 /** The day with this date; null: there is no such date, or the zone skipped it. */
 export function dayOf(day: string, zone: string): ZonedDay | null {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
-  const date = DateTime.fromFormat(day, "yyyy-MM-dd", { zone: "utc" });
-  if (!date.isValid) return null;
-  const [from, to] = [beginOf(date, zone), beginOf(date.plus({ days: 1 }), zone)];
+  const next = dateAfter(day);
+  if (next === null) return null;
+  const [from, to] = [beginOf(day, zone), beginOf(next, zone)];
   return from < to ? { day, zone, from, to } : null;
 }
 
@@ -62,12 +62,11 @@ export function datesOf(month: string): string[] | null {
   );
 }
 
-/** @returns null: the year of the day after has five digits */
+/** @returns null: there is no such date, or its day after has five digits in its year */
 function dateAfter(day: string): string | null {
-  const next = DateTime.fromFormat(day, "yyyy-MM-dd", { zone: "utc" })
-    .plus({ days: 1 })
-    .toFormat("yyyy-MM-dd");
-  return next.length === day.length ? next : null;
+  const date = DateTime.fromFormat(day, "yyyy-MM-dd", { zone: "utc" });
+  const next = date.plus({ days: 1 }).toFormat("yyyy-MM-dd");
+  return date.isValid && next.length === day.length ? next : null;
 }
 
 const LONGEST_OFFSET_MS = 24 * 3_600_000;
@@ -76,8 +75,8 @@ const LONGEST_OFFSET_MS = 24 * 3_600_000;
  * The first moment with this date, or a later one where the zone skipped it. Computed from the offsets, because a
  * midnight comes twice where the clocks go back onto it or over it, and luxon takes the second.
  */
-function beginOf(date: DateTime, zone: string): Instant {
-  const midnight = date.toMillis();
+function beginOf(day: string, zone: string): Instant {
+  const midnight = Date.parse(`${day}T00:00:00Z`);
   const offsetAt = (at: Instant) => DateTime.fromMillis(at, { zone }).offset * 60_000;
   const isBegun = (at: Instant) => at + offsetAt(at) >= midnight;
   const around = [midnight - LONGEST_OFFSET_MS, midnight + LONGEST_OFFSET_MS].map(offsetAt);

@@ -3,9 +3,12 @@
  * that end by themselves; `startRecon` shows what only a process has: signals, standard input, a terminal, the log.
  */
 
+import type { EventEmitter } from "node:events";
 import { stderr, stdin, stdout } from "node:process";
 import { runRecon } from "../../src/cli/program.ts";
 import type { Ended } from "./run-recon.ts";
+
+const SIGNALS = ["SIGINT", "SIGTERM"];
 
 /** The last command. A command uses what the whole process has once, so that only one runs at a time. */
 let last: Promise<unknown> = Promise.resolve();
@@ -19,6 +22,10 @@ export function callRecon(args: readonly string[], environment: NodeJS.ProcessEn
 
 async function call(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<Ended> {
   const outputs = [capture(stdout), capture(stderr)] as const;
+  const releases = [
+    ...outputs.map(({ release }) => release),
+    ...SIGNALS.map((name) => holdListeners(process, name)),
+  ];
   const own = { environment: { ...process.env }, exitCode: process.exitCode };
   const isTerminal = Object.getOwnPropertyDescriptor(stdin, "isTTY");
   Object.defineProperty(stdin, "isTTY", { value: false, configurable: true });
@@ -32,7 +39,7 @@ async function call(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
     setEnvironment(own.environment);
     if (isTerminal === undefined) Reflect.deleteProperty(stdin, "isTTY");
     else Object.defineProperty(stdin, "isTTY", isTerminal);
-    for (const output of outputs) output.release();
+    for (const release of releases) release();
   }
 }
 
@@ -45,7 +52,7 @@ function setEnvironment(environment: NodeJS.ProcessEnv): void {
 function capture(stream: NodeJS.WriteStream): { said(): string; release(): void } {
   const chunks: Buffer[] = [];
   const { write, isTTY } = stream;
-  const listeners = stream.listeners("error");
+  const releaseListeners = holdListeners(stream, "error");
   stream.isTTY = false;
   stream.write = (chunk: string | Uint8Array) => {
     chunks.push(Buffer.from(chunk));
@@ -56,8 +63,16 @@ function capture(stream: NodeJS.WriteStream): { said(): string; release(): void 
     release: () => {
       stream.write = write;
       stream.isTTY = isTTY;
-      for (const listener of stream.listeners("error").filter((one) => !listeners.includes(one)))
-        stream.off("error", listener as () => void);
+      releaseListeners();
     },
+  };
+}
+
+/** @returns removes the listeners that came since: a process that ends needs not remove its own */
+function holdListeners(emitter: EventEmitter, name: string): () => void {
+  const before = emitter.listeners(name);
+  return () => {
+    for (const listener of emitter.listeners(name).filter((one) => !before.includes(one)))
+      emitter.off(name, listener as () => void);
   };
 }

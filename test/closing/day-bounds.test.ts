@@ -73,10 +73,6 @@ describe("a day to close", () => {
     );
   });
 
-  test("is also the last date of four digits", () => {
-    expect(dayAt(Date.parse("9999-12-31T00:00:00Z"), "UTC").day).toBe("9999-12-31");
-  });
-
   test("contains the moments from its beginning to its end", () => {
     for (const zone of ZONES) {
       for (
