@@ -130,3 +130,18 @@ export interface MismatchChange {
 export function isMismatchStatus(text: string): text is MismatchStatus {
   return (MISMATCH_STATUSES as readonly string[]).includes(text);
 }
+
+/** What a person decided last about a mismatch of a closed day. */
+export interface Decision {
+  readonly mismatchId: number;
+  /** open: it was opened again */
+  readonly status: "resolved" | "ignored" | "open";
+  readonly by: string;
+  readonly note: string | null;
+  /** those that were made since the day was closed; amounts are decimal text */
+  readonly adjustments: readonly {
+    readonly ref: string;
+    readonly amount: string;
+    readonly currency: string;
+  }[];
+}

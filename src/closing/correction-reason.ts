@@ -1,5 +1,6 @@
 /** Says what changed in the bets of closed days, in words for the people who read the books. Pure. */
 
+import type { Decision } from "../mismatch.ts";
 import { type Amount, formatMoney, parseAmount, sumAmounts } from "../money.ts";
 import { addContribution, type Contribution, type Counted, type SideSums } from "../report.ts";
 
@@ -112,21 +113,6 @@ function reasonOf({ was, is, otherDay, isOtherOpen, otherCurrency }: Change): st
       : [`${part} from ${formatMoney(before[part], is.currency)} to ${formatMoney(now[part], is.currency)}`],
   );
   return `Both sides are as they were. What explains their difference changed: ${explained.join(", ")}.`;
-}
-
-/** What a person decided about a mismatch. */
-export interface Decision {
-  readonly mismatchId: number;
-  /** open: it was opened again */
-  readonly status: "resolved" | "ignored" | "open";
-  readonly by: string;
-  readonly note: string | null;
-  /** amounts are decimal text */
-  readonly adjustments: readonly {
-    readonly ref: string;
-    readonly amount: string;
-    readonly currency: string;
-  }[];
 }
 
 const DONE = { resolved: "resolved", ignored: "ignored", open: "opened again" } as const;

@@ -1,6 +1,7 @@
 /** What people decided about mismatches since the days of their bets were closed. */
 
 import type { Query } from "../db/client.ts";
+import type { Decision } from "../mismatch.ts";
 import { RESOLVED_BY_RECON } from "./transitions.ts";
 
 /** A bet of a closed day. */
@@ -15,30 +16,15 @@ export interface DecidedBet {
   readonly transactionId: string | null;
 }
 
-/** A person's latest decision about a mismatch. */
-export interface DecisionRow {
-  readonly mismatchId: number;
-  /** open: it was opened again */
-  readonly status: "resolved" | "ignored" | "open";
-  readonly by: string;
-  readonly note: string | null;
-  /** those that were made since the day was closed; amounts are decimal text */
-  readonly adjustments: readonly {
-    readonly ref: string;
-    readonly amount: string;
-    readonly currency: string;
-  }[];
-}
-
-/** Of each bet, the decisions since its day was closed, by the mismatch's number. */
+/** Of each bet, the latest decision about each of its mismatches since its day was closed, by the mismatch's number. */
 export async function readDecisionsSinceClosing(
   tx: Query,
   productId: string,
   bets: readonly DecidedBet[],
-): Promise<DecisionRow[][]> {
+): Promise<Decision[][]> {
   if (bets.length === 0) return [];
   const column = (of: (bet: DecidedBet) => string | null) => bets.map(of);
-  const rows = await tx<(DecisionRow & { place: number })[]>`
+  const rows = await tx<(Decision & { place: number })[]>`
     select k.place::int as place, m.id as "mismatchId", e.to_status as status, e.by, e.note,
       (select coalesce(json_agg(json_build_object('ref', a.ref, 'amount', a.amount::text, 'currency', a.currency)
         order by a.id), '[]') from adjustments a where a.mismatch_id = m.id and a.at >= d.closed_at) as adjustments
@@ -55,7 +41,7 @@ export async function readDecisionsSinceClosing(
       where e.mismatch_id = m.id and e.at >= d.closed_at order by e.id desc limit 1) e
     where e.by <> ${RESOLVED_BY_RECON} and e.to_status in ('resolved', 'ignored', 'open')
     order by k.place, m.id`;
-  const decisions: DecisionRow[][] = bets.map(() => []);
+  const decisions: Decision[][] = bets.map(() => []);
   for (const { place, ...decision } of rows) decisions[place - 1]?.push(decision);
   return decisions;
 }
