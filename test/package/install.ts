@@ -80,7 +80,9 @@ export async function installPackage(folder: string): Promise<boolean> {
 /** @returns false where npm's cache lacks a package and there is no network */
 async function npmSucceeds(args: readonly string[], cwd: string): Promise<boolean> {
   try {
-    await run("npm", args, { cwd, env: userEnvironment(cwd) });
+    // A network may need a certificate authority of its own.
+    const { NODE_EXTRA_CA_CERTS } = process.env;
+    await run("npm", args, { cwd, env: { ...userEnvironment(cwd), NODE_EXTRA_CA_CERTS } });
     return true;
   } catch (error) {
     if (NO_NETWORK.test(String((error as { stderr?: string }).stderr))) return false;
