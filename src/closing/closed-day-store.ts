@@ -102,8 +102,11 @@ export async function readClosedDaysOf(tx: Query, month: string): Promise<Closed
   return rows.map(toClosedDay);
 }
 
+/** A closed day and its time. */
+export type ClosedBounds = TimeRange & { readonly day: string };
+
 /** The bounds of all closed days, in their order: consecutive ranges. */
-export async function readClosedBounds(tx: Query): Promise<(TimeRange & { readonly day: string })[]> {
+export async function readClosedBounds(tx: Query): Promise<ClosedBounds[]> {
   return await tx`select day::text as day, from_at as "from", to_at as "to" from closed_days order by number`;
 }
 

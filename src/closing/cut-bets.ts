@@ -2,8 +2,8 @@
 
 import type { Instant } from "../clock.ts";
 import type { BetName, DeletedTime } from "../db/retention-store.ts";
-import type { TimeRange } from "../window.ts";
 import type { ChangedBet, ClosedBet } from "./changed-bets.ts";
+import type { ClosedBounds } from "./closed-day-store.ts";
 
 /** The stored bets of a neighbourhood, and the names of its loaded rows. */
 export interface LoadedBets {
@@ -14,8 +14,6 @@ export interface LoadedBets {
   /** some bets of a large round are not loaded */
   readonly isNarrow: boolean;
 }
-
-type ClosedBounds = TimeRange & { readonly day: string };
 
 /** The bets that had entries when they were stored, and have none now: they were deleted, or a person deleted them. */
 export function namesWithoutEntries({ username, before, txnIds, recordIds }: LoadedBets): BetName[] {
