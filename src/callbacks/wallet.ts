@@ -35,10 +35,10 @@ export interface Wallet {
 const UNIQUE_VIOLATION = "23505";
 
 /**
- * While one batch waits for the disk, PostgreSQL writes another and this process judges a third. More batches at once
+ * While PostgreSQL writes one batch and waits for the disk, this process judges and answers the other. More batches at once
  * would share fewer commits.
  */
-const BATCH: BatchLimits = { atOnce: 3, requests: 50, items: 500, bytes: 1024 * 1024 };
+const BATCH: BatchLimits = { atOnce: 2, requests: 50, items: 500, bytes: 1024 * 1024 };
 /**
  * Requests that change nothing also share commits, and need few connections. They wait for locks as long as their
  * callers do: only the lock of a whole table can hold them up, and then all of them alike.
@@ -49,7 +49,7 @@ const MOST_ALONE = 5;
 /** The longest wait of a batch for what somebody else has locked. A batch waits for no wallet at all. */
 const LONGEST_LOCK_MS = 500;
 
-/** Opens connections for the wallet, besides the pool: at most 10. */
+/** Opens connections for the wallet, besides the pool: at most 9. */
 export function openWallet(sql: Sql, clock: Clock): Wallet {
   const shared = openPipelinedPool(sql, [], undefined, LONGEST_LOCK_MS);
   const own = openPipelinedPool(sql, [UNIQUE_VIOLATION]);
