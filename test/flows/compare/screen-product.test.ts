@@ -4,7 +4,7 @@ import { inOneMoment } from "../../../src/db/transactions.ts";
 import type { ScreenRules } from "../../../src/diff/agreement-store.ts";
 import { countDueMarks, screenMarks } from "../../../src/diff/screen-store.ts";
 import { putMarks } from "../../../src/diff/store.ts";
-import { findBounds } from "../../../src/diff/whole-tables-store.ts";
+import { planReading } from "../../../src/diff/whole-tables-store.ts";
 import { compareProduct } from "../../../src/flows/compare/compare-product.ts";
 import { screenProduct } from "../../../src/flows/compare/screen-product.ts";
 import { silentLog } from "../../../src/log.ts";
@@ -152,7 +152,7 @@ describe("a screening", () => {
     const boundsOf = (processes: number) =>
       sql.begin(async (tx) => {
         await tx`select set_config('max_parallel_workers_per_gather', ${String(processes - 1)}, true)`;
-        return await findBounds(tx, "P1", 0);
+        return (await planReading(tx, "P1", 0)).bounds;
       });
     expect(await boundsOf(3)).toEqual(["bet-27", "bet-45"]);
     expect(await boundsOf(1)).toEqual([]);
