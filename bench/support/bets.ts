@@ -78,6 +78,12 @@ const MARKS_OF_RECORDS = marksOf(
 export async function writeBets(sql: Sql, { from, count }: BetRange): Promise<void> {
   await sql.unsafe(ENTRIES, [from, count]);
   await sql.unsafe(RECORDS, [from, count]);
+  await dropMarks(sql);
+}
+
+/** The table of entries marks each of its rows by itself. */
+async function dropMarks(sql: Sql): Promise<void> {
+  await sql`truncate diff_marks`;
 }
 
 /** Marks the bets on both sides. */
@@ -134,6 +140,7 @@ export async function loadBets(
       }
     };
     await Promise.all(Array.from({ length: STATEMENTS_AT_ONCE }, runStatements));
+    await dropMarks(sql);
   });
 }
 

@@ -19,7 +19,7 @@ export interface ScreenRules {
 
 /** The rules of one statement. */
 export interface StatementRules extends ScreenRules {
-  /** some settlements of the product carry the single-state flag */
+  /** the times of settlements with the single-state flag are judged; false: none of these settlements is certain */
   readonly areFlagged: boolean;
   /** the ids of a record that may name its bet, in order */
   readonly namedBy: readonly IdRule[];
@@ -81,7 +81,7 @@ export function entry(rules: StatementRules): string {
     not f.skip_balance_update
     and case f.callback
       when 'placeBets' then f.status = 'OPEN' ${movedAs("-f.bet_amount")}
-      when 'settleBets' then coalesce(f.transaction_type, '') <> 'BY_ROUND' ${movedAs("f.payout_amount")}
+      when 'settleBets' then coalesce(f.transaction_type, '') <> 'BY_ROUND' ${rules.areFlagged ? "" : "and f.single_state is null"} ${movedAs("f.payout_amount")}
     end
     and coalesce(${equal(rules, "f.currency", "f.balance_after - f.balance_before", MOVED)}, true),
   false) as plain`;
@@ -89,7 +89,7 @@ export function entry(rules: StatementRules): string {
 
 /**
  * The times that show whether a flagged settlement came before its placement (decision 92). These columns cost time, so
- * a statement has them only where the product has flagged settlements.
+ * a statement that reads everything has them only where flagged settlements are not rare.
  */
 const FLAGS = `case when f.callback = 'placeBets' then f.occurred_at end as placed_at,
   case when f.callback = 'settleBets' and f.single_state is not null then f.occurred_at end as flagged_at,`;

@@ -12,7 +12,10 @@ import {
   type StatementRules,
   uncertain,
 } from "./agreement-store.ts";
-import { DIFFERING_IN_PARTS, everything, findBounds } from "./whole-tables-store.ts";
+import { DIFFERING_IN_PARTS, everything, planReading, type WholeReading } from "./whole-tables-store.ts";
+
+/** A reading by index needs no bounds, and adds the times of flagged settlements up for few rows. */
+const AROUND_MARKS: WholeReading = { bounds: [], areFlagged: true };
 
 const EXACT: ScreenRules = { dropsOmittedLosses: false, tolerance: new Map() };
 
@@ -75,9 +78,8 @@ export async function screenMarks(
     set_config('enable_mergejoin', 'off', true), set_config('enable_sort', 'off', true),
     set_config('max_parallel_workers_per_gather', coalesce(${due.readsAll ? workers : 0}::text,
       current_setting('max_parallel_workers_per_gather')), true)`;
-  const areFlagged = !due.readsAll || (await haveFlags(tx, productId));
+  const { bounds, areFlagged } = due.readsAll ? await planReading(tx, productId, due.bytes) : AROUND_MARKS;
   const all: StatementRules = { ...rules, areFlagged, namedBy: ["betId"] };
-  const bounds = due.readsAll ? await findBounds(tx, productId, due.bytes) : [];
   // A statement of its own, because PostgreSQL uses several processes only where nothing is written.
   await tx.unsafe(
     `create temporary table bad_rounds on commit drop as with ${due.readsAll ? everything(all, bounds.length) : aroundMarks(all)},
@@ -110,19 +112,18 @@ export async function screenMarks(
   return screened ?? { marks: 0, left: 0 };
 }
 
-/** Whether any settlement of the product carries the single-state flag: one query instead of a check for each bet. */
-async function haveFlags(tx: Query, productId: string): Promise<boolean> {
-  const [row] = await tx<{ have: boolean }[]>`
-    select exists (select from callback_entries where product_id = ${productId} and single_state is not null) as have`;
-  return row?.have ?? true;
-}
-
 /** The rows of marks that a screening takes: all that were due when it began, or the first of them. */
 const DUE =
   "select id from diff_marks where product_id = $1 and due_at <= $2::timestamptz and id <= $3::bigint";
+/** Each row has a mark at least, so no more rows than marks are needed: those behind them are not even unpacked. */
 const FIRST_DUE = `select id from (
-    select id, sum(cardinality(usernames)) over (order by due_at, id) - cardinality(usernames) as before
-    from diff_marks where id in (${DUE})
+    select id, sum(marks) over (order by due_at, id) - marks as before
+    from (
+      select id, due_at, cardinality(usernames) as marks from (
+        select id, due_at, usernames from diff_marks
+        where product_id = $1 and due_at <= $2::timestamptz and id <= $3::bigint order by due_at, id limit $4::bigint
+      ) first
+    ) sized
   ) counted where before < $4::bigint`;
 
 /**

@@ -12,25 +12,49 @@ import {
   type StatementRules,
 } from "./agreement-store.ts";
 
-/** The sample from which the bounds of the parts are taken. */
+/** The sample of the entries that decides how both tables are read. */
 const SAMPLE_BYTES = 8_000_000;
 /** Where the ids are in no order, each part reads the tables whole. */
 const MOST_PARTS = 4;
+/** Where the rows lie in the order of their ids, a part of this size is joined and added up in the processor's caches. */
+const BYTES_OF_PART = 24_000_000;
+const MOST_PARTS_IN_ORDER = 64;
+/** From this correlation of ids and places on, a part of the ids lies on few pages of the table. */
+const IN_ORDER = 0.99;
+
+/** How both tables are read. Every way gives a result that is certain. */
+export interface WholeReading {
+  /** ids that divide the bets into parts of about equal size */
+  readonly bounds: readonly string[];
+  /** settlements of the product that carry the single-state flag are not rare */
+  readonly areFlagged: boolean;
+}
 
 /**
- * Finds ids that divide the bets into parts of about equal size, one for each process that PostgreSQL may use for a
- * statement (decision 190). Every bounds give the same result.
+ * Plans the reading by a sample of the entries: one part for each process that PostgreSQL may use for a statement, and more,
+ * smaller ones where the rows lie in the order of their ids (decisions 190 and 257).
  * @param bytes the size of the tables of both sides
  */
-export async function findBounds(tx: Query, productId: string, bytes: number): Promise<string[]> {
+export async function planReading(tx: Query, productId: string, bytes: number): Promise<WholeReading> {
   const percent = Math.min(100, (100 * SAMPLE_BYTES) / Math.max(bytes, 1));
-  const [row] = await tx<{ bounds: string[] | null }[]>`
-    with parts as (select least(current_setting('max_parallel_workers_per_gather')::int + 1, ${MOST_PARTS}) as number)
+  const partsInOrder = Math.min(Math.floor(bytes / BYTES_OF_PART), MOST_PARTS_IN_ORDER);
+  const [row] = await tx<{ bounds: string[] | null; areFlagged: boolean | null }[]>`
+    with ids as (
+      select count(*) = 2 and min(abs(correlation)) >= ${IN_ORDER} as are_in_order from pg_stats
+      where (tablename, attname) in (('callback_entries', 'txn_id'), ('bet_records', 'bet_id')) and not inherited
+        and schemaname = any (current_schemas(false))
+    ),
+    parts as (
+      select greatest(
+        least(current_setting('max_parallel_workers_per_gather')::int + 1, ${MOST_PARTS}),
+        case when are_in_order then ${partsInOrder}::int end
+      ) as number from ids
+    )
     select percentile_disc(
       (select array_agg(part::double precision / number) from parts, generate_series(1, number - 1) as part)
-    ) within group (order by txn_id) as bounds
+    ) within group (order by txn_id) as bounds, bool_or(single_state is not null) as "areFlagged"
     from callback_entries tablesample system (${percent}::real) where product_id = ${productId}`;
-  return row?.bounds ?? [];
+  return { bounds: [...new Set(row?.bounds)], areFlagged: row?.areFlagged ?? false };
 }
 
 /** The condition that an id lies in a part. The bounds are the parameters after the product's. */

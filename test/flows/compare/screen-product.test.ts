@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../../src/config-file.ts";
 import { inOneMoment } from "../../../src/db/transactions.ts";
-import type { ScreenRules } from "../../../src/diff/agreement-store.ts";
+import { entry, type ScreenRules } from "../../../src/diff/agreement-store.ts";
 import { countDueMarks, screenMarks } from "../../../src/diff/screen-store.ts";
 import { putMarks } from "../../../src/diff/store.ts";
-import { findBounds } from "../../../src/diff/whole-tables-store.ts";
+import { planReading } from "../../../src/diff/whole-tables-store.ts";
 import { compareProduct } from "../../../src/flows/compare/compare-product.ts";
 import { screenProduct } from "../../../src/flows/compare/screen-product.ts";
 import { silentLog } from "../../../src/log.ts";
@@ -101,14 +101,17 @@ describe("a screening", () => {
     expect(await sql`select round_ids as rounds from diff_marks`).toEqual([{ rounds: ["new"] }]);
   });
 
-  /** Rounds that all agree except the first, marked on both sides: so many that a screening reads everything. */
-  const receiveMany = async () => {
-    // Rows that other tests deleted still take room, and the size decides how the table is read.
-    await sql.begin(async (tx) => {
+  /** Rows that other tests deleted still take room, and the size decides how the tables are read. */
+  const freeRoom = () =>
+    sql.begin(async (tx) => {
       await tx`alter table callback_entries disable trigger recon_truncated`;
       await tx`truncate callback_entries, bet_records`;
       await tx`alter table callback_entries enable trigger recon_truncated`;
     });
+
+  /** Rounds that all agree except the first, marked on both sides: so many that a screening reads everything. */
+  const receiveMany = async () => {
+    await freeRoom();
     await ledgerBegins();
     const rounds = Array.from({ length: 60 }, (_, index) => ({
       roundId: `round-${index}`,
@@ -152,11 +155,59 @@ describe("a screening", () => {
     const boundsOf = (processes: number) =>
       sql.begin(async (tx) => {
         await tx`select set_config('max_parallel_workers_per_gather', ${String(processes - 1)}, true)`;
-        return await findBounds(tx, "P1", 0);
+        return (await planReading(tx, "P1", 0)).bounds;
       });
     expect(await boundsOf(3)).toEqual(["bet-27", "bet-45"]);
     expect(await boundsOf(1)).toEqual([]);
     expect(await boundsOf(100)).toHaveLength(3);
+  });
+
+  test.each([
+    ["in the order of their ids", "id", { parts: 2 }],
+    ["in no order", "md5(id)", { parts: 1 }],
+  ])("divides the ids of rows that lie %s by the size of the tables", async (_, order, { parts }) => {
+    await freeRoom();
+    const ids = "select 'bet-' || to_char(g, 'FM0000') as id from generate_series(1, 3000) as g";
+    const at = "'2026-03-01T12:00:00Z'::timestamptz";
+    await sql.unsafe(`insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id,
+        status, skip_balance_update, occurred_at, received_at)
+      select id, 'placeBets', id, 'P1', 'anna', 'THB', id, 'OPEN', false, ${at}, ${at} from (${ids}) ids order by ${order}`);
+    await sql.unsafe(`insert into bet_records (product_id, username, bet_id, id, round_id, currency, stake, payout, game_code,
+        game_name, bet_status, payout_status, accounting_date, updated_date, version_seen_at, requested_at)
+      select 'P1', 'anna', id, id, id, 'THB', 1, 0, '', '', 'SETTLED', 'LOSE', ${at}, ${at}, ${at}, ${at}
+      from (${ids}) ids order by ${order}`);
+    await sql`analyze callback_entries, bet_records`;
+    const bounds = await sql.begin(async (tx) => {
+      await tx`select set_config('max_parallel_workers_per_gather', '0', true)`;
+      return (await planReading(tx, "P1", 50_000_000)).bounds;
+    });
+    expect(bounds).toHaveLength(parts - 1);
+  });
+
+  test("knows settlements that carry the single-state flag", async () => {
+    await receiveMany();
+    expect(await planReading(sql, "P1", 0)).toMatchObject({ areFlagged: false });
+    await receive(settled({ singleState: true }));
+    expect(await planReading(sql, "P1", 0)).toMatchObject({ areFlagged: true });
+  });
+
+  test("holds no settlement with that flag for certain where it judges no times", async () => {
+    await receive(placed(), settled({ singleState: true }));
+    const plainOf = (areFlagged: boolean) =>
+      sql.unsafe(
+        `select places, plain from (
+          select ${entry({ dropsOmittedLosses: false, tolerance: new Map(), areFlagged, namedBy: ["betId"] })}
+          from callback_entries f where f.txn_id = 'bet-1'
+        ) entries order by places`,
+      );
+    expect(await plainOf(false)).toEqual([
+      { places: false, plain: false },
+      { places: true, plain: true },
+    ]);
+    expect(await plainOf(true)).toEqual([
+      { places: false, plain: true },
+      { places: true, plain: true },
+    ]);
   });
 
   test("is made by one process where the server has no room for several", async () => {
