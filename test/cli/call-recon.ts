@@ -1,10 +1,11 @@
 /**
  * Runs a command of `recon` in this process, which takes a hundredth of the time of a process of its own. For commands
- * that end by themselves; `startRecon` shows what only a process has: signals, standard input, a terminal, the log.
+ * that end by themselves; `startRecon` shows what only a process has: signals, a pipe, a terminal, the log.
  */
 
 import type { EventEmitter } from "node:events";
 import { stderr, stdin, stdout } from "node:process";
+import { Readable } from "node:stream";
 import { runRecon } from "../../src/cli/program.ts";
 import type { Ended } from "./run-recon.ts";
 
@@ -13,22 +14,29 @@ const SIGNALS = ["SIGINT", "SIGTERM"];
 /** The last command. A command uses what the whole process has once, so that only one runs at a time. */
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs `recon` with these arguments and nothing else in its environment. Nobody sits at a terminal. */
-export function callRecon(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<Ended> {
-  const ended = last.then(() => call(args, environment));
+/**
+ * Runs `recon` with these arguments and nothing else in its environment. Nobody sits at a terminal.
+ * @param input all of standard input
+ */
+export function callRecon(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  input = "",
+): Promise<Ended> {
+  const ended = last.then(() => call(args, environment, input));
   last = ended.catch(() => {});
   return ended;
 }
 
-async function call(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<Ended> {
+async function call(args: readonly string[], environment: NodeJS.ProcessEnv, input: string): Promise<Ended> {
   const outputs = [capture(stdout), capture(stderr)] as const;
   const releases = [
     ...outputs.map(({ release }) => release),
     ...SIGNALS.map((name) => holdListeners(process, name)),
+    redefine(stdin, "isTTY", false),
+    redefine(stdin, Symbol.asyncIterator, () => Readable.from([input])[Symbol.asyncIterator]()),
   ];
   const own = { environment: { ...process.env }, exitCode: process.exitCode };
-  const isTerminal = Object.getOwnPropertyDescriptor(stdin, "isTTY");
-  Object.defineProperty(stdin, "isTTY", { value: false, configurable: true });
   setEnvironment({ PATH: process.env["PATH"], ...environment });
   process.exitCode = undefined;
   try {
@@ -37,8 +45,6 @@ async function call(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
   } finally {
     process.exitCode = own.exitCode;
     setEnvironment(own.environment);
-    if (isTerminal === undefined) Reflect.deleteProperty(stdin, "isTTY");
-    else Object.defineProperty(stdin, "isTTY", isTerminal);
     for (const release of releases) release();
   }
 }
@@ -46,6 +52,16 @@ async function call(args: readonly string[], environment: NodeJS.ProcessEnv): Pr
 function setEnvironment(environment: NodeJS.ProcessEnv): void {
   for (const name of Object.keys(process.env)) delete process.env[name];
   for (const [name, value] of Object.entries(environment)) if (value !== undefined) process.env[name] = value;
+}
+
+/** @returns gives the property back */
+function redefine(owner: object, name: string | symbol, value: unknown): () => void {
+  const before = Object.getOwnPropertyDescriptor(owner, name);
+  Object.defineProperty(owner, name, { value, configurable: true });
+  return () => {
+    if (before === undefined) Reflect.deleteProperty(owner, name);
+    else Object.defineProperty(owner, name, before);
+  };
 }
 
 /** Keeps what is written, instead of writing it. */

@@ -5,7 +5,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import { exampleEnvelope, post } from "../callbacks/operator.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { startRecon } from "./run-recon.ts";
+import { callRecon } from "./call-recon.ts";
+import { type Ended, startRecon } from "./run-recon.ts";
 
 const { url } = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), "recon-callbacks-"));
@@ -14,14 +15,16 @@ const config = join(folder, "recon.config.json");
 writeFileSync(config, JSON.stringify({ products: [{ productId: "P1" }] }));
 const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: config, CALLBACK_PORT: "0" };
 
-const recon = (args: string[], changes: NodeJS.ProcessEnv = {}) =>
+const recon = (args: string[]) => callRecon(args, SETTINGS);
+const reconAlone = (args: string[], changes: NodeJS.ProcessEnv = {}) =>
   startRecon(args, { ...SETTINGS, ...changes }).ended;
-const wallet = (command: string) => recon(["wallet", ...command.split(" ")]);
+const wallet = (command: string, run: (args: string[]) => Promise<Ended> = recon) =>
+  run(["wallet", ...command.split(" ")]);
 
 describe("recon wallet", () => {
   test("credit creates the player, adds the amount, and counts a ref once", async () => {
     const credit = "credit --username anna --currency THB --amount";
-    expect(JSON.parse((await wallet(`${credit} 10.50 --ref a-1 --json`)).stdout)).toEqual({
+    expect(JSON.parse((await wallet(`${credit} 10.50 --ref a-1 --json`, reconAlone)).stdout)).toEqual({
       wallet: { username: "anna", currency: "THB", balance: "10.5" },
       credited: true,
     });
@@ -80,7 +83,7 @@ describe("recon callbacks", () => {
   });
 
   test("does not start in production without a signature key or a list of addresses", async () => {
-    const ended = await recon(["callbacks"], { NODE_ENV: "production" });
+    const ended = await reconAlone(["callbacks"], { NODE_ENV: "production" });
     expect(ended).toMatchObject({
       code: 1,
       stdout: "",
@@ -90,7 +93,7 @@ describe("recon callbacks", () => {
 
   test("does not start with a malformed address in the list, and names it", async () => {
     const list = "10.0.0.0/8,2001:db8::/32,10.0.0.0/33";
-    const { code, stderr } = await recon(["callbacks"], { CALLBACK_ALLOWED_IPS: list });
+    const { code, stderr } = await reconAlone(["callbacks"], { CALLBACK_ALLOWED_IPS: list });
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringMatching(/CALLBACK_ALLOWED_IPS\[2\]: must be IP addresses or ranges/),

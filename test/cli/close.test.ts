@@ -171,7 +171,7 @@ test.each([
   async (name, kept, than, least) => {
     const before = await storedDays();
     const settings = { ...CONFIG, closing: { after: "P45D" }, retain: { [name]: kept } };
-    const ended = await startRecon(["close", "--day", "2025-10-28"], settingsWith(settings)).ended;
+    const ended = await callRecon(["close", "--day", "2025-10-28"], settingsWith(settings));
     expect([ended.code, ended.stdout]).toEqual([1, ""]);
     const problem = `retain.${name} is "${kept}", which is shorter than ${than}, "${least}"`;
     expect(ended.stderr.split(problem)).toHaveLength(2);

@@ -1,4 +1,4 @@
-/** `recon ledger import` in a process of its own, as a person runs it. */
+/** `recon ledger import`, once in a process of its own, as a person runs it. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { useDatabase } from "../support/database.ts";
 import { exampleEntryLine } from "../support/examples.ts";
+import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 
 const { sql, url } = useDatabase();
@@ -16,13 +17,13 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const file = join(folder, "entries.ndjson");
 writeFileSync(file, `${exampleEntryLine("e1")}\noh no\n${exampleEntryLine("e2")}\n`);
 const environment = { DATABASE_URL: url, RECON_CONFIG: join(folder, "config.json"), LOG_LEVEL: "warn" };
-const run = (...args: string[]) => startRecon(["ledger", "import", ...args], environment).ended;
+const run = (...args: string[]) => callRecon(["ledger", "import", ...args], environment);
 
 test("a file is tried, imported, and known the second time; a bad line is named and stops nothing", async () => {
   const tried = await run(file, "--format", "entries", "--dry-run");
   expect(tried).toMatchObject({ code: 0, stdout: expect.stringMatching(/^It would be: entries: 2 added/) });
   expect(await sql`select from callback_entries`).toHaveLength(0);
-  expect(await run(file, "--format", "entries")).toEqual({
+  expect(await startRecon(["ledger", "import", file, "--format", "entries"], environment).ended).toEqual({
     code: 0,
     stdout:
       "Entries: 2 added, 0 known already, 0 changed; 0 callbacks skipped, 1 line rejected.\nRejected lines are kept with their reasons (recon rejected list). Correct them, and import them again.\n",

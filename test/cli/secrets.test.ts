@@ -103,6 +103,8 @@ function settings(changes: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
     OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
     OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer ${SECRETS.collectorToken}`,
     OTEL_BSP_SCHEDULE_DELAY: "200",
+    // The exporter repeats a failed request until then, and says nothing before.
+    OTEL_EXPORTER_OTLP_TIMEOUT: "500",
     LOG_LEVEL: "trace",
     ...changes,
   };

@@ -51,17 +51,20 @@ const recon = (...args: string[]) => callRecon(["transfers", ...args], ENVIRONME
 const json = async (...args: string[]) => JSON.parse((await recon(...args, "--json")).stdout);
 
 /** @param input standard input */
-function add(input: string, ...args: string[]): Ended {
+const add = (input: string, ...args: string[]) =>
+  callRecon(["transfers", "add", ...args], ENVIRONMENT, input);
+
+/** The same in a process of its own. */
+function addAlone(input: string): Ended {
   const env = { PATH: process.env["PATH"], ...ENVIRONMENT };
-  const asked = [PROGRAM, "transfers", "add", ...args];
-  const ended = spawnSync(process.execPath, asked, { input, encoding: "utf8", env });
+  const ended = spawnSync(process.execPath, [PROGRAM, "transfers", "add"], { input, encoding: "utf8", env });
   return { code: ended.status, stdout: ended.stdout, stderr: ended.stderr };
 }
 
 test("lines on standard input become transfers, which can be listed and shown; the same input again has no effect", async () => {
   const input = `${line()}\n\n${line({ transactionRef: "ref-2" })}\n`;
-  expect(add(input)).toEqual({ code: 0, stdout: "2 handed over.\n", stderr: "" });
-  const { stdout } = add(`${input}${line({ transactionRef: "ref-3" })}`, "--json");
+  expect(addAlone(input)).toEqual({ code: 0, stdout: "2 handed over.\n", stderr: "" });
+  const { stdout } = await add(`${input}${line({ transactionRef: "ref-3" })}`, "--json");
   expect(JSON.parse(stdout)).toEqual({ added: 1, known: 2 });
   const { transfers, next } = await json("list", "--limit", "2");
   expect(transfers.map((one: typeof LISTED) => one.transactionRef)).toEqual(["ref-3", "ref-2"]);
@@ -74,16 +77,16 @@ test("lines on standard input become transfers, which can be listed and shown; t
 
 test("a wrong line, or a known ref with other content, keeps every line from becoming a transfer", async () => {
   const wrong = `${line({ transactionRef: "good" })}\n${line({ amount: 10 })}\nnot json\n`;
-  expect(add(wrong)).toEqual({
+  expect(await add(wrong)).toEqual({
     code: 2,
     stdout: "",
     stderr:
       'recon: line 2: amount must be text with two decimals, above zero, such as "10.00", but is the number 10\n' +
       "line 3: not JSON: not json\nNothing was handed over.\n",
   });
-  add(line());
+  await add(line());
   const conflicting = `${line({ transactionRef: "a" })}\n${line({ amount: "11.00" })}`;
-  expect(add(conflicting)).toEqual({
+  expect(await add(conflicting)).toEqual({
     code: 1,
     stdout: "",
     stderr:
@@ -93,7 +96,7 @@ test("a wrong line, or a known ref with other content, keeps every line from bec
 });
 
 test("an inconclusive transfer is closed with a note, in the name of the person who runs the command", async () => {
-  add(line());
+  await add(line());
   expect(await recon("close", "ref-1", "--note", "x")).toMatchObject({
     code: 1,
     stderr:
@@ -125,9 +128,9 @@ test.each<[args: string[], code: number, message: string]>([
   expect(await recon(...args)).toEqual({ code, stdout: "", stderr: `recon: ${message}\n` });
 });
 
-test("without lines on standard input the command says so", () => {
+test("without lines on standard input the command says so", async () => {
   const message = "there are no transfers on standard input";
-  expect(add("")).toEqual({ code: 2, stdout: "", stderr: `recon: ${message}\n` });
+  expect(await add("")).toEqual({ code: 2, stdout: "", stderr: `recon: ${message}\n` });
 });
 
 describe("lines", () => {

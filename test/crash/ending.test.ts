@@ -177,7 +177,7 @@ async function comeUp({ database, redis }: Services, worker: ReconProcess): Prom
   await redis.restore();
 }
 
-describe.each(["PostgreSQL", "Redis"] as const)("queues in %s", (queues) => {
+describe.concurrent.each(["PostgreSQL", "Redis"] as const)("queues in %s", (queues) => {
   const states = STATES.filter((one) => one.queues === queues).map((one) => ({ ...one, ...useDatabase() }));
   test.concurrent.for(states)(
     "a worker that is asked to end ends in good order: $state",
@@ -209,7 +209,7 @@ describe.concurrent("a worker that waits for its database", () => {
   });
 });
 
-describe.concurrent("recon callbacks", () => {
+describe("recon callbacks", () => {
   const { url, sql } = useDatabase();
 
   test("waits for its database, ends although a callback waits for a lock, and logs that the callback is cut off", async (context) => {

@@ -36,10 +36,10 @@ function newFolder(): string {
   return folder;
 }
 
-async function startTap({ databaseUrl = url, folder = newFolder(), options = [] as string[] } = {}) {
+async function startTap({ databaseUrl = url, folder = newFolder(), opsPort = "0" } = {}) {
   const port = await ownPort();
-  const settings = { DATABASE_URL: databaseUrl, CALLBACK_PORT: String(port), OPS_PORT: "0" };
-  const recon = startRecon(["tap", "--target", target.url, "--journal", folder, ...options], settings);
+  const settings = { DATABASE_URL: databaseUrl, CALLBACK_PORT: String(port), OPS_PORT: opsPort };
+  const recon = startRecon(["tap", "--target", target.url, "--journal", folder], settings);
   await eventually("the tap is up", () => recon.said().includes(UP));
   const opsUrl = /health is at (http:\S+)\/healthz/.exec(recon.said())?.[1] ?? "";
   return {
@@ -113,8 +113,13 @@ describe("recon tap", () => {
     expect(metrics).toContain('recon_tap_entries_total{outcome="added"} 1');
   });
 
-  test("two side by side store a callback that passed through both of them once", async () => {
-    const taps = await Promise.all([startTap(), startTap()]);
+  test("two side by side store a callback that passed through both of them once; one goes on where its port for health is taken, and says so", async () => {
+    const first = await startTap();
+    const second = await startTap({ opsPort: new URL(first.opsUrl).port });
+    await eventually("it says so", () =>
+      second.said().includes("goes on without health and metrics: set OPS_PORT to a free port"),
+    );
+    const taps = [first, second];
     for (const { port } of taps) expect(await placeBet(port, "both")).toBe(true);
     await Promise.all(taps.map(({ port }, index) => placeBet(port, `own-${index}`)));
     await eventuallyStored(3);
@@ -122,11 +127,13 @@ describe("recon tap", () => {
     expect(await sql`select * from rejected_entries`).toEqual([]);
   });
 
-  test("passes everything on while PostgreSQL is away, and stores it afterwards", async () => {
+  test("starts without PostgreSQL, passes everything on while it is away, and stores it afterwards", async () => {
     const proxy = await startTcpProxy(url);
     onTestFinished(() => proxy.close());
+    await proxy.refuse();
     const { port, health } = await startTap({ databaseUrl: proxy.url });
-    expect(await placeBet(port, "before")).toBe(true);
+    expect(await placeBet(port, "early")).toBe(true);
+    await proxy.restore();
     await eventuallyStored(1);
     await proxy.refuse();
     const ids = idsOf("away", 60);
@@ -134,20 +141,10 @@ describe("recon tap", () => {
     await eventually("it says what hinders it", async () => (await health()).storing.problem !== null);
     await eventually("all are recorded", async () => (await health()).recorded === 61);
     expect(await health()).toMatchObject({ unrecorded: 0 });
-    expect(await storedIds()).toEqual(["before"]);
+    expect(await storedIds()).toEqual(["early"]);
     await proxy.restore();
     await eventuallyStored(61);
-    expect((await storedIds()).sort()).toEqual(["before", ...ids].sort());
-  });
-
-  test("starts without PostgreSQL", async () => {
-    const proxy = await startTcpProxy(url);
-    onTestFinished(() => proxy.close());
-    await proxy.refuse();
-    const { port } = await startTap({ databaseUrl: proxy.url });
-    expect(await placeBet(port, "early")).toBe(true);
-    await proxy.restore();
-    await eventuallyStored(1);
+    expect((await storedIds()).sort()).toEqual(["early", ...ids].sort());
   });
 
   test("killed under load, it loses nothing that was answered, and stores it once after its restart", async () => {
@@ -183,8 +180,14 @@ describe("recon tap", () => {
     expect(await sql`select * from rejected_entries`).toEqual([]);
   });
 
-  test("ended in good order, it has stored everything, or keeps it in the journal for its next start", async () => {
+  test("needs a folder that no other tap has; ended in good order, it has stored everything, or keeps it in the journal for its next start", async () => {
     const { port, child, ended, folder } = await startTap();
+    const other = startRecon(["tap", "--target", target.url, "--journal", folder], {
+      DATABASE_URL: url,
+      CALLBACK_PORT: "0",
+    });
+    const line = "another tap keeps its journal in";
+    expect(await other.ended).toMatchObject({ code: 1, stderr: expect.stringContaining(line) });
     const ids = idsOf("last", 20);
     for (const id of ids) expect(await placeBet(port, id)).toBe(true);
     child.kill("SIGTERM");
@@ -217,18 +220,6 @@ describe("recon tap", () => {
       .toMatchObject({ recorded: 0, unrecorded: 30 });
   });
 
-  test("goes on where its port for health is taken, and says so", async () => {
-    const { opsUrl, folder } = await startTap();
-    const port = await ownPort();
-    const settings = { DATABASE_URL: url, CALLBACK_PORT: String(port), OPS_PORT: new URL(opsUrl).port };
-    const recon = startRecon(["tap", "--target", target.url, "--journal", `${folder}/other`], settings);
-    await eventually("it is up", () => recon.said().includes(UP));
-    await eventually("it says so", () =>
-      recon.said().includes("goes on without health and metrics: set OPS_PORT to a free port"),
-    );
-    expect(await placeBet(port, "unseen")).toBe(true);
-  });
-
   test.each([
     [
       ["--target", "ftp://wallet.example"],
@@ -243,15 +234,10 @@ describe("recon tap", () => {
     expect(ended).toMatchObject({ code, stderr: expect.stringMatching(line) });
   });
 
-  test("needs a folder that it may write to, and that no other tap has", async () => {
-    const { folder } = await startTap();
-    for (const [journal, line] of [
-      ["/dev/null/nowhere", "the journal cannot be kept in /dev/null/nowhere"],
-      [folder, "another tap keeps its journal in"],
-    ]) {
-      const options = ["tap", "--target", target.url, "--journal", journal ?? ""];
-      const { ended } = startRecon(options, { DATABASE_URL: url, CALLBACK_PORT: "0" });
-      expect(await ended).toMatchObject({ code: 1, stderr: expect.stringContaining(line ?? "") });
-    }
+  test("needs a folder that it may write to", async () => {
+    const options = ["tap", "--target", target.url, "--journal", "/dev/null/nowhere"];
+    const { ended } = startRecon(options, { DATABASE_URL: url, CALLBACK_PORT: "0" });
+    const line = "the journal cannot be kept in /dev/null/nowhere";
+    expect(await ended).toMatchObject({ code: 1, stderr: expect.stringContaining(line) });
   });
 });
