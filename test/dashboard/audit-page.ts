@@ -3,12 +3,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { findBarriers } from "../support/browser.ts";
+import { BARRIERS_SCRIPT, findBarriers } from "../support/browser.ts";
 import { walkByTab } from "../support/keyboard.ts";
 
-const read = (name: string) => readFileSync(join(import.meta.dirname, "../support", name), "utf8");
-const MEASURE = read("measure-layout.js");
-const TARGETS = read("measure-targets.js");
+/** The script of test/support, which is one expression. */
+const read = (name: string) =>
+  readFileSync(join(import.meta.dirname, "../support", name), "utf8").replace(/;\s*$/, "");
+/** Chromium compiles what comes with every document once, and what is evaluated on a page anew for each page. */
+const SCRIPTS = `
+  window.measureLayout = () => ${read("measure-layout.js")};
+  window.measureTargets = () => ${read("measure-targets.js")};`;
 const HEIGHT = 900;
 const GROUND = "getComputedStyle(document.body).backgroundColor";
 
@@ -29,13 +33,14 @@ export async function auditPages(
   page: Page,
   paths: Readonly<Record<string, string>>,
 ): Promise<Readonly<Record<string, Audit>>> {
+  await page.addInitScript(`${BARRIERS_SCRIPT}${SCRIPTS}`);
   const pointer = await page.context().newCDPSession(page);
   const audits: Record<string, Audit> = {};
   for (const [name, path] of Object.entries(paths)) {
     const misplaced: string[] = [];
     const measureAt = async (width: number) => {
       await page.setViewportSize({ width, height: HEIGHT });
-      const found = (await page.evaluate(MEASURE)) as string[];
+      const found = (await page.evaluate("measureLayout()")) as string[];
       misplaced.push(...found.map((one) => `${width} px: ${one}`));
     };
     const status = (await page.goto(path))?.status() ?? 0;
@@ -47,7 +52,7 @@ export async function auditPages(
     await pointer.send("Emulation.setTouchEmulationEnabled", { enabled: true });
     await measureAt(390);
     if (!(await page.evaluate("matchMedia('(pointer: coarse)').matches"))) throw new Error("no finger");
-    const smallForFingers = (await page.evaluate(TARGETS)) as string[];
+    const smallForFingers = (await page.evaluate("measureTargets()")) as string[];
     await pointer.send("Emulation.setTouchEmulationEnabled", { enabled: false });
 
     for (const width of [768, 1024, 2560]) await measureAt(width);

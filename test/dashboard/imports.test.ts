@@ -1,4 +1,7 @@
-import { beforeEach, expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { dropExpired } from "../../src/flows/retention/drop-expired.ts";
 import { beginImport } from "../../src/ledger/past-import-store.ts";
@@ -26,6 +29,15 @@ const file = (name: string, ...lines: string[]) => ({
   mimeType: "application/octet-stream",
   buffer: Buffer.from(lines.join("\n")),
 });
+
+/** A file on this machine until the end of the test: the browser reads it itself, which spares a large one its copies. */
+function fileOnDisk(name: string, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "recon-imports-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, name), text);
+  return join(folder, name);
+}
+
 const BROKEN = '{"entry_id":"e3","callback":"<b>"}';
 
 test("a file is imported from the page, its result has every count and rejected line, and a second browser sees it", async () => {
@@ -107,8 +119,12 @@ test("a file that cannot be used is named next to its field, nothing is taken, a
     ],
     ["entries", file("nothing.csv"), "nothing.csv is empty: choose a file that has lines"],
     ["entries", file("picture.png", "\u0089PNG"), "these are neither JSON lines"],
-    ["callbacks", file("long.ndjson", ...lines), "long.ndjson has 10001 lines, but may have 10000"],
-    ["entries", file("large.ndjson", "x".repeat(18 * 1024 * 1024)), "the file is larger than 16 MB"],
+    [
+      "callbacks",
+      fileOnDisk("long.ndjson", lines.join("\n")),
+      "long.ndjson has 10001 lines, but may have 10000",
+    ],
+    ["entries", fileOnDisk("large.ndjson", "x".repeat(18 * 1024 * 1024)), "the file is larger than 16 MB"],
   ] as const) {
     await page.goto("/imports");
     await page.getByLabel("Its lines are").selectOption(format);

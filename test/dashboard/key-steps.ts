@@ -1,6 +1,7 @@
 /** The main step of each page of the crowded world, by keyboard alone. */
 
-import type { Page } from "playwright-core";
+import type { FileChooser, Page } from "playwright-core";
+import { describeError } from "../../src/errors.ts";
 import { exampleEntryLine } from "../support/examples.ts";
 import { tabTo } from "../support/keyboard.ts";
 
@@ -101,22 +102,30 @@ function filter(
   return { page, steps, url };
 }
 
-export async function doSteps(page: Page, { steps, url, notice }: KeyTask): Promise<void> {
-  for (const { to, type, press } of steps) {
-    await page.waitForSelector(to);
-    await tabTo(page, to);
-    // A field that Tab leads to is selected, so that the keys replace its text.
-    if (type !== undefined) await page.keyboard.type(type);
-    if (press === "File") await chooseFile(page);
-    else if (press !== undefined) await page.keyboard.press(press);
+/** @throws Error that names the page, and the element whose keys did nothing */
+export async function doSteps(page: Page, { page: name, steps, url, notice }: KeyTask): Promise<void> {
+  // It listens from the beginning: the browser takes a while to give up its own dialog.
+  const choosing = steps.some(({ press }) => press === "File") ? page.waitForEvent("filechooser") : null;
+  let last = "";
+  try {
+    for (const { to, type, press } of steps) {
+      await page.waitForSelector(to);
+      last = to;
+      await tabTo(page, to);
+      // A field that Tab leads to is selected, so that the keys replace its text.
+      if (type !== undefined) await page.keyboard.type(type);
+      if (press !== undefined) await page.keyboard.press(press === "File" ? "Enter" : press);
+      if (press === "File") await choosing?.then(chooseFile);
+    }
+    if (url !== undefined) await page.waitForURL((at) => at.href.includes(url));
+    if (notice !== undefined) await page.locator("#notice").getByText(notice).waitFor();
+  } catch (error) {
+    const problem = `the page "${name}" (${page.url()}) did not do what the keys asked at ${last}`;
+    throw new Error(`${problem}: ${describeError(error)}`, { cause: error });
   }
-  if (url !== undefined) await page.waitForURL((at) => at.href.includes(url));
-  if (notice !== undefined) await page.locator("#notice").getByText(notice).waitFor();
 }
 
-async function chooseFile(page: Page): Promise<void> {
-  const opening = page.waitForEvent("filechooser");
-  await page.keyboard.press("Enter");
+async function chooseFile(chooser: FileChooser): Promise<void> {
   const buffer = Buffer.from(exampleEntryLine("by-keyboard"));
-  await (await opening).setFiles({ name: "new.ndjson", mimeType: "application/octet-stream", buffer });
+  await chooser.setFiles({ name: "new.ndjson", mimeType: "application/octet-stream", buffer });
 }

@@ -170,7 +170,8 @@ describe("a report", () => {
       },
       sleep: async (waitMs) => {
         restedMs += waitMs;
-        await pause(100);
+        // Long enough for the work above: it begins within a millisecond.
+        await pause(25);
       },
     };
     const config = parseConfig({ products: [{ productId: "P1" }] });

@@ -1,7 +1,9 @@
 /** A real Chromium for tests of pages: what a visitor sees, types and reaches by keyboard. */
 
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { existsSync } from "node:fs";
 import axe from "axe-core";
+import type { FastifyInstance } from "fastify";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 
@@ -69,6 +71,7 @@ export function useBrowser(): TestBrowser {
   const visits: BrowserContext[] = [];
   const problems: string[] = [];
   beforeAll(async () => {
+    subscribe("fastify.initialization", letAssetsBeKept);
     browser = await launchChromium();
   });
   afterEach(async () => {
@@ -78,6 +81,7 @@ export function useBrowser(): TestBrowser {
   });
   afterAll(async () => {
     await browser?.close();
+    unsubscribe("fastify.initialization", letAssetsBeKept);
   });
   return {
     newPage: async (visit) => {
@@ -90,6 +94,16 @@ export function useBrowser(): TestBrowser {
       return page;
     },
   };
+}
+
+/**
+ * Lets a visitor's browser keep the assets of the server that is being made. Otherwise it asks for each of them again with each
+ * page, which is a quarter of a page's work; no test changes an asset.
+ */
+function letAssetsBeKept(message: unknown): void {
+  (message as { fastify: FastifyInstance }).fastify.addHook("onSend", async ({ url }, reply) => {
+    if (url.startsWith("/assets/") && reply.statusCode === 200) reply.header("cache-control", "max-age=3600");
+  });
 }
 
 /** The cookies and preferences of one visitor, who is signed in where a token is given. */
@@ -140,6 +154,9 @@ interface AxeViolation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
+/** What `findBarriers` loads into a page that lacks it. A visit of many pages has it compiled once as an init script. */
+export const BARRIERS_SCRIPT = axe.source;
+
 /**
  * What axe-core finds on the page that is a serious or critical problem for people with disabilities.
  * @param rules the ids of those to check; null: all
@@ -151,7 +168,7 @@ export async function findBarriers(
   // Its selectors of elements are not read, and its copies of the stylesheets serve no rule that is on.
   const options = { resultTypes: ["violations"], preload: false, selectors: false };
   const asked = JSON.stringify(rules === null ? options : { ...options, runOnly: rules });
-  await page.evaluate(`if (window.axe === undefined) { ${axe.source} }`);
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(BARRIERS_SCRIPT);
   const violations = (await page.evaluate(
     `axe.run(document, ${asked}).then((results) => results.violations)`,
   )) as readonly AxeViolation[];

@@ -1,6 +1,6 @@
 /**
- * Evaluates to the targets that are too small for a finger: under 24 px in a direction, and with the centre of another target
- * within 24 px (WCAG 2.2, 2.5.8). Links in running text are exempt, and
+ * Evaluates to the targets that are too small for a finger: under 24 px in a direction, and with another target within 12 px of
+ * their centre, or with the centre of another such target within 24 px (WCAG 2.2, 2.5.8). Links in running text are exempt, and
  * so are the links of a strip of time, whose width is their duration.
  */
 (() => {
@@ -31,7 +31,8 @@
       const { box } = other;
       const dx = Math.max(box.left - x, 0, x - box.right);
       const dy = Math.max(box.top - y, 0, y - box.bottom);
-      return Math.hypot(dx, dy) < 12;
+      const [otherX, otherY] = centre(other);
+      return Math.hypot(dx, dy) < 12 || (isSmall(other) && Math.hypot(otherX - x, otherY - y) < 24);
     });
   return targets
     .filter((own) => isSmall(own) && !(own.one.tagName === "A" && isInText(own.one)) && isCrowded(own))
