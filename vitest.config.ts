@@ -25,7 +25,7 @@ export default defineConfig({
     hookTimeout: 600_000,
     expect: { poll: { timeout: 180_000 } },
     // Much of a test's time is spent waiting for other processes: three use two cores better than two.
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     // What a file needs is in its own database; to load the program anew for each takes a minute in all.
     isolate: false,

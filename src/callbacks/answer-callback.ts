@@ -7,7 +7,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "../clock.ts";
 import type { Config } from "../config-file.ts";
-import type { Deadline } from "../db/deadline.ts";
+import { Deadline } from "../db/deadline.ts";
 import { OutcomeUnknown } from "../db/pipelined-pool.ts";
 import { describeError } from "../errors.ts";
 import type { Log } from "../log.ts";
@@ -15,7 +15,16 @@ import { findSignatureFault, type Signature, signatureOf } from "./access.ts";
 import { failureAnswer, successAnswer } from "./answer.ts";
 import type { PlayerQueue } from "./player-queue.ts";
 import { type ReadBody, readBody } from "./raw-body.ts";
-import { type AnsweredName, isMalformed, readEnvelope, readNames, readRequest } from "./request.ts";
+import {
+  type AnsweredName,
+  type CallbackEnvelope,
+  type CallbackRequest,
+  isMalformed,
+  type MalformedRequest,
+  readEnvelope,
+  readNames,
+  readRequest,
+} from "./request.ts";
 import type { StatusCode } from "./status-code.ts";
 import type { Wallet } from "./wallet.ts";
 
@@ -47,6 +56,8 @@ interface Arrived {
 }
 
 type FailureCode = Exclude<StatusCode, 0>;
+/** The longest wait until the body of a malformed request is stored. */
+const LONGEST_KEEPING_MS = 2_000;
 const UNREAD = { requestId: "", productId: "" };
 
 /**
@@ -63,7 +74,12 @@ export async function answerCallback(context: AnswerContext, callback: Callback)
   const signature = context.signatureKey === null ? null : signatureOf(callback.headers);
   const arrived: Arrived = { callback: name, body, names, signature, deadline };
   try {
-    return await context.queue.run(username || null, () => answerArrived(context, arrived), deadline);
+    const read = readArrived(context, arrived);
+    if (isMalformed(read))
+      return await context.queue.run(null, () => refuseMalformed(context, arrived, read.reason), deadline);
+    const answer = () =>
+      "items" in read ? answerMove(context, arrived, read) : answerBalance(context, arrived, read);
+    return await context.queue.run(username, answer, deadline);
   } catch (error) {
     if (deadline.isAlone) return drop(context, arrived, error);
     if (error instanceof OutcomeUnknown) return withhold(context, arrived, error);
@@ -80,21 +96,25 @@ function faultOfSignature(
   return findSignatureFault(signatureKey, signed, clock.now());
 }
 
-async function answerArrived(context: AnswerContext, arrived: Arrived): Promise<string> {
-  return arrived.callback === "checkBalance"
-    ? await answerBalance(context, arrived)
-    : await answerMove(
-        context,
-        arrived,
-        readRequest(arrived.callback, arrived.body.value, context.clock.now()),
-      );
+/** A callback that names a product without callbacks is malformed too. */
+function readArrived(
+  { config, clock }: AnswerContext,
+  { callback, body }: Arrived,
+): CallbackEnvelope | CallbackRequest | MalformedRequest {
+  const read =
+    callback === "checkBalance"
+      ? readEnvelope(body.value, clock.now())
+      : readRequest(callback, body.value, clock.now());
+  if (isMalformed(read)) return read;
+  const unserved = whyUnserved(config, read.productId);
+  return unserved === null ? read : { reason: unserved };
 }
 
-async function answerBalance(context: AnswerContext, arrived: Arrived): Promise<string> {
-  const envelope = readEnvelope(arrived.body.value, context.clock.now());
-  if (isMalformed(envelope)) return await refuseMalformed(context, arrived, envelope.reason);
-  const unserved = whyUnserved(context.config, envelope.productId);
-  if (unserved !== null) return await refuseMalformed(context, arrived, unserved);
+async function answerBalance(
+  context: AnswerContext,
+  arrived: Arrived,
+  envelope: CallbackEnvelope,
+): Promise<string> {
   const question = { envelope, body: arrived.body.kept, receivedAt: context.clock.now() };
   const balance = await context.wallet.checkBalance(question, arrived.deadline);
   if (balance === null) return fail(context, arrived, 10001, "the player has no wallet of this currency");
@@ -104,11 +124,8 @@ async function answerBalance(context: AnswerContext, arrived: Arrived): Promise<
 async function answerMove(
   context: AnswerContext,
   arrived: Arrived,
-  request: ReturnType<typeof readRequest>,
+  request: CallbackRequest,
 ): Promise<string> {
-  if (isMalformed(request)) return await refuseMalformed(context, arrived, request.reason);
-  const unserved = whyUnserved(context.config, request.productId);
-  if (unserved !== null) return await refuseMalformed(context, arrived, unserved);
   const product = context.config.products.find(({ productId }) => productId === request.productId);
   const settings = { singleState: product?.singleState ?? false };
   const received = { request, settings, body: arrived.body.kept, signature: arrived.signature };
@@ -127,9 +144,13 @@ function whyUnserved({ products }: Config, productId: string): string | null {
     : null;
 }
 
-/** The fault does not depend on the database, so the request is refused even where its body cannot be stored. */
+/**
+ * The fault depends neither on the database nor on the player's other requests, so the request waits for no turn, and is refused
+ * even where its body cannot be stored in time.
+ */
 async function refuseMalformed(context: AnswerContext, arrived: Arrived, reason: string): Promise<string> {
-  const { callback, names, body, deadline } = arrived;
+  const { callback, names, body } = arrived;
+  const keeping = new Deadline(LONGEST_KEEPING_MS);
   try {
     const kept = {
       callback,
@@ -139,12 +160,14 @@ async function refuseMalformed(context: AnswerContext, arrived: Arrived, reason:
       body: body.kept,
       receivedAt: context.clock.now(),
     } as const;
-    await context.wallet.keepBody(kept, deadline);
+    await Promise.race([context.wallet.keepBody(kept, keeping), keeping.over]);
   } catch (error) {
     context.log.warn(
       { callback, ...names, error: describeError(error) },
       "the body of a callback could not be stored",
     );
+  } finally {
+    keeping.stop();
   }
   return fail(context, arrived, 30001, reason);
 }

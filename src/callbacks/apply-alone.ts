@@ -5,7 +5,7 @@ import { Deadline } from "../db/deadline.ts";
 import type { PipelinedPool } from "../db/pipelined-pool.ts";
 import type { CallbackOutcome } from "./judge.ts";
 import type { LockedPlayer } from "./player-rows.ts";
-import { askForPlayers } from "./player-store.ts";
+import { askForPlayers, type LockedWallets } from "./player-store.ts";
 import { judgeReceived, outcomeOf, type Received, writeJudged } from "./received.ts";
 
 /** The longest search for the outcome of a request whose connection was lost during its commit. */
@@ -13,18 +13,25 @@ const LONGEST_SEARCH_MS = 60_000;
 const LONGEST_TRY_MS = 10_000;
 const SEARCH_EVERY_MS = 250;
 
-/** Applies a request in a transaction of its own. Waits for the player's wallets. */
+/**
+ * Applies a request in a transaction of its own.
+ * @param locked whether it waits for wallets that somebody has locked
+ * @returns "locked": it did not wait for them, and was not applied
+ */
 export async function applyAlone(
   pool: PipelinedPool,
   received: Received,
   clock: Clock,
   deadline: Deadline,
-): Promise<CallbackOutcome> {
-  const asked = askForPlayers([received], "wait", "listed");
-  return await pool.transact(
+  locked: LockedWallets,
+): Promise<CallbackOutcome | "locked"> {
+  const asked = askForPlayers([received], locked, "listed");
+  return await pool.transact<CallbackOutcome | "locked">(
     asked.statements,
     (answers) => {
-      const judged = judgeReceived(received, onlyOf(asked.read(answers)), clock);
+      const [player] = asked.read(answers);
+      if (player == null) return { result: "locked", write: [] };
+      const judged = judgeReceived(received, player, clock);
       return { result: outcomeOf(judged), write: [writeJudged([judged], deadline.leftMs(), "listed")] };
     },
     deadline,

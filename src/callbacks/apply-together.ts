@@ -13,12 +13,15 @@ export interface InBatch {
   readonly deadline: Deadline;
 }
 
-/** "alone": it was not applied, and must be applied alone */
-type OutcomeInBatch = CallbackOutcome | "alone" | OutcomeUnknown;
+/** "alone" and "locked": it was not applied, and must be applied alone; "locked": somebody has locked a wallet of its player */
+type OutcomeInBatch = CallbackOutcome | "alone" | "locked" | OutcomeUnknown;
+
+/** A request with less time is applied alone, because the first deadline of a batch is the deadline of all. */
+const LEAST_LEFT_MS = 1_000;
 
 /**
  * Applies requests in one transaction. What one of them cannot share is left to it alone: a locked wallet, a player or
- * request id that is in the batch already, a deadline that is over.
+ * request id that is in the batch already, a deadline that is nearly over.
  */
 export async function applyTogether(
   pool: PipelinedPool,
@@ -46,14 +49,15 @@ export async function applyTogether(
         const isFirst = openClaims();
         const outcomes = batch.map(({ received, deadline }, place) => {
           const player = players[place] ?? null;
-          if (player === null || !isFirst(received) || !begins(deadline)) return "alone";
+          if (player === null) return "locked";
+          if (!isFirst(received) || deadline.leftMs() < LEAST_LEFT_MS || !begins(deadline)) return "alone";
           committing.add(deadline);
           return judgeReceived(received, player, clock);
         });
-        const judged = outcomes.filter((one) => one !== "alone");
+        const judged = outcomes.filter((one) => typeof one !== "string");
         const leftMs = Math.min(...[...committing].map((deadline) => deadline.leftMs()));
         return {
-          result: outcomes.map((one) => (one === "alone" ? one : outcomeOf(one))),
+          result: outcomes.map((one) => (typeof one === "string" ? one : outcomeOf(one))),
           write: judged.length === 0 ? [] : [writeJudged(judged, leftMs, formOf(batch))],
         };
       },

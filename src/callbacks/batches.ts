@@ -23,11 +23,12 @@ export interface Size {
 interface Waiting<Request, Outcome> extends PromiseWithResolvers<Outcome> {
   readonly request: Request;
   readonly size: Size;
+  readonly deadline: Deadline;
 }
 
 /**
  * @param serve is called with the requests of a batch in order of arrival, and returns their outcomes in that order.
- * Where it rejects, each of the requests is served alone.
+ * Where it rejects, each of the requests whose deadline is not over is served alone.
  * @returns adds a request; rejects with the reason of the deadline where that is over before its batch begins
  */
 export function openBatches<Request, Outcome>(
@@ -56,7 +57,7 @@ export function openBatches<Request, Outcome>(
     setImmediate(begin);
   };
   return (request, size, deadline) => {
-    const one = { request, size, ...Promise.withResolvers<Outcome>() };
+    const one = { request, size, deadline, ...Promise.withResolvers<Outcome>() };
     line.add(one);
     deadline.over.catch((reason: unknown) => {
       if (line.delete(one)) one.reject(reason);
@@ -91,6 +92,19 @@ async function settle<Request, Outcome>(
   } catch (error) {
     const [only] = batch;
     if (batch.length === 1) only?.reject(error);
-    else for (const one of batch) await settle([one], serve);
+    else for (const one of batch) await settleAlone(one, serve);
   }
+}
+
+async function settleAlone<Request, Outcome>(
+  one: Waiting<Request, Outcome>,
+  serve: (requests: readonly Request[]) => Promise<readonly Outcome[]>,
+): Promise<void> {
+  try {
+    one.deadline.check();
+  } catch (error) {
+    one.reject(error);
+    return;
+  }
+  await settle([one], serve);
 }

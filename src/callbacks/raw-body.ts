@@ -5,7 +5,7 @@ import { isLosslessNumber, parse, stringify } from "lossless-json";
 import { parseAmount } from "../money.ts";
 
 export interface ReadBody {
-  /** numbers are LosslessNumber; undefined: the body is not JSON */
+  /** numbers are LosslessNumber; undefined: the body is not JSON, or nests too deeply */
   readonly value: unknown;
   /** the text that may be stored: as it came, without any session token */
   readonly kept: string;
@@ -17,14 +17,24 @@ const REMOVED = "(removed: it names a session token)";
 /** A body that may hold a session token. Escapes may hide the name of its field. */
 const MAY_HOLD_TOKEN = /token|\\/i;
 
+/** The deepest JSON that is read. Without a limit the size of the stack would decide. */
+export const DEEPEST_LEVEL = 64;
+
 export function readBody(bytes: Uint8Array): ReadBody {
   try {
     const text = UTF8.decode(bytes);
     const value = parse(text);
+    if (nestsDeeper(value, DEEPEST_LEVEL))
+      throw new RangeError(`it nests deeper than ${DEEPEST_LEVEL} levels`);
     return { value, kept: keepText(text, value) };
   } catch {
     return { value: undefined, kept: keepUnread(Buffer.from(bytes).toString("utf8"), bytes.length) };
   }
+}
+
+function nestsDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null || isLosslessNumber(value)) return false;
+  return levels === 0 || Object.values(value).some((inner) => nestsDeeper(inner, levels - 1));
 }
 
 /**

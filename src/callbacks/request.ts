@@ -5,7 +5,7 @@ import { CALLBACKS, type CallbackName } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type Amount, parseAmount } from "../money.ts";
-import { digestOf } from "./raw-body.ts";
+import { DEEPEST_LEVEL, digestOf } from "./raw-body.ts";
 
 /** Every callback that the server answers; checkBalance moves no money (§4.A1). */
 const ANSWERED = ["checkBalance", ...CALLBACKS] as const;
@@ -124,7 +124,7 @@ function orMalformed<Read>(read: () => Read): Read | MalformedRequest {
 }
 
 function envelopeOf(body: unknown, now: Instant): CallbackEnvelope {
-  if (body === undefined) throw bad("the body is not JSON");
+  if (body === undefined) throw bad(`the body is not JSON, or nests deeper than ${DEEPEST_LEVEL} levels`);
   if (!isFields(body)) throw bad("the body must be an object");
   return {
     requestId: keyOf(body, "id", ""),

@@ -4,7 +4,7 @@
  */
 
 import pLimit from "p-limit";
-import type { Clock } from "../clock.ts";
+import { type Clock, systemClock } from "../clock.ts";
 import type { Sql } from "../db/client.ts";
 import type { Deadline } from "../db/deadline.ts";
 import { OutcomeUnknown, openPipelinedPool } from "../db/pipelined-pool.ts";
@@ -44,16 +44,21 @@ const BATCH: BatchLimits = { atOnce: 2, requests: 50, items: 500, bytes: 1024 * 
  * callers do: only the lock of a whole table can hold them up, and then all of them alike.
  */
 const SMALL_BATCH: BatchLimits = { ...BATCH, atOnce: 1 };
-/** The most requests that are applied alone at the same time. */
-const MOST_ALONE = 5;
+/** The most requests that are applied alone at the same time. None of them waits for a locked wallet. */
+const MOST_ALONE = 4;
+/** The most requests that wait in the database for a locked wallet. Further ones rest, and try again with a batch. */
+const MOST_WAITING = 2;
+const SHORTEST_REST_MS = 50;
+const LONGEST_REST_MS = 500;
 /** The longest wait of a batch for what somebody else has locked. A batch waits for no wallet at all. */
 const LONGEST_LOCK_MS = 500;
 
-/** Opens connections for the wallet, besides the pool: at most 9. */
+/** Opens connections for the wallet, besides the pool: at most 10. */
 export function openWallet(sql: Sql, clock: Clock): Wallet {
   const shared = openPipelinedPool(sql, [], undefined, LONGEST_LOCK_MS);
   const own = openPipelinedPool(sql, [UNIQUE_VIOLATION]);
-  const place = pLimit(MOST_ALONE);
+  const alone = pLimit(MOST_ALONE);
+  const waiting = pLimit(MOST_WAITING);
   const applyInBatch = openBatches(BATCH, (batch: readonly InBatch[]) => applyTogether(shared, batch, clock));
   const checkInBatch = openBatches(SMALL_BATCH, async (batch: readonly BalanceQuestion[]) =>
     balancesOf(batch, await own.run(askForBalances(batch))),
@@ -62,16 +67,29 @@ export function openWallet(sql: Sql, clock: Clock): Wallet {
     await own.run(keepBodies(batch));
     return batch.map(() => undefined);
   });
-  const apply = async (received: Received, deadline: Deadline) => {
+  /** @returns "locked": somebody has locked a wallet of the player, and the request was not applied */
+  const applyUnlocked = async (received: Received, deadline: Deadline) => {
     const { body, request } = received;
     const size = { items: request.items.length, bytes: body.length };
     const outcome = await applyInBatch({ received, deadline }, size, deadline);
     if (outcome instanceof OutcomeUnknown) throw outcome;
     if (outcome !== "alone") return outcome;
-    return await place(() => {
+    return await alone(() => {
       deadline.check();
-      return applyAlone(own, received, clock, deadline);
+      return applyAlone(own, received, clock, deadline, "leave-out");
     });
+  };
+  const apply = async (received: Received, deadline: Deadline) => {
+    for (let restMs = SHORTEST_REST_MS; ; restMs = Math.min(2 * restMs, LONGEST_REST_MS)) {
+      const outcome = await applyUnlocked(received, deadline);
+      if (outcome !== "locked") return outcome;
+      if (waiting.activeCount + waiting.pendingCount < MOST_WAITING) {
+        const waited = await waiting(() => applyAlone(own, received, clock, deadline, "wait"));
+        if (waited !== "locked") return waited;
+      }
+      await systemClock.sleep(restMs);
+      deadline.check();
+    }
   };
   return {
     apply: async (received, deadline) => {
@@ -79,7 +97,7 @@ export function openWallet(sql: Sql, clock: Clock): Wallet {
         return await apply(received, deadline);
       } catch (error) {
         if (!(error instanceof OutcomeUnknown)) throw error;
-        const verdict = await findOutcome((work) => place(() => work(own)), received, deadline);
+        const verdict = await findOutcome((work) => alone(() => work(own)), received, deadline);
         if (verdict === "unknown") throw error;
         if (verdict === null)
           throw new Error(`it was not applied: ${describeError(error)}`, { cause: error });

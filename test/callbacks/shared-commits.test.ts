@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
-import { openDatabase } from "../../src/db/client.ts";
+import { openDatabase, type Query } from "../../src/db/client.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { BY_KEYS } from "../../src/db/pipelined-connection.ts";
 import { useDatabase } from "../support/database.ts";
@@ -177,6 +177,38 @@ describe("a request that cannot share a commit is applied alone", () => {
     },
   );
 
+  test("because somebody has locked the wallets of many players: nobody else waits, and one whose wallet is unlocked is answered at once", async () => {
+    const players = await openPlayers(9);
+    const [anna = "", ben = "", cora = "", ...locked] = players;
+    const lock = (tx: Query, names: readonly string[]) =>
+      tx`select from wallets where username = any(${names}::text[]) for update`;
+    const answering = await sql.begin(async (others) => {
+      await lock(others, locked);
+      const answeringLocked = together.answer(locked.map((player) => place(player)));
+      const answeringAnna = await sql.begin(async (own) => {
+        await lock(own, [anna]);
+        const answeringAnna = together.answer([place(anna)]);
+        const same = { id: `same-${run}` };
+        const answers = await together.answer([place(ben, {}, same), place(cora, {}, same)]);
+        expect(outcomesOf(answers)).toEqual(["0 90", "20002"]);
+        return { answeringAnna };
+      });
+      expect(outcomesOf(await answeringAnna.answeringAnna)).toEqual(["0 90"]);
+      expect(await debited()).toEqual([anna, ben]);
+      return { answeringLocked };
+    });
+    expect(outcomesOf(await answering.answeringLocked)).toEqual(locked.map(() => "0 90"));
+  });
+
+  test("because its time is nearly over, so that the others keep theirs", async () => {
+    const [anna = "", ben = ""] = await openPlayers(2);
+    const nearlyOver = new Deadline(60_000);
+    nearlyOver.leftMs = () => 900;
+    const answers = await together.answer([{ ...place(anna), deadline: nearlyOver }, place(ben)]);
+    expect(outcomesOf(answers)).toEqual(["0 90", "0 90"]);
+    expect(await transactions()).toBe(2);
+  });
+
   test("because another transaction has taken its request id, while the others are answered", async () => {
     const [anna = "", ben = "", cora = ""] = await openPlayers(3);
     const id = `taken-${run}`;
@@ -212,6 +244,38 @@ describe("a request that cannot share a commit is applied alone", () => {
     expect(outcomesOf(answers)).toEqual(["50001", "0 90"]);
     expect(await debited()).toEqual([ben]);
   });
+});
+
+describe("a malformed request is refused", () => {
+  test("while its body cannot be stored, and while the player's requests wait", async () => {
+    const [anna = ""] = await openPlayers(1);
+    const { answering } = await sql.begin(async (tx) => {
+      await tx`select from wallets where username = ${anna} for update`;
+      await tx`lock table callback_bodies in access exclusive mode`;
+      const answering = together.answer([place(anna)]);
+      const malformed = [place(anna, { betAmount: -1 }), { name: "checkBalance" as const, body: "{" }];
+      expect(outcomesOf(await together.answer(malformed))).toEqual(["30001", "30001"]);
+      return { answering };
+    });
+    expect(outcomesOf(await answering)).toEqual(["0 90"]);
+  });
+
+  test.each([64, 1_000, 3_000, 4_000, 5_000, 100_000])(
+    "because it nests too deeply, even in a field that nobody reads: %i lists",
+    async (depth) => {
+      const [anna = ""] = await openPlayers(1);
+      const nested = (levels: number) =>
+        JSON.stringify(place(anna, {}, { ignored: 0 }).body).replace(
+          '"ignored":0',
+          `"ignored":${"[".repeat(levels)}${"]".repeat(levels)}`,
+        );
+      const answers = await together.answer([
+        { name: "placeBets", body: nested(depth) },
+        { name: "placeBets", body: nested(63) },
+      ]);
+      expect(outcomesOf(answers)).toEqual(["30001", "0 90"]);
+    },
+  );
 });
 
 test("every statement finds its rows by keys, even while the tables are empty", async () => {
