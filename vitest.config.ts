@@ -24,7 +24,7 @@ export default defineConfig({
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 180_000 } },
-    // Much of a test's time is spent waiting for other processes: three use two cores better than two.
+    // Much of a test's time is spent waiting for other processes: four use two cores better than two.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     // What a file needs is in its own database; to load the program anew for each takes a minute in all.
