@@ -114,9 +114,10 @@ export function openBudget(
       const urgency = REQUEST_URGENCIES.indexOf(urgencyName);
       const most = pace === "hangs" ? lowerHalf(limits.concurrency) : limits.concurrency;
       const asking = { ...about, productId, urgency, choice: { most, fromBelow: pace !== undefined } };
-      const held = kept.reuse(urgency, most) ?? {
+      const held = kept.reuse(productId, urgency, most) ?? {
         slot: await waitForSlot(sql, limits, asking, { slotSignal, makeRoom }, signal),
         urgency,
+        productId,
         takenAt: clock.now(),
       };
       // The caller may have given up while the database handed out the slot.

@@ -7,6 +7,8 @@ interface HeldSlot {
   readonly slot: RequestSlot;
   /** the urgency for which it was taken; it serves no less urgent request */
   readonly urgency: number;
+  /** the product for which it was taken: another one may be paused; null: for no single product */
+  readonly productId: string | null;
   readonly takenAt: Instant;
 }
 
@@ -14,10 +16,10 @@ interface KeptSlots {
   /** Keeps the slot, unless it was taken too long ago. @returns false where the slot must be released */
   keep(held: HeldSlot): boolean;
   /**
-   * Takes a kept slot for a request of this urgency, with a number up to `most`.
+   * Takes a kept slot for a request about this product and of this urgency, with a number up to `most`.
    * @returns undefined where none fits
    */
-  reuse(urgency: number, most: number): HeldSlot | undefined;
+  reuse(productId: string | null, urgency: number, most: number): HeldSlot | undefined;
   /** Prevents that any slot held now serves another request. */
   forget(): void;
 }
@@ -47,9 +49,13 @@ export function keepSlots(
       });
       return true;
     },
-    reuse: (urgency, most) => {
+    reuse: (productId, urgency, most) => {
       const found = kept.find(
-        (one) => one.takenAt > forgottenAt && urgency <= one.urgency && one.slot.slot <= most,
+        (one) =>
+          one.takenAt > forgottenAt &&
+          one.productId === productId &&
+          urgency <= one.urgency &&
+          one.slot.slot <= most,
       );
       kept = kept.filter((one) => one !== found);
       return found;

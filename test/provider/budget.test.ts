@@ -151,6 +151,16 @@ describe("a 429 of one product", () => {
     expect(await mayAsk("P2")).toBe(true);
   });
 
+  test("also holds where a request about another product has just left its slot to the process", async () => {
+    await refuse("P1");
+    const one = budget({ concurrency: 4 }, database.sql, { ...systemClock, now: () => NOON });
+    await one.spend("live", async () => {}, never, { productId: "P2" });
+    const about = { productId: "P1", leavesWhilePaused: true };
+    await expect(one.spend("live", async () => "asked", never, about)).rejects.toMatchObject({
+      code: "provider-throttled",
+    });
+  });
+
   test("lets no fetcher of the product wait for a slot meanwhile", async () => {
     const one = budget();
     const held = heldRequest();
