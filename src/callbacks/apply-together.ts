@@ -13,7 +13,7 @@ export interface InBatch {
   readonly deadline: Deadline;
 }
 
-/** "alone" and "locked": it was not applied, and must be applied alone; "locked": somebody has locked a wallet of its player */
+/** "alone": it was not applied, and must be applied alone. "locked": it was not applied, because somebody has locked its wallet. */
 type OutcomeInBatch = CallbackOutcome | "alone" | "locked" | OutcomeUnknown;
 
 /** A request with less time is applied alone, because the first deadline of a batch is the deadline of all. */

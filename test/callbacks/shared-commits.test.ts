@@ -182,10 +182,10 @@ describe("a request that cannot share a commit is applied alone", () => {
     const [anna = "", ben = "", cora = "", ...locked] = players;
     const lock = (tx: Query, names: readonly string[]) =>
       tx`select from wallets where username = any(${names}::text[]) for update`;
-    const answering = await sql.begin(async (others) => {
+    const { answeringLocked } = await sql.begin(async (others) => {
       await lock(others, locked);
       const answeringLocked = together.answer(locked.map((player) => place(player)));
-      const answeringAnna = await sql.begin(async (own) => {
+      const { answeringAnna } = await sql.begin(async (own) => {
         await lock(own, [anna]);
         const answeringAnna = together.answer([place(anna)]);
         const same = { id: `same-${run}` };
@@ -193,11 +193,11 @@ describe("a request that cannot share a commit is applied alone", () => {
         expect(outcomesOf(answers)).toEqual(["0 90", "20002"]);
         return { answeringAnna };
       });
-      expect(outcomesOf(await answeringAnna.answeringAnna)).toEqual(["0 90"]);
+      expect(outcomesOf(await answeringAnna)).toEqual(["0 90"]);
       expect(await debited()).toEqual([anna, ben]);
       return { answeringLocked };
     });
-    expect(outcomesOf(await answering.answeringLocked)).toEqual(locked.map(() => "0 90"));
+    expect(outcomesOf(await answeringLocked)).toEqual(locked.map(() => "0 90"));
   });
 
   test("because its time is nearly over, so that the others keep theirs", async () => {

@@ -28,7 +28,7 @@ export interface Audit {
   readonly lowercaseHeads: readonly string[];
 }
 
-/** Loads each page once, and looks at it at six widths and in both themes, which differ in their colours only. */
+/** Loads each page once, and checks it at six widths and in both themes. The themes differ only in their colours. */
 export async function auditPages(
   page: Page,
   paths: Readonly<Record<string, string>>,
