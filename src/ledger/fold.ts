@@ -232,12 +232,20 @@ function adopt(
     bet.settledByRound = false;
     bet.declared.clear();
   }
+  // The end of a bet of rewards alone says nothing about the bet that begins afterwards (decision 26).
+  if (bet.state.rewardOnly && !change.bet.rewardOnly) forgetEnds(bet.declared);
   if (entry.callback === "settleBets") {
     bet.settledByRound ||= !isAlone || bet.first.txnId !== entry.txnId;
     bet.singleState ||= !bet.state.placed && isSingleState(entry, settings);
   }
   bet.state = change.bet;
   bet.begun = true;
+}
+
+function forgetEnds(declared: Folding["declared"]): void {
+  for (const said of declared.keys()) {
+    if (said.startsWith("cancelBets ") || said.startsWith("voidSettled ")) declared.delete(said);
+  }
 }
 
 /**

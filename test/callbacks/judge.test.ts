@@ -96,6 +96,15 @@ describe("the server applies the items of a request one after another", () => {
   });
 });
 
+test("a bet of rewards alone can be void, begin, and be void again, all without money", () => {
+  const player = openPlayer("15", true);
+  const skipped = { skipBalanceUpdate: true, betAmount: amount("6"), payoutAmount: amount("0") };
+  for (const callback of ["winRewards", "voidSettled", "settleBets", "voidSettled"] as const)
+    expect(player.ask(callback, skipped)).toBe(0);
+  expect(player.state().bets).toMatchObject([{ status: "void" }]);
+  expect(player.fold()).toMatchObject([{ status: "void" }]);
+});
+
 const CALLBACKS = [
   "placeBets",
   "adjustBets",

@@ -449,6 +449,15 @@ describe("unusual sequences", () => {
       "void 10 0 0",
     ],
     [
+      "voided while it was a reward alone, then placed, settled and voided, all without money",
+      [reward("0"), voided(), place(), settle("0"), voided()].map((entry) => ({
+        ...entry,
+        ...skipped,
+        ...moved("0"),
+      })),
+      "void 10 0 0",
+    ],
+    [
       "settled again after it was voided: the payouts add up",
       [place(), settle("5"), voided(), settle("7")],
       "settled 10 12 7",
