@@ -4,7 +4,7 @@ import { runThroughCallbacks } from "../simulation/callback-run.ts";
 import { useDatabase } from "../support/database.ts";
 
 const SEED = 1;
-const KILLS = 2;
+const KILLS = 1;
 const { url } = useDatabase();
 
 /** `npm run simulate -- --callbacks --kills 6 --seeds A..B` plays more worlds. */

@@ -50,6 +50,19 @@ describe("an operator that keeps two decimals of what a sender computes in float
   });
 });
 
+describe("an operator whose own relation is followed", () => {
+  // The relation has the name of the next operator's.
+  const own = useDatabase();
+
+  test("has no false difference, every real one, and a statement that adds up", async () => {
+    const played = await playField(own, { style: "odd", ledger: "relation" });
+    expect(played.planted.length).toBeGreaterThan(5);
+    expect(played.missed).toEqual([]);
+    expect(played.wrong).toEqual([]);
+    for (const row of played.rows) expect(row).toMatchObject({ rest: "0" });
+  });
+});
+
 describe("an operator that updates rows in place", () => {
   const style = "odd";
 

@@ -94,30 +94,25 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   test("a confirm fetch does not wait for the next regular pull", async () => {
     await using _worker = await start({ config: small.config({ pullEvery: "PT1H" }) });
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
-    await settleUnheardBet(context);
-    await eventually("the bet is confirmed as missing", () => hasUnheardBet(context));
+    await settleUnheardBet(context, "unheard");
+    await eventually("the bet is confirmed as missing", () => hasUnheardBet(context, "unheard"));
   });
 
-  test("a worker fills queues that were emptied, and its work goes on", async () => {
+  test("a worker goes on after its queues were emptied, which it fills again, and after every connection broke", async () => {
     await using _worker = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await queues.empty();
-    await expectWorkGoesOn();
+    await expectWorkGoesOn("unheard");
     expect(await readSchedules()).toEqual(ALL_EVERY_200_MS);
-  });
-
-  test("a worker goes on after every connection broke", async () => {
-    await using _worker = await start();
-    await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await queues.breakDown();
-    await expectWorkGoesOn();
+    await expectWorkGoesOn("unheard either");
   });
 
-  async function expectWorkGoesOn(): Promise<void> {
+  async function expectWorkGoesOn(bet: string): Promise<void> {
     const now = systemClock.now();
-    await settleUnheardBet(context);
+    await settleUnheardBet(context, bet);
     await eventually("every product is pulled on", () => isPulledSince(context, now));
-    await eventually("the bet is found", () => hasUnheardBet(context));
+    await eventually("the bet is found", () => hasUnheardBet(context, bet));
   }
 
   test("each product has its schedules, and a product that left the config has none", async () => {
@@ -247,15 +242,15 @@ async function isPulledSince(context: FlowContext, since: Instant): Promise<bool
 }
 
 /** A bet of this moment that the provider never had. */
-async function settleUnheardBet({ sql }: FlowContext): Promise<void> {
+async function settleUnheardBet({ sql }: FlowContext, txnId: string): Promise<void> {
   const at = systemClock.now();
-  const bet = { productId: "SPORT", txnId: "unheard", roundId: "unheard", occurredAt: at, receivedAt: at };
+  const bet = { productId: "SPORT", txnId, roundId: txnId, occurredAt: at, receivedAt: at };
   const entries = [exampleEntry(bet), exampleSettle(bet)];
   await appendEntries(sql, entries);
 }
 
-async function hasUnheardBet({ sql }: FlowContext): Promise<boolean> {
+async function hasUnheardBet({ sql }: FlowContext, txnId: string): Promise<boolean> {
   const filter = { statuses: [], kind: null, productId: "SPORT", username: null, limit: 1000, after: null };
   const { mismatches } = await listMismatches(sql, filter);
-  return mismatches.some((one) => one.transactionId === "unheard" && one.kind === "missing-at-provider");
+  return mismatches.some((one) => one.transactionId === txnId && one.kind === "missing-at-provider");
 }

@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -28,7 +29,13 @@ export const NODE = process.env["PACKAGE_NODE"] ?? process.execPath;
 const OLDEST = "22.18.0";
 
 interface Lock {
-  readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly link?: boolean }>>;
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+}
+
+interface LockedPackage {
+  readonly dev?: boolean;
+  readonly link?: boolean;
+  readonly optional?: boolean;
 }
 
 /**
@@ -63,14 +70,23 @@ export function emptyFolder(): string {
 }
 
 /**
- * Builds, packs and installs. The versions are those of this checkout, so that npm's cache has them after `npm ci`.
+ * Builds, packs and installs. npm unpacks the package and what is optional. The other dependencies are copied from this
+ * checkout, where `npm ci` unpacked the same versions: to unpack them again takes most of the time of an installation.
  * @returns false where npm's cache lacks a package and there is no network
  */
 export async function installPackage(folder: string): Promise<boolean> {
   await run("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: ROOT });
   const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz")) ?? "";
-  writeManifest(folder, tarball);
-  const install = ["ci", "--fetch-retries=0", "--no-audit", "--no-fund"];
+  const dependencies = Object.entries((readRoot("package-lock.json") as Lock).packages).filter(
+    ([path, { dev = false, link = false }]) => path.startsWith("node_modules/") && !dev && !link,
+  );
+  writeManifest(folder, tarball, Object.fromEntries(dependencies));
+  for (const [path, { optional = false }] of dependencies) {
+    // What lies inside another package is copied with that one.
+    if (optional || path.includes("/node_modules/")) continue;
+    cpSync(join(ROOT, path), join(folder, path), { recursive: true });
+  }
+  const install = ["install", "--fetch-retries=0", "--no-audit", "--no-fund"];
   return (
     (await npmSucceeds([...install, "--offline"], folder)) ||
     (await npmSucceeds([...install, "--prefer-offline"], folder))
@@ -90,9 +106,12 @@ async function npmSucceeds(args: readonly string[], cwd: string): Promise<boolea
   }
 }
 
-function writeManifest(folder: string, tarball: string): void {
-  const read = (name: string) => JSON.parse(readFileSync(join(ROOT, name), "utf8"));
-  const { version, dependencies, optionalDependencies, bin, engines } = read("package.json");
+function readRoot(name: string) {
+  return JSON.parse(readFileSync(join(ROOT, name), "utf8"));
+}
+
+function writeManifest(folder: string, tarball: string, locked: Lock["packages"]): void {
+  const { version, dependencies, optionalDependencies, bin, engines } = readRoot("package.json");
   const resolved = `file:${tarball}`;
   const digest = createHash("sha512")
     .update(readFileSync(join(folder, tarball)))
@@ -112,10 +131,7 @@ function writeManifest(folder: string, tarball: string): void {
     type: "module",
     dependencies: { "wallet-recon": resolved },
   };
-  const locked = Object.entries((read("package-lock.json") as Lock).packages).filter(
-    ([path, { dev = false, link = false }]) => path.startsWith("node_modules/") && !dev && !link,
-  );
-  const packages = { "": manifest, ...Object.fromEntries(locked), "node_modules/wallet-recon": own };
+  const packages = { "": manifest, ...locked, "node_modules/wallet-recon": own };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
   writeFileSync(
     join(folder, "package-lock.json"),

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, globSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, existsSync, globSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { listProcesses } from "../embedded/processes.ts";
 import { useDatabase } from "../support/database.ts";
@@ -144,23 +144,13 @@ console.log(typeof agent.withdraw);
 await agent.close();
 `,
     );
-    for (const [module, resolution] of [
-      ["nodenext", "nodenext"],
-      ["esnext", "bundler"],
-    ] as const) {
-      const how = [
-        "--module",
-        module,
-        "--moduleResolution",
-        resolution,
-        "--target",
-        "es2024",
-        "--types",
-        "node",
-      ];
-      const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false", "--noEmit"];
-      expect(await runNode([TYPESCRIPT, ...how, ...strict, "transfer.ts"])).toEqual(["", 0]);
-    }
+    const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false", "--noEmit"];
+    const check = async (module: string, resolution: string) => {
+      const how = ["--module", module, "--moduleResolution", resolution];
+      const compile = [TYPESCRIPT, ...how, "--target", "es2024", "--types", "node", ...strict, "transfer.ts"];
+      expect(await runNode(compile)).toEqual(["", 0]);
+    };
+    await Promise.all([check("nodenext", "nodenext"), check("esnext", "bundler")]);
     for (const node of [NODE, (await findOldestNode()) ?? NODE]) {
       expect(await runNode(["transfer.ts"], node)).toEqual(["function\n", 0]);
     }
@@ -184,12 +174,19 @@ test.each([
   ["24.0.0", true],
 ])("on Node %s the command starts: %s", async (version, starts) => {
   const pretend = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`;
-  const command = join(import.meta.dirname, "../../bin/recon.js");
-  const [said, code] = await runNode([...first(pretend), command, "--version-of-none"]);
+  const [said, code] = await runNode([...first(pretend), commandOf("process.stdout.write('it starts')")]);
   const line = `recon: this is Node ${version}, and wallet-recon needs Node 22.18 or newer. Install one (https://nodejs.org/), and start again.\n`;
-  if (starts) expect(said).toContain("unknown option");
-  else expect([said, code]).toEqual([line, 1]);
+  expect([said, code]).toEqual(starts ? ["it starts", 0] : [line, 1]);
 });
+
+/** @returns the file that Node runs, beside a program that is this code alone */
+function commandOf(code: string): string {
+  const command = join(folder, "command/bin/recon.js");
+  mkdirSync(join(folder, "command/dist/src/cli"), { recursive: true });
+  cpSync(join(import.meta.dirname, "../../bin"), dirname(command), { recursive: true });
+  writeFileSync(join(folder, "command/dist/src/cli/main.js"), code);
+  return command;
+}
 
 testInstalled(
   "on a platform for which the embedded PostgreSQL is not installed, one line says what to do",

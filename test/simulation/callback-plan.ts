@@ -76,7 +76,7 @@ export function planCallbackRun(seed: number, kills: number): CallbackPlan {
     configFrom: (now) => ({
       products: products.map((product) => ({ ...product, since: formatInstant(now - 1_000) })),
       pull: {
-        every: "PT0.4S",
+        every: "PT0.8S",
         settleDelay: "PT0.5S",
         overlap: iso(OVERLAP_MS),
         requestTimeout: "PT5S",
@@ -84,7 +84,7 @@ export function planCallbackRun(seed: number, kills: number): CallbackPlan {
         resweepAfter: [],
       },
       diff: {
-        every: "PT0.5S",
+        every: "PT1S",
         callbackGrace: iso(CALLBACK_GRACE_MS),
         providerGrace: iso(PROVIDER_GRACE_MS),
         sessionQuiet: iso(config.diff.sessionQuiet / PACE),

@@ -5,8 +5,8 @@ import { describeError } from "../../src/errors.ts";
 
 const LOOK_EVERY_MS = 25;
 /** What takes long to see is looked at less often, so that the processor is free for what is waited for. */
-const REST_PER_LOOK = 4;
-const LONGEST_REST_MS = 250;
+const REST_PER_LOOK = 9;
+const LONGEST_REST_MS = 400;
 /** What has not happened by then never happens, however busy the machine is. */
 const LONGEST_WAIT_MS = 180_000;
 

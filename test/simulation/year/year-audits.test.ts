@@ -5,13 +5,13 @@ import { useDatabase } from "../../support/database.ts";
 import { runYear } from "./run-year.ts";
 import { planYear, SHORT_YEAR } from "./year-plan.ts";
 
-/** Bets are deleted when they are five days old. */
-const planFew = (days: number) =>
+/** @param age of the bets that are deleted, in days */
+const planFew = (days: number, age: number) =>
   planYear(2, {
     ...SHORT_YEAR,
     days,
     afterwards: 5,
-    retain: { records: 5, entries: 5, mismatches: 5, windows: 5 },
+    retain: { records: age, entries: age, mismatches: age, windows: age },
   });
 
 /** Somebody who does more than the worker, when it changes a table. */
@@ -55,7 +55,7 @@ describe("a simulated year in which retention deletes more than it may", () => {
     ];
     await sql.unsafe(meddling("retention_states", "new.walk like 'records of %'", deletions.join("\n")));
     // Bets still begin when the first are deleted.
-    const { problems } = await runYear(planFew(9), url, () => {});
+    const { problems } = await runYear(planFew(7, 3), url, () => {});
     expect(kindsOf(problems)).toEqual(new Set(KINDS.slice(0, 3)));
   });
 });
@@ -72,7 +72,7 @@ describe("a simulated year in which somebody changes the database", () => {
       "set local session_replication_role = origin;",
     ];
     await sql.unsafe(meddling("closed_days", "new.number = 5", changes.join("\n")));
-    const { problems } = await runYear(planFew(5), url, () => {});
+    const { problems } = await runYear(planFew(5, 5), url, () => {});
     expect(kindsOf(problems)).toEqual(new Set(KINDS.slice(3)));
   });
 });
