@@ -102,7 +102,7 @@ export function withOffset(text: string, zone: string): string | null {
 }
 
 /**
- * For people: "2 h 5 min", "40 s". Browsers get the text of this function (`/assets/show-duration.js`), so it may use
+ * For people: "2 h 5 min", "40 s". Browsers get the text of this function (the asset `show-duration.js`), so it may use
  * nothing from outside.
  */
 export function showDuration(lengthMs: number): string {

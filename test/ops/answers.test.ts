@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
+import { ASSETS_AT } from "../../src/ops/http/asset-files.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
@@ -32,7 +33,7 @@ const ASKED: readonly AnswerCase[] = [
   ["a change without the role", "POST", "/api/backfills/1/pause", bearer(READER), 403],
   ["the sign-in", "GET", "/sign-in", { accept: "text/html" }, 200],
   ["a way to the sign-in", "GET", "/changes", { accept: "text/html" }, 303],
-  ["a style", "GET", "/assets/style.css", {}, 200],
+  ["a style", "GET", `${ASSETS_AT}/style.css`, {}, 200],
   ["nothing", "GET", "/nowhere", {}, 404],
   ["nothing, for a person", "GET", "/nowhere", { accept: "text/html" }, 404],
   ["a path that cannot be read", "GET", "/api/%zz", {}, 400],
@@ -72,6 +73,32 @@ describe("every answer", () => {
       if (path.startsWith("/assets/")) continue;
       expect((await ask(method, path, { headers })).headers["cache-control"]).toBe("no-store");
     }
+  });
+
+  test("with an asset is kept by browsers for a year, at the address of its version only", async () => {
+    const ask = await serveOps(context);
+    const asset = async (folder: string, name: string) => {
+      const { status, headers, text } = await ask("GET", `${folder}/${name}`);
+      return [status, headers["content-type"], headers["cache-control"], text];
+    };
+    for (const [name, type] of [
+      ["style.css", "text/css; charset=utf-8"],
+      ["page.js", "text/javascript; charset=utf-8"],
+      ["idiomorph.js", "text/javascript; charset=utf-8"],
+      ["show-duration.js", "text/javascript; charset=utf-8"],
+      ["icon.svg", "image/svg+xml"],
+    ] as const) {
+      const [status, sent, kept, text] = await asset(ASSETS_AT, name);
+      expect([status, sent, kept]).toEqual([200, type, "public, max-age=31536000, immutable"]);
+      // A worker of another version answers at the same address.
+      expect(await asset("/assets/0123456789abcdef", name)).toEqual([200, type, "no-store", text]);
+    }
+    for (const name of ["live.ts", "..%2fassets.ts", "toString"]) {
+      expect((await asset(ASSETS_AT, name)).slice(0, 1)).toEqual([404]);
+    }
+    const page = (await ask("GET", "/sign-in", { headers: { accept: "text/html" } })).text;
+    const asked = [...page.matchAll(/"(\/assets\/[^"]+)\/[\w-]+\.\w+"/g)].map(([, folder]) => folder);
+    expect(asked).toEqual([ASSETS_AT, ASSETS_AT, ASSETS_AT]);
   });
 
   test("binds browsers to https only where the request came over https", async () => {

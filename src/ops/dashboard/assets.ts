@@ -1,28 +1,32 @@
-/** Style and scripts of the pages, sent as files. */
+/** Sends style and scripts of the pages as files that browsers keep. */
 
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import fastifyStatic from "@fastify/static";
+import { extname } from "node:path";
 import type { FastifyInstance } from "fastify";
-import { showDuration } from "../../clock.ts";
+import { ASSETS, ASSETS_VERSION } from "../http/asset-files.ts";
+import { sendProblem } from "../http/problem.ts";
+
+const KEPT = "public, max-age=31536000, immutable";
+const TYPES: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+interface AssetRoute {
+  readonly Params: { readonly version: string; readonly name: string };
+}
 
 /** They contain no data, so that the sign-in page may use them. */
 export function addAssets(app: FastifyInstance): void {
-  app.register(fastifyStatic, {
-    root: join(import.meta.dirname, "assets"),
-    prefix: "/assets/",
-    cacheControl: true,
-    maxAge: 0,
+  app.get<AssetRoute>("/assets/:version/:name", async (request, reply) => {
+    const { version, name } = request.params;
+    const text = ASSETS.get(name);
+    const type = TYPES[extname(name)];
+    if (text === undefined || type === undefined) {
+      return await sendProblem(reply, 404, "Not Found", `there is nothing at ${request.url}`);
+    }
+    // During an upgrade, workers of two versions answer: the page of one works with assets of the other, which nobody keeps.
+    if (version === ASSETS_VERSION) reply.header("cache-control", KEPT);
+    return await reply.type(type).send(text);
   });
-  const idiomorph = createRequire(import.meta.url).resolve("idiomorph/dist/idiomorph.esm.js");
-  app.get("/assets/idiomorph.js", (_request, reply) =>
-    reply.sendFile("idiomorph.esm.js", join(idiomorph, "..")),
-  );
-  // Pages and browsers say lengths of time by one rule.
-  app.get("/assets/show-duration.js", (_request, reply) =>
-    reply
-      .type("text/javascript; charset=utf-8")
-      .header("cache-control", "public, max-age=0")
-      .send(`export ${showDuration}\n`),
-  );
 }

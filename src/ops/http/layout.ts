@@ -1,6 +1,7 @@
 /** The common parts of all dashboard pages: head, navigation, frame of the content. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { ASSETS_AT } from "./asset-files.ts";
 import { showTurningMarks } from "./visible-marks.ts";
 
 /** The visitor of a page; null: nobody is signed in. */
@@ -75,9 +76,9 @@ export function renderPage(page: DashboardPage): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title} · wallet-recon</title>
-<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/assets/style.css">
-<script type="module" src="/assets/page.js"></script>
+<link rel="icon" href="${ASSETS_AT}/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="${ASSETS_AT}/style.css">
+<script type="module" src="${ASSETS_AT}/page.js"></script>
 </head>
 <body>
 <a class="skip" href="#main">Skip to content</a>

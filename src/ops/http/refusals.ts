@@ -139,7 +139,7 @@ function allowedAt(methodsOf: ReadonlyMap<string, ReadonlySet<string>>, { url }:
   return METHODS.filter((method) => allowed.has(method));
 }
 
-/** @param pattern as routes are registered: "/api/mismatches/:id", "/assets/*" */
+/** @param pattern as routes are registered: "/api/mismatches/:id", "/queues/*" */
 function fits(pattern: string, path: string): boolean {
   const parts = pattern.split("/");
   const given = path.split("/");
