@@ -5,14 +5,16 @@ import { writeRecords } from "../../src/sync/record-store.ts";
 import { useClosing } from "../flows/closing/closing-world.ts";
 import { useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
-import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS, NOON } from "../support/examples.ts";
 
 const { sql } = useDatabase();
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 const clock = createTestClock(NOON);
-const { context, fetched, close, correct } = useClosing(sql, clock);
+const { context: contextOf, fetched, close, correct } = useClosing(sql, clock);
+const context = contextOf();
 const TODAY = Date.parse("2026-11-20T00:00:00Z");
 const DAY_MS = 24 * HOUR_MS;
 
@@ -41,7 +43,7 @@ async function cellsOf(page: Page, table: string, day: string): Promise<string> 
 }
 
 test("a day is closed from its page after a question, by keyboard; an open page elsewhere shows it at once", async () => {
-  const baseUrl = await serveDashboard(context(), TOKENS);
+  const baseUrl = await serveDashboard(context, TOKENS);
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/report?month=2026-11");
@@ -72,7 +74,7 @@ test("a day is closed from its page after a question, by keyboard; an open page 
 });
 
 test("the days before the first fetched one are one line, and the button is named only to a person who may use it", async () => {
-  const baseUrl = await serveDashboard(context(), TOKENS);
+  const baseUrl = await serveDashboard(context, TOKENS);
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   for (const page of [mary, eye]) {
@@ -88,7 +90,7 @@ test("the days before the first fetched one are one line, and the button is name
 
 test("a month is closed up to the first day that must stay open, and the page says why that one does", async () => {
   await sql`update windows set status = 'gap' where from_at = ${TODAY + DAY_MS}`;
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto("/report");
   await page.getByRole("textbox", { name: "Month" }).fill("2026-11");
   await page.getByRole("button", { name: "Show the month" }).click();
@@ -111,7 +113,7 @@ test("a correction stands with its bet, both amounts and the reason, on its day,
   await close("2026-11-20");
   await list("25");
   await correct();
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context(), TOKENS), token: READ_TOKEN });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: READ_TOKEN });
   const said =
     /^2026-11-20 \| P1 \| \S+ \| bet-1 \| 10\.00 → 15\.00 THB \| 10\.00 THB as before \| 5\.00 THB \| .*payout.* \| \S+ \S+$/;
   await page.goto("/report?day=2026-11-20");
@@ -129,7 +131,7 @@ test("a correction stands with its bet, both amounts and the reason, on its day,
 });
 
 test("the check of the closed days names the first one that was altered, also to a person who may only read", async () => {
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context(), TOKENS), token: READ_TOKEN });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: READ_TOKEN });
   await page.goto("/report/verify");
   await page.getByText("No day is closed yet.").waitFor();
   await close("2026-11-20");
@@ -145,7 +147,7 @@ test("the check of the closed days names the first one that was altered, also to
 });
 
 test("the page of a day without a bet says that it was not fetched, or lies in the future", async () => {
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   for (const [day, said] of [
     ["1999-01-01", "This day was not fetched, so nothing is known of it"],
     ["2026-12-25", "The day is in the future: it begins at 2026-12-25 00:00:00."],
@@ -156,7 +158,7 @@ test("the page of a day without a bet says that it was not fetched, or lies in t
 });
 
 test("a day that has not ended is not offered for closing, and its refusal is in the person's zone", async () => {
-  const baseUrl = await serveDashboard(context());
+  const baseUrl = await serveDashboard(context);
   const page = await browser.newPage({ baseUrl });
   await page.context().addCookies([{ name: "recon_zone", value: "Asia/Bangkok", url: baseUrl }]);
   for (const asked of ["day=2026-11-22", "day=2030-01-01", "month=2030-01"]) {
@@ -177,7 +179,7 @@ test("a day that has not ended is not offered for closing, and its refusal is in
 });
 
 test("before the first day is closed, the question warns that no earlier day can follow, and names the first one", async () => {
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto("/report/close?day=2026-11-20");
   await page.getByText("no day before 2026-11-20 can ever be closed").waitFor();
   const earlier = page.getByRole("link", { name: "2026-11-19" });
@@ -192,7 +194,7 @@ test("before the first day is closed, the question warns that no earlier day can
 });
 
 test("days before the first closed one are not offered for closing", async () => {
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await close("2026-11-20");
   for (const asked of ["day=2026-11-19", "month=2026-10"]) {
     await page.goto(`/report?${asked}`);
@@ -206,7 +208,7 @@ test("days before the first closed one are not offered for closing", async () =>
 });
 
 test("a person who may only read closes nothing, and wrong dates are named", async () => {
-  const baseUrl = await serveDashboard(context(), TOKENS);
+  const baseUrl = await serveDashboard(context, TOKENS);
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/report?day=2026-11-20");
   expect(await eye.getByRole("link", { name: "Close the day" }).count()).toBe(0);

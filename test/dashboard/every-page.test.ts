@@ -5,7 +5,7 @@ import { openChannels } from "../../src/alerts/open-channels.ts";
 import type { OwnWorker } from "../../src/ops/own-worker.ts";
 import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
 import { useBrowser } from "../support/browser.ts";
-import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
 import { type Audit, auditPages } from "./audit-page.ts";
 import { type CrowdedWorld, openCrowdedWorld } from "./crowded-world.ts";
@@ -14,6 +14,7 @@ import { changesOf } from "./live-changes.ts";
 
 const { sql } = useDatabase();
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 let world: CrowdedWorld;
 let server: OpsServer;
 let audits: Readonly<Record<string, Audit>>;

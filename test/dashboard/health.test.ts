@@ -1,22 +1,24 @@
 import type { Page } from "playwright-core";
-import { beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { recordAlert } from "../../src/alerts/store.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { writeStorage } from "../../src/db/storage-store.ts";
 import { deliverAlerts } from "../../src/flows/alerts/deliver-alerts.ts";
 import { silentLog } from "../../src/log.ts";
 import type { OwnWorker } from "../../src/ops/own-worker.ts";
+import type { OpsParts } from "../../src/ops/server.ts";
 import { noteDone, noteFailed, writeQueues } from "../../src/work/work-store.ts";
 import { channelsTo, useAlertListener } from "../support/alert-listener.ts";
 import { useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
-import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { MINUTE_MS, NOON } from "../support/examples.ts";
 import { openMismatches } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 const webhook = useAlertListener();
 const clock = createTestClock(NOON);
 const config = parseConfig({ products: [{ productId: "P1" }] });
@@ -43,6 +45,11 @@ const worker = (changes: Partial<OwnWorker> = {}): OwnWorker => ({
     },
   ],
   ...changes,
+});
+
+let withWorker: OpsParts;
+beforeAll(() => {
+  withWorker = { worker: worker() };
 });
 
 /** The cells of each row of a table, by the row's head. */
@@ -109,7 +116,7 @@ test("each kind of work says when it was last done, how far behind it is, what h
   ]);
   await noteDone(sql, { work: "queue", subject: "pull" }, ago(1));
   await sql.begin((tx) => writeStorage(tx, NOON, 1e12, new Map([["windows", 1234]])));
-  const baseUrl = await serveDashboard(context, TOKENS, { worker: worker() });
+  const baseUrl = await serveDashboard(context, TOKENS, withWorker);
   const page = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await page.goto("/");
   await page.getByRole("link", { name: "P1 has not been compared since" }).click();
@@ -181,7 +188,7 @@ async function haveAlerts(): Promise<void> {
 
 test("every alert has its deliveries with attempts, error and next attempt, and leads to its incident and back", async () => {
   await haveAlerts();
-  const baseUrl = await serveDashboard(context, TOKENS, { worker: worker() });
+  const baseUrl = await serveDashboard(context, TOKENS, withWorker);
   const page = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await page.goto("/health");
   await page.getByRole("link", { name: "All alerts" }).click();
@@ -214,7 +221,7 @@ test("a command in an alert keeps its times in UTC, so that it can be pasted", a
     toDo: `To see what is missing: ${command}`,
   };
   await recordAlert(sql, { idempotencyKey: "gap", kind: "product-stalled", productId: "P1", body, at: NOON });
-  const baseUrl = await serveDashboard(context, TOKENS, { worker: worker() });
+  const baseUrl = await serveDashboard(context, TOKENS, withWorker);
   const page = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await page.context().addCookies([{ name: "recon_zone", value: "Asia/Bangkok", url: baseUrl }]);
   await page.goto("/alerts/1");
@@ -226,7 +233,7 @@ test("a command in an alert keeps its times in UTC, so that it can be pasted", a
 test("one alert is sent again by keyboard with its own key, once for each press, audited, and seen in a second browser", async () => {
   await haveAlerts();
   const [first, second] = webhook.heard;
-  const baseUrl = await serveDashboard(context, TOKENS, { worker: worker() });
+  const baseUrl = await serveDashboard(context, TOKENS, withWorker);
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/alerts/2");
@@ -262,7 +269,7 @@ test("one alert is sent again by keyboard with its own key, once for each press,
 
 test("a test reaches the channels from the page; a wrong channel is refused, and so is a person who may only read", async () => {
   await haveAlerts();
-  const baseUrl = await serveDashboard(context, TOKENS, { worker: worker() });
+  const baseUrl = await serveDashboard(context, TOKENS, withWorker);
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   const headers = { "sec-fetch-site": "same-origin" };

@@ -8,12 +8,13 @@ import { beginImport } from "../../src/ledger/past-import-store.ts";
 import { silentLog } from "../../src/log.ts";
 import { useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
-import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntryLine, HOUR_MS, NOON } from "../support/examples.ts";
 
 const { sql } = useDatabase();
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 const clock = createTestClock(NOON);
 const config = parseConfig({ products: [{ productId: "P1" }] });
 const context = { sql, config, clock, log: silentLog };

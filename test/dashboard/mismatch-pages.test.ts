@@ -4,12 +4,13 @@ import { actOnMismatches, type RequestedAction } from "../../src/flows/mismatche
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { createTestClock } from "../support/clock.ts";
-import { serveDashboard } from "../support/dashboard.ts";
+import { useDashboard } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
 import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
+const serveDashboard = useDashboard();
 const clock = createTestClock(NOON);
 const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] });
 const context = { sql, config, clock, log: silentLog };

@@ -7,22 +7,20 @@ import { recordTransitions } from "../../src/flows/mismatches/record-transitions
 import { silentLog } from "../../src/log.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 import { expectAccessible, useBrowser } from "../support/browser.ts";
-import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";
 import { amount } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
 import { tabTo } from "../support/keyboard.ts";
 
 const world = useDiffWorld();
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 const EVIL = "<img src=x onerror=alert(1)>";
-
-let context: FlowContext;
+const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] });
+const context: FlowContext = { sql: world.sql, config, clock: world.clock, log: silentLog };
 
 /** Four bets that differ: #1 and #2 in their payout; #3 and #4 have no callback. */
 beforeEach(async () => {
-  const { sql, clock } = world;
-  const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] });
-  context = { sql, config, clock, log: silentLog };
   await world.ledgerBegins();
   for (const [index, username] of ["anna", "bo", EVIL, "anna"].entries()) {
     const [txnId, roundId] = [`bet-${index}`, `round-${index}`];

@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
+import { silentLog } from "../../src/log.ts";
 import { DAY_MS, useVerifyWorld } from "../flows/verify/verify-world.ts";
 import { expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
-import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { openPastWorld, PLAYED, PRODUCT } from "../support/past-world.ts";
@@ -13,7 +14,9 @@ import { openPlayedWorld } from "./played-world.ts";
 const { sql } = useDatabase();
 const provider = useVerifyProvider();
 const world = useVerifyWorld(sql, provider);
+const shown = { sql, config: world.config, clock: world.clock, log: silentLog };
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 
 const ROGUE = '<img src=x onerror="alert(1)">';
 const iso = (instant: number) => new Date(instant).toISOString();
@@ -25,7 +28,7 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   );
   await world.hand(deposit({ username: ROGUE }), deposit({ transactionRef: "ref-2" }));
   await world.liveUntil(DAY_MS + HOUR_MS);
-  const baseUrl = await serveDashboard(world.context(), TOKENS);
+  const baseUrl = await serveDashboard(shown, TOKENS);
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN, viewport: PHONE });
   await mary.goto("/transfers");
@@ -65,7 +68,7 @@ test("a transfer that was booked after its failure was final says why, and what 
   await world.liveUntil(12 * HOUR_MS);
   provider.answer((question) => bookedAs(question));
   await world.liveUntil(30 * DAY_MS);
-  const page = await browser.newPage({ baseUrl: await serveDashboard(world.context()) });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(shown) });
   const main = async () => (await page.locator("main").innerText()).replace(/\s+/g, " ");
   await page.goto("/transfers/ref-1");
   expect(await page.locator(".trail").innerText()).toBe("Transfers › ref-1");
@@ -83,7 +86,7 @@ test("a transfer that was booked after its failure was final says why, and what 
 });
 
 test("a person who may only read closes and starts nothing, also not by hand", async () => {
-  const baseUrl = await serveDashboard(world.context(), TOKENS);
+  const baseUrl = await serveDashboard(shown, TOKENS);
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/backfills");
   expect(await eye.locator("main form").count()).toBe(0);
@@ -95,7 +98,7 @@ test("a person who may only read closes and starts nothing, also not by hand", a
 });
 
 test("wrong filters and forms say what is wrong in one line, and keep the input", async () => {
-  const baseUrl = await serveDashboard(world.context());
+  const baseUrl = await serveDashboard(shown);
   const page = await browser.newPage({ baseUrl });
   for (const [path, problem] of [
     ["/transfers?status=lost", 'there is no status "lost"'],

@@ -5,7 +5,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
 import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
-import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
 import { tabTo } from "../support/keyboard.ts";
@@ -13,6 +13,7 @@ import { openMismatches } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 const clock = createTestClock(NOON);
 const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] });
 const context = { sql, config, clock, log: silentLog };

@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stopPulling } from "../../src/sync/pull-state-store.ts";
 import { useBrowser } from "../support/browser.ts";
-import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { openPlayedWorld, type PlayedWorld } from "./played-world.ts";
@@ -14,6 +14,7 @@ const iso = (at: number) => new Date(at).toISOString();
 
 const { sql } = useDatabase();
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 let played: PlayedWorld;
 
 /** Four hours of two products. One hour of one product cannot be fetched, and from noon on an hour of the other. */

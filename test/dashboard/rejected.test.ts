@@ -4,19 +4,21 @@ import { silentLog } from "../../src/log.ts";
 import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { expectAccessible, expectNoSidewaysScroll, useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
-import { READ_TOKEN, serveDashboard, TOKENS, WRITE_TOKEN } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { betItem } from "../support/http-provider.ts";
 
 const { sql } = useDatabase();
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 const contextOf = (...products: string[]) => ({
   sql,
   config: parseConfig({ products: products.map((productId) => ({ productId })) }),
   clock: createTestClock(NOON),
   log: silentLog,
 });
+const [context, widerContext] = [contextOf("P1"), contextOf("P1", "P2")];
 const SMALL = { width: 320, height: 640 };
 const ROGUE = "<script>alert(1)</script>\u202e";
 const LONG = "x".repeat(4_000);
@@ -35,7 +37,7 @@ async function reject(): Promise<void> {
 
 test("a rejected record is found from the page about health, read whole, and retried once its product is there", async () => {
   await reject();
-  const before = await serveDashboard(contextOf("P1"), TOKENS);
+  const before = await serveDashboard(context, TOKENS);
   const eye = await browser.newPage({
     baseUrl: before,
     token: READ_TOKEN,
@@ -58,7 +60,7 @@ test("a rejected record is found from the page about health, read whole, and ret
   await expectNoSidewaysScroll(eye);
   await expectAccessible(eye);
 
-  const after = await serveDashboard(contextOf("P1", "P2"), TOKENS);
+  const after = await serveDashboard(widerContext, TOKENS);
   const mary = await browser.newPage({ baseUrl: after, token: WRITE_TOKEN, scripts: false });
   await mary.goto("/rejected/record-2");
   await mary.click("#retry button");
@@ -75,7 +77,7 @@ test("a rejected record is found from the page about health, read whole, and ret
 
 test("filters keep what was typed, and a wrong one is named; older ones are one click away", async () => {
   await reject();
-  const baseUrl = await serveDashboard(contextOf("P1"));
+  const baseUrl = await serveDashboard(context);
   const page = await browser.newPage({ baseUrl });
   expect((await page.goto("/rejected?since=yesterday&reason=ten"))?.status()).toBe(400);
   expect(await page.locator("[role=alert]").innerText()).toContain("“Since” must be a time");
@@ -94,7 +96,7 @@ test("filters keep what was typed, and a wrong one is named; older ones are one 
 
 test("who may only read retries nothing by hand either", async () => {
   await reject();
-  const baseUrl = await serveDashboard(contextOf("P1"), TOKENS);
+  const baseUrl = await serveDashboard(context, TOKENS);
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   const headers = { "sec-fetch-site": "same-origin" };
   const answer = await eye.request.post(`${baseUrl}/rejected/record-1/retry`, { form: {}, headers });

@@ -6,21 +6,20 @@ import type { FlowContext } from "../../src/flows/context.ts";
 import { actOnMismatches } from "../../src/flows/mismatches/act-on-mismatches.ts";
 import { silentLog } from "../../src/log.ts";
 import { callbacksOf, iso, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
-import { READ_TOKEN, serveDashboard, TOKENS } from "../support/dashboard.ts";
+import { READ_TOKEN, TOKENS, useDashboard } from "../support/dashboard.ts";
 import { openMismatches } from "../support/open-mismatches.ts";
 
 const world = useDiffWorld();
-let context: FlowContext;
+const serveDashboard = useDashboard();
+const context: FlowContext = {
+  sql: world.sql,
+  clock: world.clock,
+  log: silentLog,
+  config: parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] }),
+};
 
 /** bet-1 agrees, bet-2 differs and has a mismatch, bet-3 has no callback yet. */
 beforeEach(async () => {
-  const { sql, clock } = world;
-  context = {
-    sql,
-    clock,
-    log: silentLog,
-    config: parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }] }),
-  };
   await world.ledgerBegins();
   const record = (number: number, payout: string) =>
     recordOf(payout, {

@@ -6,7 +6,7 @@ import { silentLog } from "../../src/log.ts";
 import { type OpsParts, startOpsServer } from "../../src/ops/server.ts";
 import { useBrowser } from "../support/browser.ts";
 import { createTestClock } from "../support/clock.ts";
-import { serveDashboard } from "../support/dashboard.ts";
+import { useDashboard } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
@@ -15,6 +15,7 @@ import { startTcpProxy } from "../support/tcp-proxy.ts";
 
 const { sql, url } = useDatabase();
 const browser = useBrowser();
+const serveDashboard = useDashboard();
 const clock = createTestClock(NOON);
 const config = parseConfig({ products: [{ productId: "P1" }] });
 const context = { sql, config, clock, log: silentLog };
@@ -48,8 +49,7 @@ describe("a page that is no longer up to date says so at its top, is no longer l
   test("while the worker does not answer, and not because it was in the background", async () => {
     const proxy = await startTcpProxy(await serveDashboard(context));
     onTestFinished(() => proxy.close());
-    const page = await browser.newPage({ baseUrl: proxy.url, timezoneId: "Asia/Bangkok" });
-    await page.clock.install();
+    const page = await browser.newPage({ baseUrl: proxy.url, timezoneId: "Asia/Bangkok", playedClock: true });
     await page.goto("/");
     await page.locator(live).waitFor();
     // The computer sleeps: no timer runs meanwhile.
@@ -121,8 +121,7 @@ describe("a decision that the database does not answer shows the menu, what happ
 });
 
 test("how long ago something was stays true on an open page without any change, in the words of the server", async () => {
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
-  await page.clock.install();
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context), playedClock: true });
   // The page gets no change.
   await page.addInitScript("window.EventSource = class extends EventTarget { close() {} };");
   await page.goto("/incidents");

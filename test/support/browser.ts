@@ -1,9 +1,8 @@
 /** A real Chromium for tests of pages: what a visitor sees, types and reaches by keyboard. */
 
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { existsSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import axe from "axe-core";
-import type { FastifyInstance } from "fastify";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 
@@ -43,10 +42,15 @@ interface Visit {
   readonly hasTouch?: boolean;
   /** false: a visitor without scripts */
   readonly scripts?: boolean;
+  /** true: time stands still in the pages until the test lets it pass with `page.clock` */
+  readonly playedClock?: boolean;
 }
 
 export interface TestBrowser {
-  /** A page of a visitor of its own, whose cookies no other page shares. Closed at the end of the test. */
+  /**
+   * A page of a visitor of its own, whose cookies no other page shares. Closed at the end of the test. The visitor's browser may
+   * know the assets of the server from an earlier test.
+   */
   newPage(visit: Visit): Promise<Page>;
 }
 
@@ -68,48 +72,63 @@ export async function launchChromium(): Promise<Browser> {
  */
 export function useBrowser(): TestBrowser {
   let browser: Browser | null = null;
-  const visits: BrowserContext[] = [];
+  const visits = new Map<BrowserContext, Visit>();
+  const former: { readonly context: BrowserContext; readonly visit: Visit }[] = [];
   const problems: string[] = [];
   beforeAll(async () => {
-    subscribe("fastify.initialization", letAssetsBeKept);
     browser = await launchChromium();
   });
   afterEach(async () => {
     const found = problems.splice(0);
-    await Promise.all(visits.splice(0).map((visit) => visit.close()));
+    await Promise.all([...visits].map(([context, visit]) => endVisit(context, visit)));
     expect(found, "what went wrong in the test's pages").toEqual([]);
   });
   afterAll(async () => {
     await browser?.close();
-    unsubscribe("fastify.initialization", letAssetsBeKept);
   });
+  /** Nothing of a visit is left but the assets that the browser has fetched. */
+  async function endVisit(context: BrowserContext, visit: Visit): Promise<void> {
+    visits.delete(context);
+    if (visit.playedClock) return await context.close();
+    await Promise.all([...context.pages().map((page) => page.close()), context.clearCookies()]);
+    former.push({ context, visit });
+  }
+  async function beginVisit(visit: Visit): Promise<BrowserContext> {
+    if (browser === null) throw new Error("the browser runs only while a test runs");
+    const index = former.findIndex((one) => isAlike(one.visit, visit));
+    const context =
+      former.splice(index, index < 0 ? 0 : 1)[0]?.context ?? (await openContext(browser, visit));
+    visits.set(context, visit);
+    await signIn(context, visit);
+    return context;
+  }
   return {
     newPage: async (visit) => {
-      if (browser === null) throw new Error("the browser runs only while a test runs");
-      const context = await openVisit(browser, visit);
-      visits.push(context);
+      const context = await beginVisit(visit);
       const page = await context.newPage();
       page.setDefaultTimeout(LONGEST_WAIT_MS);
+      if (visit.playedClock) await page.clock.install();
       noteProblems(page, (problem) => problems.push(problem));
       return page;
     },
   };
 }
 
-/**
- * Lets a visitor's browser keep the assets of the server that is being made. Otherwise it asks for each of them again with each
- * page, which is a quarter of a page's work; no test changes an asset.
- */
-function letAssetsBeKept(message: unknown): void {
-  (message as { fastify: FastifyInstance }).fastify.addHook("onSend", async ({ url }, reply) => {
-    if (url.startsWith("/assets/") && reply.statusCode === 200) reply.header("cache-control", "max-age=3600");
-  });
+/** Whether the browser makes no difference between two visits, but for the token. */
+function isAlike(one: Visit, other: Visit): boolean {
+  return isDeepStrictEqual({ ...one, token: null }, { ...other, token: null });
 }
 
 /** The cookies and preferences of one visitor, who is signed in where a token is given. */
 export async function openVisit(browser: Browser, visit: Visit): Promise<BrowserContext> {
-  const { baseUrl, token, colorScheme, reducedMotion = "reduce", scripts = true } = visit;
-  const context = await browser.newContext({
+  const context = await openContext(browser, visit);
+  await signIn(context, visit);
+  return context;
+}
+
+async function openContext(browser: Browser, visit: Visit): Promise<BrowserContext> {
+  const { baseUrl, colorScheme, reducedMotion = "reduce", scripts = true } = visit;
+  return await browser.newContext({
     baseURL: baseUrl,
     colorScheme: colorScheme ?? "light",
     reducedMotion,
@@ -120,11 +139,12 @@ export async function openVisit(browser: Browser, visit: Visit): Promise<Browser
     isMobile: visit.hasTouch ?? false,
     timezoneId: visit.timezoneId ?? "UTC",
   });
-  if (token !== undefined) {
-    const answer = await context.request.post("/sign-in", { form: { token }, maxRedirects: 0 });
-    if (answer.status() !== 303) throw new Error(`the sign-in was answered with ${answer.status()}`);
-  }
-  return context;
+}
+
+async function signIn(context: BrowserContext, { token }: Visit): Promise<void> {
+  if (token === undefined) return;
+  const answer = await context.request.post("/sign-in", { form: { token }, maxRedirects: 0 });
+  if (answer.status() !== 303) throw new Error(`the sign-in was answered with ${answer.status()}`);
 }
 
 function noteProblems(page: Page, note: (problem: string) => void): void {
@@ -158,8 +178,18 @@ interface AxeViolation {
 export const BARRIERS_SCRIPT = axe.source;
 
 /**
+ * Off, because none of their problems counts. axe-core's types leave out its table of rules, which alone says how grave the
+ * problems of a rule are.
+ */
+const MILD_RULES = Object.fromEntries(
+  (axe as unknown as { _audit: { rules: { id: string; impact: string | null }[] } })._audit.rules
+    .filter(({ impact }) => impact === "minor" || impact === "moderate")
+    .map(({ id }) => [id, { enabled: false }]),
+);
+
+/**
  * What axe-core finds on the page that is a serious or critical problem for people with disabilities.
- * @param rules the ids of those to check; null: all
+ * @param rules the ids of those to check; null: all whose problems count
  */
 export async function findBarriers(
   page: Page,
@@ -167,7 +197,10 @@ export async function findBarriers(
 ): Promise<readonly object[]> {
   // Its selectors of elements are not read, and its copies of the stylesheets serve no rule that is on.
   const options = { resultTypes: ["violations"], preload: false, selectors: false };
-  const asked = JSON.stringify(rules === null ? options : { ...options, runOnly: rules });
+  const asked = JSON.stringify({
+    ...options,
+    ...(rules === null ? { rules: MILD_RULES } : { runOnly: rules }),
+  });
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(BARRIERS_SCRIPT);
   const violations = (await page.evaluate(
     `axe.run(document, ${asked}).then((results) => results.violations)`,

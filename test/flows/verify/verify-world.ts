@@ -23,6 +23,7 @@ import { deposit } from "../../verify/sent.ts";
 
 export interface VerifyWorld {
   readonly clock: TestClock;
+  readonly config: Config;
   /** the context of one worker */
   context(options?: {
     readonly requestTimeoutMs?: number;
@@ -67,6 +68,7 @@ export function useVerifyWorld(sql: Sql, provider: VerifyProvider): VerifyWorld 
     readTransferStory(context(), { ref, kind: null, productId: null, username: null });
   return {
     clock,
+    config,
     context,
     verifyAt,
     story,
