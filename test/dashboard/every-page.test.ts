@@ -44,7 +44,7 @@ beforeAll(async () => {
   const settings = { host: "127.0.0.1", port: 0, tokens: [...TOKENS] };
   server = await startOpsServer(world.context, settings, async () => {}, { worker });
   unsubscribe("fastify.initialization", noteRoutes);
-  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN, drawn: false });
   audits = await auditPages(page, world.paths);
 });
 
@@ -81,7 +81,7 @@ describe("every page", () => {
 
 describe("who may only read", () => {
   test("opens every page, and finds nothing there that would change anything", async () => {
-    const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN });
+    const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN, drawn: false });
     const acting =
       'main form[method="post"], main form:not([method]), main [formmethod], main button:not(form *)';
     const forWriters = Object.keys(audits).filter((name) => audits[name]?.hasSteps);
@@ -99,7 +99,7 @@ describe("who may only read", () => {
   });
 
   test("is refused each change that the server knows", async () => {
-    const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN });
+    const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN, drawn: false });
     const changes = routes.filter(
       (route) => !/^(GET|HEAD|OPTIONS) /.test(route) && !/^POST \/sign-(in|out)$/.test(route),
     );
@@ -169,7 +169,7 @@ describe("a person's time zone", () => {
 });
 
 test("each wrong value is named next to its field, and nothing typed is lost", async () => {
-  const page = await browser.newPage({ baseUrl: await serveDashboard(world.context) });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(world.context), drawn: false });
   for (const [path, fields] of [
     ["/mismatches?kind=lost&minAmount=much&from=yesterday&username=anna", ["kind", "minAmount", "from"]],
     ["/mismatches?product=NOPE&kind=lost&status=bar", ["product", "kind", "status"]],
@@ -199,7 +199,7 @@ test("each wrong value is named next to its field, and nothing typed is lost", a
 });
 
 test("the main step of each page can be done by Tab and the keys alone", async () => {
-  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN, drawn: false });
   for (const task of KEY_TASKS) {
     await page.goto(world.paths[task.page] ?? "");
     await doSteps(page, task);
@@ -207,8 +207,8 @@ test("the main step of each page can be done by Tab and the keys alone", async (
 });
 
 test("a change elsewhere is seen on every page without a reload, and what is typed there stays, with the focus", async () => {
-  const eye = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
-  const mary = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN });
+  const eye = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN, drawn: false });
+  const mary = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN, drawn: false });
   const changes = changesOf(sql, world);
   const live = Object.entries(world.paths).flatMap(([name, path]) => (audits[name]?.isLive ? [path] : []));
   expect(kindsOf(changes.map(({ at }) => at))).toEqual(kindsOf(live));

@@ -24,6 +24,9 @@ const FLAGS = [
   "--renderer-process-limit=1",
 ];
 
+/** Pages are laid out and obey keys, but nothing draws them, which is a fifth of a page's work. */
+const UNDRAWN = "--disable-threaded-compositing";
+
 /** What has not come by then never comes. A test must fail on its wait before its own time-out. */
 const LONGEST_WAIT_MS = 180_000;
 
@@ -42,6 +45,8 @@ interface Visit {
   readonly hasTouch?: boolean;
   /** false: a visitor without scripts */
   readonly scripts?: boolean;
+  /** false: nothing draws the pages. No test may click there: a click waits for a drawn frame */
+  readonly drawn?: boolean;
   /** true: time stands still in the pages until the test lets it pass with `page.clock` */
   readonly playedClock?: boolean;
 }
@@ -55,7 +60,7 @@ export interface TestBrowser {
 }
 
 /** @throws Error that says how to install Chromium where it is missing */
-export async function launchChromium(): Promise<Browser> {
+export async function launchChromium(...more: readonly string[]): Promise<Browser> {
   const executablePath = CHROMIUMS.find((path) => existsSync(path));
   if (executablePath === undefined) {
     throw new Error(
@@ -63,7 +68,7 @@ export async function launchChromium(): Promise<Browser> {
         "On Debian: apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell",
     );
   }
-  return await chromium.launch({ executablePath, args: FLAGS });
+  return await chromium.launch({ executablePath, args: [...FLAGS, ...more] });
 }
 
 /**
@@ -72,6 +77,7 @@ export async function launchChromium(): Promise<Browser> {
  */
 export function useBrowser(): TestBrowser {
   let browser: Browser | null = null;
+  let undrawn: Promise<Browser> | null = null;
   const visits = new Map<BrowserContext, Visit>();
   const former: { readonly context: BrowserContext; readonly visit: Visit }[] = [];
   const problems: string[] = [];
@@ -84,7 +90,7 @@ export function useBrowser(): TestBrowser {
     expect(found, "what went wrong in the test's pages").toEqual([]);
   });
   afterAll(async () => {
-    await browser?.close();
+    await Promise.all([browser?.close(), undrawn?.then((one) => one.close())]);
   });
   /** Nothing of a visit is left but the assets that the browser has fetched. */
   async function endVisit(context: BrowserContext, visit: Visit): Promise<void> {
@@ -93,11 +99,15 @@ export function useBrowser(): TestBrowser {
     await Promise.all([...context.pages().map((page) => page.close()), context.clearCookies()]);
     former.push({ context, visit });
   }
-  async function beginVisit(visit: Visit): Promise<BrowserContext> {
+  async function openNew(visit: Visit): Promise<BrowserContext> {
     if (browser === null) throw new Error("the browser runs only while a test runs");
+    if (visit.drawn ?? true) return await openContext(browser, visit);
+    undrawn ??= launchChromium(UNDRAWN);
+    return await openContext(await undrawn, visit);
+  }
+  async function beginVisit(visit: Visit): Promise<BrowserContext> {
     const index = former.findIndex((one) => isAlike(one.visit, visit));
-    const context =
-      former.splice(index, index < 0 ? 0 : 1)[0]?.context ?? (await openContext(browser, visit));
+    const context = former.splice(index, index < 0 ? 0 : 1)[0]?.context ?? (await openNew(visit));
     visits.set(context, visit);
     await signIn(context, visit);
     return context;
