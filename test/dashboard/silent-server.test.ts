@@ -49,7 +49,8 @@ describe("a page that is no longer up to date says so at its top, is no longer l
   test("while the worker does not answer, and not because it was in the background", async () => {
     const proxy = await startTcpProxy(await serveDashboard(context));
     onTestFinished(() => proxy.close());
-    const page = await browser.newPage({ baseUrl: proxy.url, timezoneId: "Asia/Bangkok", playedClock: true });
+    const page = await browser.newPage({ baseUrl: proxy.url, timezoneId: "Asia/Bangkok" });
+    await page.clock.install();
     await page.goto("/");
     await page.locator(live).waitFor();
     // The computer sleeps: no timer runs meanwhile.
@@ -121,7 +122,8 @@ describe("a decision that the database does not answer shows the menu, what happ
 });
 
 test("how long ago something was stays true on an open page without any change, in the words of the server", async () => {
-  const page = await browser.newPage({ baseUrl: await serveDashboard(context), playedClock: true });
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.clock.install();
   // The page gets no change.
   await page.addInitScript("window.EventSource = class extends EventTarget { close() {} };");
   await page.goto("/incidents");

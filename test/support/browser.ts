@@ -1,7 +1,6 @@
 /** A real Chromium for tests of pages: what a visitor sees, types and reaches by keyboard. */
 
 import { existsSync } from "node:fs";
-import { isDeepStrictEqual } from "node:util";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
@@ -47,15 +46,10 @@ interface Visit {
   readonly scripts?: boolean;
   /** false: nothing draws the pages. No test may click there: a click waits for a drawn frame */
   readonly drawn?: boolean;
-  /** true: time stands still in the pages until the test lets it pass with `page.clock` */
-  readonly playedClock?: boolean;
 }
 
 export interface TestBrowser {
-  /**
-   * A page of a visitor of its own, whose cookies no other page shares. Closed at the end of the test. The visitor's browser may
-   * know the assets of the server from an earlier test.
-   */
+  /** A page of a visitor of its own, whose cookies no other page shares. Closed at the end of the test. */
   newPage(visit: Visit): Promise<Page>;
 }
 
@@ -78,67 +72,41 @@ export async function launchChromium(...more: readonly string[]): Promise<Browse
 export function useBrowser(): TestBrowser {
   let browser: Browser | null = null;
   let undrawn: Promise<Browser> | null = null;
-  const visits = new Map<BrowserContext, Visit>();
-  const former: { readonly context: BrowserContext; readonly visit: Visit }[] = [];
+  const visits: BrowserContext[] = [];
   const problems: string[] = [];
   beforeAll(async () => {
     browser = await launchChromium();
   });
   afterEach(async () => {
     const found = problems.splice(0);
-    await Promise.all([...visits].map(([context, visit]) => endVisit(context, visit)));
+    await Promise.all(visits.splice(0).map((visit) => visit.close()));
     expect(found, "what went wrong in the test's pages").toEqual([]);
   });
   afterAll(async () => {
     await Promise.all([browser?.close(), undrawn?.then((one) => one.close())]);
   });
-  /** Nothing of a visit is left but the assets that the browser has fetched. */
-  async function endVisit(context: BrowserContext, visit: Visit): Promise<void> {
-    visits.delete(context);
-    if (visit.playedClock) return await context.close();
-    await Promise.all([...context.pages().map((page) => page.close()), context.clearCookies()]);
-    former.push({ context, visit });
-  }
-  async function openNew(visit: Visit): Promise<BrowserContext> {
+  async function browserOf({ drawn = true }: Visit): Promise<Browser> {
     if (browser === null) throw new Error("the browser runs only while a test runs");
-    if (visit.drawn ?? true) return await openContext(browser, visit);
+    if (drawn) return browser;
     undrawn ??= launchChromium(UNDRAWN);
-    return await openContext(await undrawn, visit);
-  }
-  async function beginVisit(visit: Visit): Promise<BrowserContext> {
-    const index = former.findIndex((one) => isAlike(one.visit, visit));
-    const context = former.splice(index, index < 0 ? 0 : 1)[0]?.context ?? (await openNew(visit));
-    visits.set(context, visit);
-    await signIn(context, visit);
-    return context;
+    return await undrawn;
   }
   return {
     newPage: async (visit) => {
-      const context = await beginVisit(visit);
+      const context = await openVisit(await browserOf(visit), visit);
+      visits.push(context);
       const page = await context.newPage();
       page.setDefaultTimeout(LONGEST_WAIT_MS);
-      if (visit.playedClock) await page.clock.install();
       noteProblems(page, (problem) => problems.push(problem));
       return page;
     },
   };
 }
 
-/** Whether the browser makes no difference between two visits, but for the token. */
-function isAlike(one: Visit, other: Visit): boolean {
-  return isDeepStrictEqual({ ...one, token: null }, { ...other, token: null });
-}
-
 /** The cookies and preferences of one visitor, who is signed in where a token is given. */
 export async function openVisit(browser: Browser, visit: Visit): Promise<BrowserContext> {
-  const context = await openContext(browser, visit);
-  await signIn(context, visit);
-  return context;
-}
-
-async function openContext(browser: Browser, visit: Visit): Promise<BrowserContext> {
-  const { baseUrl, colorScheme, reducedMotion = "reduce", scripts = true } = visit;
-  return await browser.newContext({
+  const { baseUrl, token, colorScheme, reducedMotion = "reduce", scripts = true } = visit;
+  const context = await browser.newContext({
     baseURL: baseUrl,
     colorScheme: colorScheme ?? "light",
     reducedMotion,
@@ -149,12 +117,11 @@ async function openContext(browser: Browser, visit: Visit): Promise<BrowserConte
     isMobile: visit.hasTouch ?? false,
     timezoneId: visit.timezoneId ?? "UTC",
   });
-}
-
-async function signIn(context: BrowserContext, { token }: Visit): Promise<void> {
-  if (token === undefined) return;
-  const answer = await context.request.post("/sign-in", { form: { token }, maxRedirects: 0 });
-  if (answer.status() !== 303) throw new Error(`the sign-in was answered with ${answer.status()}`);
+  if (token !== undefined) {
+    const answer = await context.request.post("/sign-in", { form: { token }, maxRedirects: 0 });
+    if (answer.status() !== 303) throw new Error(`the sign-in was answered with ${answer.status()}`);
+  }
+  return context;
 }
 
 function noteProblems(page: Page, note: (problem: string) => void): void {

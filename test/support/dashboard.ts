@@ -25,7 +25,7 @@ const NO_PARTS: OpsParts = {};
 
 /**
  * Call at the top of a test file, after `useDatabase`. Each server serves until the end of the file: who asks again with the same
- * objects gets the same one, whose assets browsers know already.
+ * objects gets the same one.
  */
 export function useDashboard(): ServeDashboard {
   const servers: { readonly of: readonly unknown[]; readonly server: OpsServer }[] = [];
