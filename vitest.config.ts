@@ -6,7 +6,14 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  * These play whole worlds, mostly waiting for other processes or for ticks, or install, compile and build: begun last, they
  * would go on alone for minutes.
  */
-const FIRST = ["/test/crash/", "/test/simulation/", "/test/package/", "/test/image/", "/test/jobs/"];
+const FIRST = [
+  "/test/crash/",
+  "/test/simulation/",
+  "/test/package/",
+  "/test/image/",
+  "/test/jobs/",
+  "/test/dashboard/every-page",
+];
 
 /** Without the durations of an earlier run vitest begins with the largest file, and the longest are small. */
 class LongestFirst extends BaseSequencer {
