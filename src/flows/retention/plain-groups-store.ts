@@ -43,19 +43,19 @@ const TANGLED = `
 /**
  * The groups with a bet that has not certainly ended, as the fold would say. Mostly each bet has an end of its own. Only
  * of groups with another bet all entries are looked at: an own end of a bet stands whatever else follows, and a BY_ROUND
- * end ends every bet that began before it. Bets that a rollback, or a placement after a reward and a void, may have made
+ * end ends every bet that began before it. Bets that a rollback, or a placement after a reward and a void or tip, may have made
  * run again are left to the fold.
  */
 const OPEN = `
   in_question as materialized (
     select distinct key from bets where says in (${SAYS.begins}, ${SAYS.isPlaced}, ${SAYS.isSpecial})
-      or says = ${SAYS.isVoid} and says_least <= ${SAYS.needsNoEnd} or ended_if_placed_at <= coalesce(placed_at, 'infinity')
+      or says = ${SAYS.isVoidOrTip} and says_least <= ${SAYS.needsNoEnd} or ended_if_placed_at <= coalesce(placed_at, 'infinity')
   ),
   folded as materialized (
     select key, bool_or(ends and not by_round) or bool_and(by_round or needs_no_end) as has_ended,
       max(occurred_at) filter (where not by_round) as begun_at,
       bool_or(waits) as waits,
-      bool_or(ran_again) or bool_or(rewards) and bool_or(voids and not by_round) or coalesce(min(occurred_at) filter (where needs_placement)
+      bool_or(ran_again) or bool_or(rewards) and bool_or(ends_void_or_tip and not by_round) or coalesce(min(occurred_at) filter (where needs_placement)
         <= coalesce(min(occurred_at) filter (where places), 'infinity'), false) as is_unclear,
       min(occurred_at) filter (where by_round and ends_round) as round_ended_at,
       min(occurred_at) as first_at, min(currency) as currency, max(currency) as last_currency, bool_or(is_loose) as is_loose
@@ -66,7 +66,7 @@ const OPEN = `
         select currency, ${BY_ROUND} as by_round,
           callback in ('settleBets', 'cancelBets', 'voidSettled', 'placeTips', 'cancelTips') as ends,
           callback in ('winRewards', 'adjustBalance') as needs_no_end, callback = 'winRewards' as rewards,
-          callback in ('cancelBets', 'voidSettled') as voids, callback in ('settleBets', 'cancelBets') as ends_round,
+          callback in ('cancelBets', 'voidSettled', 'placeTips', 'cancelTips') as ends_void_or_tip, callback in ('settleBets', 'cancelBets') as ends_round,
           callback = 'placeBets' as places, callback = 'placeBets' and status = 'WAITING' as waits,
           callback = 'settleBets' and single_state is false as needs_placement, callback = 'rollback' as ran_again
         from callback_entries f where ctid = entries.ctid offset 0) e

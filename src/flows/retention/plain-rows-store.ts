@@ -30,7 +30,7 @@ export const BY_ROUND = `(coalesce(f.transaction_type, '') = 'BY_ROUND' and ${RE
   and f.callback in ('settleBets', 'cancelBets', 'voidSettled', 'rollback'))`;
 /**
  * What an entry says about the end of its bet. The greatest number of its entries counts. `hasEndedIfPlaced`: it ends only a bet that
- * was placed before it. `isVoid`: a bet of rewards alone can begin after it. `isSpecial`: all entries of the group decide.
+ * was placed before it. `isVoidOrTip`: a bet of rewards can begin after it. `isSpecial`: all entries of the group decide.
  */
 export const SAYS = {
   isNoBet: -1,
@@ -39,7 +39,7 @@ export const SAYS = {
   isPlaced: 2,
   hasEnded: 3,
   hasEndedIfPlaced: 4,
-  isVoid: 5,
+  isVoidOrTip: 5,
   isSpecial: 6,
 } as const;
 const SAID = `case
@@ -47,8 +47,8 @@ const SAID = `case
     when f.callback = 'rollback' or f.single_state is false and ${BY_ROUND} then ${SAYS.isSpecial}
     when f.callback = 'winRewards' or ${BY_ROUND} then ${SAYS.needsNoEnd}
     when f.callback = 'settleBets' and f.single_state is false then ${SAYS.hasEndedIfPlaced}
-    when f.callback in ('settleBets', 'placeTips', 'cancelTips') then ${SAYS.hasEnded}
-    when f.callback in ('cancelBets', 'voidSettled') then ${SAYS.isVoid}
+    when f.callback = 'settleBets' then ${SAYS.hasEnded}
+    when f.callback in ('cancelBets', 'voidSettled', 'placeTips', 'cancelTips') then ${SAYS.isVoidOrTip}
     when f.callback = 'adjustBalance' then ${SAYS.isNoBet}
     else ${SAYS.begins} end`;
 /** What decides about a row, in few columns: it passes through many steps. */
