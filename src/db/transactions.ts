@@ -24,18 +24,18 @@ export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Resu
 }
 
 const LOCK_NOT_AVAILABLE = "55P03";
-/** Of a row that was not there in the snapshot: another transaction has inserted it since. */
 const UNIQUE_VIOLATION = "23505";
 
 /**
  * Runs `work` once, in a transaction with one snapshot that waits for no lock longer than `lockMs`.
- * @returns null where another transaction holds, or has written since, a row that `work` writes: nothing is changed then
+ * @returns "disturbed" where another transaction holds, or has written since, a row that `work` writes, and "exists" where a
+ * row that it inserts is there already; nothing is changed then
  */
 export async function ifUndisturbed<Result>(
   sql: Sql,
   lockMs: number,
   work: (tx: Query) => Promise<Result>,
-): Promise<Result | null> {
+): Promise<Result | "disturbed" | "exists"> {
   try {
     return (await sql.begin("isolation level repeatable read", async (tx) => {
       await tx`select set_config('lock_timeout', ${String(lockMs)}, true)`;
@@ -43,7 +43,8 @@ export async function ifUndisturbed<Result>(
     })) as Result;
   } catch (error) {
     const { code } = error as { code?: string };
-    if (LOST_RACES.has(code) || code === LOCK_NOT_AVAILABLE || code === UNIQUE_VIOLATION) return null;
+    if (LOST_RACES.has(code) || code === LOCK_NOT_AVAILABLE) return "disturbed";
+    if (code === UNIQUE_VIOLATION) return "exists";
     throw error;
   }
 }

@@ -9,7 +9,7 @@ import { dropByAge, type RetainedFrom } from "./drop-by-age.ts";
 import type { DropLimits } from "./drop-expired.ts";
 
 /** A transaction takes some tenths of a second. The next run goes on where this one ends. */
-const LIMITS: DropLimits = { rows: 8_000, batches: 250 };
+const LIMITS: DropLimits = { rows: 16_000, batches: 125 };
 
 const DAY_MS = 24 * 3_600_000;
 

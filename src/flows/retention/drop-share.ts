@@ -7,7 +7,7 @@ import type { FlowContext } from "../context.ts";
 import { type DeleteUpTo, lostRecordsBefore } from "./decide-group.ts";
 import { type DroppedBets, dropVisited, LONGEST_BET_MS } from "./drop-visited.ts";
 import { MOST_OF_ROUND, type VisitedRow } from "./load-groups.ts";
-import { type DroppedPlain, dropPlainBets } from "./plain-bets-store.ts";
+import { type DroppedPlain, dropPlainBets, type Names } from "./plain-bets-store.ts";
 import type { Slice, Walk } from "./walk-bets.ts";
 
 /** The longest wait for a lock. The rows are then deleted bet by bet, without those that are locked. */
@@ -66,23 +66,27 @@ async function dropPlain(
   { lanes, lane }: Share,
 ): Promise<DroppedPlain | null> {
   const deletedRecords = lostRecordsBefore((await readDeletedTime(sql, productId)).records.to, upTo);
-  return await ifUndisturbed(sql, LONGEST_WAIT_MS, async (tx) => {
-    await commitWithoutWaiting(tx);
-    return await dropPlainBets(tx, walk.side, [
-      productId,
-      lanes,
-      lane,
-      upTo.records,
-      upTo.entries,
-      lostBets === "omitted",
-      deletedRecords === Number.NEGATIVE_INFINITY ? null : deletedRecords,
-      clock.now() - LONGEST_BET_MS,
-      MOST_OF_ROUND,
-      upTo.closedFrom,
-      ...slice.after,
-      ...slice.last,
-    ]);
-  });
+  const drop = (names: Names) =>
+    ifUndisturbed(sql, LONGEST_WAIT_MS, async (tx) => {
+      await commitWithoutWaiting(tx);
+      return await dropPlainBets(tx, walk.side, names, [
+        productId,
+        lanes,
+        lane,
+        upTo.records,
+        upTo.entries,
+        lostBets === "omitted",
+        deletedRecords === Number.NEGATIVE_INFINITY ? null : deletedRecords,
+        clock.now() - LONGEST_BET_MS,
+        MOST_OF_ROUND,
+        upTo.closedFrom,
+        ...slice.after,
+        ...slice.last,
+      ]);
+    });
+  const first = await drop("new");
+  const dropped = first === "exists" ? await drop("known") : first;
+  return typeof dropped === "string" ? null : dropped;
 }
 
 function toVisited([username, roundId, ref, other]: DroppedPlain["left"][number]): VisitedRow {

@@ -3,7 +3,7 @@
 import type { Query } from "../../db/client.ts";
 import { digestText } from "../../db/retention-store.ts";
 import { noteAddedText } from "../../db/row-counts.ts";
-import { PLAIN_GROUPS } from "./plain-groups-store.ts";
+import { GOES, PLAIN_GROUPS } from "./plain-groups-store.ts";
 import { type PlainParameters, VISITED } from "./plain-rows-store.ts";
 
 export interface DroppedPlain {
@@ -23,14 +23,23 @@ const deleteFound = (table: string, found: string, condition: string) => `
     cross join lateral (select ctid from ${table} t where t.product_id = $1 and t.username = d.username and ${condition} offset 0) t
     where ${anyOf(table)}))`;
 
-const statementOf = (visited: string) => `with ${visited}, ${PLAIN_GROUPS},
-  doomed_entries as materialized (select ctid from entries join groups using (key) where drops_entries),
-  doomed_records as materialized (select ctid, username, bet_id, id from records join groups using (key) where drops_records),
-  doomed_bets as materialized (
-    select bets.username, txn_id, last_at from bets join groups using (key) where drops_entries
-  ),
+/**
+ * How the names of deleted bets are remembered: mostly none is known, and "on conflict" would write each row in two steps. In order
+ * of time, because rows at the end of an index are inserted fastest. A known name fails "new" with a unique violation.
+ */
+const REMEMBER = {
+  new: "select digest, last_at from digests order by last_at",
+  known: `select digest, max(last_at) from digests group by digest order by digest
+    on conflict (digest) do update set last_entry_at = greatest(deleted_bets.last_entry_at, excluded.last_entry_at)`,
+} as const;
+export type Names = keyof typeof REMEMBER;
+
+const statementOf = (side: keyof typeof VISITED, names: Names) => `with ${VISITED[side]}, ${PLAIN_GROUPS},
+  doomed_entries as materialized (select array(select ctid from entries where ${GOES.entries}) as places),
+  doomed_records as materialized (select ctid, username, bet_id, id from records where ${GOES.records}),
+  doomed_bets as not materialized (select username, txn_id, last_at from bets where ${GOES.entries}),
   deleted_entries as (
-    delete from callback_entries where ctid = any(array(select ctid from doomed_entries)) returning 1
+    delete from callback_entries where ctid = any((select places from doomed_entries)::tid[]) returning 1
   ),
   deleted_records as (
     delete from bet_records where ctid = any(array(select ctid from doomed_records)) returning 1
@@ -45,7 +54,7 @@ const statementOf = (visited: string) => `with ${visited}, ${PLAIN_GROUPS},
     delete from callback_requests where ctid = any(array(
       select r.ctid from (
         select callback, request_id, received_at, count(*) as entries from callback_entries
-        where ctid = any(array(select ctid from doomed_entries)) group by 1, 2, 3
+        where ctid = any((select places from doomed_entries)::tid[]) group by 1, 2, 3
       ) d
       cross join lateral (
         select ctid from callback_requests r
@@ -54,42 +63,33 @@ const statementOf = (visited: string) => `with ${visited}, ${PLAIN_GROUPS},
       where ${anyOf("callback_requests")} and d.entries = (select count(*) from callback_entries e where e.received_at = d.received_at
         and e.product_id = $1 and e.callback = d.callback and e.request_id = d.request_id)))
   ),
-  whole as materialized (
-    select key from groups where (drops_records or records = 0) and (drops_entries or entries = 0)
+  staying as materialized (
+    select key from records where not (${GOES.records}) union select key from entries where not (${GOES.entries})
   ),
   deleted_closed_bets as (
     delete from closed_bets where ctid = any(array(
       select c.ctid from (
-        select username, 'round:' || round as subject from whole join rounds using (key)
+        select username, 'round:' || round as subject from rounds where key not in (select key from staying)
         union all
-        select distinct username, 'bet:' || id from refs join whole using (key) where is_loose
+        select distinct username, 'bet:' || id from refs where is_loose and key not in (select key from staying)
       ) d
       cross join lateral (
         select ctid from closed_bets c where c.product_id = $1 and c.username = d.username and c.subject = d.subject offset 0) c
       where ${anyOf("closed_bets")}))
   ),
-  digests as materialized (
-    select ${digestText("$1", "username", "txn_id")} as digest, max(last_at) as last_at from doomed_bets
-    where last_at >= $8::timestamptz group by 1 order by 1
+  digests as not materialized (
+    select ${digestText("$1", "username", "txn_id")} as digest, last_at from doomed_bets where last_at >= $8::timestamptz
   ),
-  known_digests as materialized (
-    select digest from deleted_bets where digest = any(array(select digest from digests))
-  ),
-  again as materialized (select digest, last_at from digests join known_digests using (digest)),
-  -- Not "on conflict", which writes each row in two steps. A conflict with another transaction fails the statement.
-  remembered as (
-    insert into deleted_bets (digest, last_entry_at)
-    select digest, last_at from digests where not exists (select from known_digests k where k.digest = digests.digest)
-  ),
-  remembered_again as (
-    insert into deleted_bets (digest, last_entry_at) select digest, last_at from again
-    on conflict (digest) do update set last_entry_at = greatest(deleted_bets.last_entry_at, excluded.last_entry_at)
-  )
+  remembered as (insert into deleted_bets (digest, last_entry_at) ${REMEMBER[names]})
   select (select count(*) from doomed_records) as "recordsFound", (select count(*) from deleted_records) as records,
-    (select count(*) from doomed_entries) as "entriesFound", (select count(*) from deleted_entries) as entries,
+    (select cardinality(places) from doomed_entries) as "entriesFound", (select count(*) from deleted_entries) as entries,
     (select coalesce(json_agg(json_build_array(username, round, ref, other_ref)), '[]') from left_rows) as left`;
 
-const STATEMENTS = { records: statementOf(VISITED.records), entries: statementOf(VISITED.entries) } as const;
+const bothOf = (side: keyof typeof VISITED) => ({
+  new: statementOf(side, "new"),
+  known: statementOf(side, "known"),
+});
+const STATEMENTS = { records: bothOf("records"), entries: bothOf("entries") } as const;
 
 /**
  * Deletes the plain bets among the groups of some visited rows. Needs a transaction with one snapshot, in which a row
@@ -98,14 +98,15 @@ const STATEMENTS = { records: statementOf(VISITED.records), entries: statementOf
 export async function dropPlainBets(
   tx: Query,
   side: keyof typeof VISITED,
+  names: Names,
   parameters: PlainParameters,
 ): Promise<DroppedPlain> {
   // Planning so long a statement takes as long as a part of its work, and the plan is the same for all slices. PostgreSQL does not
   // know how many rows each part has: it must neither join them row by row, nor read a table whole that was small once.
   await tx`select set_config('wallet_recon.writes', 'own', true), set_config('plan_cache_mode', 'force_generic_plan', true),
-    set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true), set_config('enable_nestloop', 'off', true)`;
+    set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true), set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`;
   const [row] = await tx.unsafe<(DroppedPlain & { recordsFound: number; entriesFound: number })[]>(
-    STATEMENTS[side],
+    STATEMENTS[side][names],
     [...parameters] as never[],
     { prepare: true },
   );

@@ -1,51 +1,28 @@
 /**
  * SQL that finds the old rounds, and bets without a round, whose rows may certainly be deleted (§3.10). It says the same
- * as `decideGroup` says of a loaded group, or leaves the group to it. Parameters: `PlainParameters`.
+ * as `decideGroup` says of a loaded group, or leaves the group to it. It looks for what makes a group stay, because most
+ * groups go. Parameters: `PlainParameters`.
  */
 
-import { LOADED } from "./plain-rows-store.ts";
+import { BY_ROUND, LOADED, SAYS } from "./plain-rows-store.ts";
 
-/**
- * Whether the bets of a group have certainly ended, as the fold would say. Without a rollback, an own end of a bet
- * stands whatever else follows, and a BY_ROUND end ends every bet that began before it.
- */
-const ENDED = `
+/** Ids that rows of several groups have, or rows that were not loaded. */
+const TANGLED = `
   bets as materialized (
-    select username, key, txn_id,
-      bool_or(ends and not by_round) or bool_and(by_round or needs_no_end) as has_ended,
-      max(occurred_at) filter (where not by_round) as begun_at,
-      bool_or(waits) as waits,
-      coalesce(min(occurred_at) filter (where needs_placement)
-        <= coalesce(min(occurred_at) filter (where places), 'infinity'), false) as is_unplaced,
-      bool_or(ran_again) as ran_again,
-      min(occurred_at) filter (where by_round and ends_round) as round_ended_at,
-      count(*)::integer as entries, min(occurred_at) as first_at, max(occurred_at) as last_at,
-      max(received_at) as last_received_at,
-      min(currency) as currency, max(currency) as last_currency, bool_or(is_loose) as is_loose
-    from entries group by username, key, txn_id
-  ),
-  ledger as materialized (
-    select key, sum(entries) as entries, min(first_at) as first_at, max(last_at) as last_at, max(last_received_at) as last_received_at,
-      bool_and(has_ended) or coalesce(
-        min(round_ended_at) > max(begun_at) filter (where not has_ended) and min(currency) = max(last_currency)
-          and not bool_or(is_loose), false) as have_ended,
-      bool_or(waits and not has_ended) as wait, max(first_at) filter (where not has_ended) as last_begun_at,
-      bool_or(is_unplaced or ran_again) as are_unclear
-    from bets group by key
-  ),
-  provider as materialized (
-    select key, count(*) as records, min(accounting_date) as first_at, max(accounting_date) as last_at, max(version_seen_at) as last_seen_at,
-      bool_or(is_running) as are_running, bool_or(not_lost) as are_not_lost
-    from records group by key
+    select key, username, txn_id, max(says) as says, min(says) as says_least, max(occurred_at) as last_at,
+      min(occurred_at) filter (where says = ${SAYS.isPlaced}) as placed_at,
+      min(occurred_at) filter (where says = ${SAYS.hasEndedIfPlaced}) as ended_if_placed_at
+    from entries group by key, username, txn_id
   ),
   refs as materialized (
-    select username, txn_id as id, key, is_loose from bets
+    select username, txn_id as id, key, false as is_loose, says <> ${SAYS.isNoBet} as is_bet from bets
     union all
-    select username, bet_id, key, is_loose from records
+    select username, txn_id, key, true, says <> ${SAYS.isNoBet} from entries where is_loose
     union all
-    select username, id, key, is_loose from records
+    select username, bet_id, key, is_loose, true from records
+    union all
+    select username, id, key, is_loose, true from records
   ),
-  -- Ids that rows of another group have too, or rows that were not loaded.
   shared as materialized (
     select username, id from refs where not (select are_apart from apart)
     group by username, id having min(key) <> max(key)
@@ -57,7 +34,61 @@ const ENDED = `
       or coalesce(counts.entries, 0) <> ids.entries + coalesce(more.entries, 0)
       or coalesce(counts_of_ids.records, 0) <> ids.of_ids
   ),
-  tangled as materialized (select distinct key from refs join shared using (username, id))`;
+  tangled as materialized (
+    select key from refs join shared using (username, id)
+    union
+    select key from refs where key like 'x%' and not (select are_apart from apart)
+  )`;
+
+/**
+ * The groups with a bet that has not certainly ended, as the fold would say. Mostly each bet has an end of its own. Only
+ * of groups with another bet all entries are looked at: an own end of a bet stands whatever else follows, and a BY_ROUND
+ * end ends every bet that began before it. Bets that a rollback, or a placement after a reward and a void or tip, may have made
+ * run again are left to the fold.
+ */
+const OPEN = `
+  in_question as materialized (
+    select distinct key from bets where says in (${SAYS.begins}, ${SAYS.isPlaced}, ${SAYS.isSpecial})
+      or says = ${SAYS.isVoidOrTip} and says_least <= ${SAYS.needsNoEnd} or ended_if_placed_at <= coalesce(placed_at, 'infinity')
+  ),
+  folded as materialized (
+    select key, bool_or(ends and not by_round) or bool_and(by_round or needs_no_end) as has_ended,
+      max(occurred_at) filter (where not by_round) as begun_at,
+      bool_or(waits) as waits,
+      bool_or(ran_again) or bool_or(rewards) and bool_or(ends_void_or_tip and not by_round) or coalesce(min(occurred_at) filter (where needs_placement)
+        <= coalesce(min(occurred_at) filter (where places), 'infinity'), false) as is_unclear,
+      min(occurred_at) filter (where by_round and ends_round) as round_ended_at,
+      min(occurred_at) as first_at, min(currency) as currency, max(currency) as last_currency, bool_or(is_loose) as is_loose
+    from (
+      select key, username, txn_id, occurred_at, is_loose, e.*
+      from entries join in_question using (key)
+      cross join lateral (
+        select currency, ${BY_ROUND} as by_round,
+          callback in ('settleBets', 'cancelBets', 'voidSettled', 'placeTips', 'cancelTips') as ends,
+          callback in ('winRewards', 'adjustBalance') as needs_no_end, callback = 'winRewards' as rewards,
+          callback in ('cancelBets', 'voidSettled', 'placeTips', 'cancelTips') as ends_void_or_tip, callback in ('settleBets', 'cancelBets') as ends_round,
+          callback = 'placeBets' as places, callback = 'placeBets' and status = 'WAITING' as waits,
+          callback = 'settleBets' and single_state is false as needs_placement, callback = 'rollback' as ran_again
+        from callback_entries f where ctid = entries.ctid offset 0) e
+    ) looked_at group by key, username, txn_id
+  ),
+  ledger as materialized (
+    select key,
+      bool_and(has_ended) or coalesce(
+        min(round_ended_at) > max(begun_at) filter (where not has_ended) and min(currency) = max(last_currency)
+          and not bool_or(is_loose), false) as have_ended,
+      bool_or(waits and not has_ended) as wait, max(first_at) filter (where not has_ended) as last_begun_at,
+      bool_or(is_unclear) as are_unclear
+    from folded group by key
+  ),
+  provider as materialized (
+    select key, bool_or(not_lost) as are_not_lost from records join in_question using (key) group by key
+  ),
+  open as materialized (
+    select key from ledger l left join provider p using (key)
+    where l.are_unclear or not (l.have_ended or $6::boolean and not l.wait and case when p.key is null
+      then l.last_begun_at < coalesce($7::timestamptz, '-infinity') else not p.are_not_lost end)
+  )`;
 
 /** What mismatches of any status name: ids, rounds and requests; a session names no bet, so it keeps all of a player. */
 const NAMED = `
@@ -75,8 +106,11 @@ const NAMED = `
   kept as materialized (
     select key from refs join (
       select username, bet_id as id from named union select username, transaction_id from named
-      union select username, substr(subject, 5) from named where subject like 'bet:%'
     ) by_id using (username, id)
+    union
+    select key from refs join (
+      select username, substr(subject, 5) as id from named where subject like 'bet:%'
+    ) by_subject using (username, id) where is_bet
     union
     select key from rounds join named using (username)
     where round in (case when subject like 'round:%' then substr(subject, 7) end, round_id)
@@ -91,38 +125,55 @@ const NAMED = `
     where e.callback = by_request.callback and e.request_id = by_request.request_id
   )`;
 
-/**
- * The parts of a statement that find the groups: `groups` with what may go of each, and `left_rows` with the places of
- * the visited rows whose group only `decideGroup` can judge.
- */
-export const PLAIN_GROUPS = `${LOADED}, ${ENDED}, ${NAMED},
+/** The groups whose rows of a side must stay: another row is too young or too old, runs, or is in doubt, or a mismatch names it. */
+const HELD = `
   in_doubt as materialized (
-    select distinct key from records join (
+    select key from records join (
       select username, bet_id, id from record_absences
       where product_id = $1 and username = any((select usernames from players)::text[]) and absent_since is null and not elsewhere
     ) undecided using (username, bet_id, id)
   ),
-  judged as materialized (
-    select key,
-      coalesce(p.records, 0) as records, coalesce(l.entries, 0) as entries,
-      coalesce(p.last_at < $4::timestamptz and greatest(p.last_seen_at, l.last_received_at) < $4::timestamptz, false)
-        as drops_records,
-      coalesce(l.last_at < $5::timestamptz and greatest(p.last_seen_at, l.last_received_at) < $5::timestamptz, false)
-        as drops_entries,
-      least(p.first_at, l.first_at) < $10::timestamptz as begin_early,
-      coalesce(p.are_running, false) or in_doubt.key is not null as must_stay,
-      coalesce(p.records, 0) < $9 and coalesce(l.entries, 0) < $9 as is_whole,
-      l.entries is null or not l.are_unclear and (l.have_ended
-        or $6::boolean and not l.wait and (p.records is not null and not p.are_not_lost or p.records is null and l.last_begun_at < coalesce($7::timestamptz, '-infinity'))) as has_ended
-    from ledger l full join provider p using (key) left join in_doubt using (key)
+  held as materialized (
+    select key, bool_or(records_stay) as records_stay, bool_or(entries_stay) as entries_stay from (
+      select key, received_at >= $4::timestamptz or occurred_at < $10::timestamptz as records_stay,
+        greatest(occurred_at, received_at) >= $5::timestamptz or occurred_at < $10::timestamptz as entries_stay
+      from entries
+      where occurred_at < $10::timestamptz or received_at >= $4::timestamptz or greatest(occurred_at, received_at) >= $5::timestamptz
+      union all
+      select key, greatest(accounting_date, version_seen_at) >= $4::timestamptz or accounting_date < $10::timestamptz or is_running,
+        version_seen_at >= $5::timestamptz or accounting_date < $10::timestamptz or is_running
+      from records
+      where is_running or accounting_date < $10::timestamptz or greatest(accounting_date, version_seen_at) >= $4::timestamptz
+        or version_seen_at >= $5::timestamptz
+      union all
+      select key, true, true from in_doubt
+      union all
+      select key, true, true from kept
+    ) holding group by key
+  )`;
+
+/**
+ * The parts of a statement that find the groups: `stays` with the keys of those whose rows stay, and on which side, and
+ * `left_rows` with the places of the visited rows whose group only `decideGroup` can judge.
+ */
+export const PLAIN_GROUPS = `${LOADED}, ${TANGLED}, ${OPEN}, ${NAMED}, ${HELD},
+  wide as materialized (
+    select key from entries group by key having count(*) >= $9
+    union all
+    select key from records group by key having count(*) >= $9
   ),
-  clear as materialized (
-    select judged.*, is_whole and has_ended and tangled.key is null and key not like 'x%' as is_clear, kept.key is not null as is_kept
-    from judged left join tangled using (key) left join kept using (key)
-    where (drops_records or drops_entries) and not ((must_stay or begin_early) and is_whole)
+  unclear as materialized (
+    select key from wide
+    union
+    select key from (select key from open union all select key from tangled) not_plain
+    where key not in (
+      select key from held where (records_stay or $4::timestamptz is null) and (entries_stay or $5::timestamptz is null))
   ),
-  groups as materialized (select * from clear where is_clear and not is_kept),
-  unclear as materialized (select key from clear where not is_clear and not (is_kept and is_whole)),
+  stays as materialized (
+    select key, records_stay, entries_stay from held
+    union all
+    select key, true, true from unclear
+  ),
   left_rows as (
     select username, round, ref, other_ref from visited join rounds using (username, round) join unclear using (key)
     union
@@ -131,3 +182,9 @@ export const PLAIN_GROUPS = `${LOADED}, ${ENDED}, ${NAMED},
     join unclear on unclear.key = refs.key
     where visited.round is null
   )`;
+
+/** Whether a row of `records` or of `entries` goes. */
+export const GOES = {
+  records: "$4::timestamptz is not null and key not in (select key from stays where records_stay)",
+  entries: "$5::timestamptz is not null and key not in (select key from stays where entries_stay)",
+} as const;

@@ -26,20 +26,38 @@ export type PlainParameters = readonly [
 ];
 
 const REAL_ROUND = "nullif(nullif(f.round_id, ''), 'UNKNOWN')";
-const BY_ROUND = `coalesce(f.transaction_type, '') = 'BY_ROUND' and ${REAL_ROUND} is not null
-  and f.callback in ('settleBets', 'cancelBets', 'voidSettled', 'rollback')`;
-/** What decides about an entry, in few bytes: its row passes through many steps. */
-const ENTRY = `f.ctid, f.username, f.txn_id, ${REAL_ROUND} is null as is_loose, ${BY_ROUND} as by_round,
-  f.callback in ('settleBets', 'cancelBets', 'voidSettled', 'placeTips', 'cancelTips') as ends,
-  f.callback in ('winRewards', 'adjustBalance') as needs_no_end, f.callback in ('settleBets', 'cancelBets') as ends_round,
-  f.callback = 'placeBets' as places, f.callback = 'placeBets' and f.status = 'WAITING' as waits,
-  f.callback = 'settleBets' and f.single_state is false as needs_placement, f.callback = 'rollback' as ran_again,
-  f.currency, f.occurred_at, f.received_at`;
-const RECORD = `f.ctid, f.username, f.bet_id, f.id, ${REAL_ROUND} is null as is_loose,
-  f.bet_status in ('OPEN', 'UNSETTLED') as is_running, f.bet_status <> 'SETTLED' or f.payout <> 0 as not_lost, f.accounting_date, f.version_seen_at`;
+export const BY_ROUND = `(coalesce(f.transaction_type, '') = 'BY_ROUND' and ${REAL_ROUND} is not null
+  and f.callback in ('settleBets', 'cancelBets', 'voidSettled', 'rollback'))`;
+/**
+ * What an entry says about the end of its bet. The greatest number of its entries counts. `hasEndedIfPlaced`: it ends only a bet that
+ * was placed before it. `isVoidOrTip`: a bet of rewards can begin after it. `isSpecial`: all entries of the group decide.
+ */
+export const SAYS = {
+  isNoBet: -1,
+  needsNoEnd: 0,
+  begins: 1,
+  isPlaced: 2,
+  hasEnded: 3,
+  hasEndedIfPlaced: 4,
+  isVoidOrTip: 5,
+  isSpecial: 6,
+} as const;
+const SAID = `case
+    when f.callback = 'placeBets' then ${SAYS.isPlaced}
+    when f.callback = 'rollback' or f.single_state is false and ${BY_ROUND} then ${SAYS.isSpecial}
+    when f.callback = 'winRewards' or ${BY_ROUND} then ${SAYS.needsNoEnd}
+    when f.callback = 'settleBets' and f.single_state is false then ${SAYS.hasEndedIfPlaced}
+    when f.callback = 'settleBets' then ${SAYS.hasEnded}
+    when f.callback in ('cancelBets', 'voidSettled', 'placeTips', 'cancelTips') then ${SAYS.isVoidOrTip}
+    when f.callback = 'adjustBalance' then ${SAYS.isNoBet}
+    else ${SAYS.begins} end`;
+/** What decides about a row, in few columns: it passes through many steps. */
+const ENTRY = `f.ctid, f.username, f.txn_id, f.occurred_at, f.received_at, ${SAID} as says`;
+const RECORD = `f.ctid, f.username, f.bet_id, f.id, f.accounting_date, f.version_seen_at,
+  f.bet_status in ('OPEN', 'UNSETTLED') as is_running, f.bet_status <> 'SETTLED' or f.payout <> 0 as not_lost`;
 const namesOf = (columns: string) =>
   columns
-    .split(/,\s+(?![^(]*\))/)
+    .split(/,\s+(?=f\.|case)/)
     .map((column) => column.replace(/^.* as |^f\./s, ""))
     .join(", ");
 
@@ -60,16 +78,16 @@ export const VISITED = {
   records: `visited as materialized (
     select username, ${REAL_ROUND} as round, bet_id as ref, id as other_ref from bet_records f
     where product_id = $1 and accounting_date between $11::timestamptz and $15::timestamptz
+      and ${ofShareText("$2::integer", "$3::integer")}
       and (accounting_date, bet_id, username, id) > ($11::timestamptz, $12::text, $13::text, $14::text)
       and (accounting_date, bet_id, username, id) <= ($15::timestamptz, $16::text, $17::text, $18::text)
-      and ${ofShareText("$2::integer", "$3::integer")}
   )`,
   entries: `visited as materialized (
     select username, ${REAL_ROUND} as round, txn_id as ref, null::text as other_ref from callback_entries f
     where product_id = $1 and occurred_at between $11::timestamptz and $13::timestamptz
+      and ${ofShareText("$2::integer", "$3::integer")}
       and (occurred_at, entry_id) > ($11::timestamptz, $12::text)
       and (occurred_at, entry_id) <= ($13::timestamptz, $14::text)
-      and ${ofShareText("$2::integer", "$3::integer")}
   )`,
 } as const;
 
@@ -145,18 +163,18 @@ export const LOADED = `
   ),
   more_entries as materialized (${lookUp("lacking", "null::text", ENTRY, "callback_entries", `f.txn_id = k.id and ${REAL_ROUND} is null`)}),
   entries as not materialized (
-    select key, ${namesOf(ENTRY)} from found_entries where key is not null
+    select key, ${namesOf(ENTRY)}, false as is_loose from found_entries where key is not null
     union all
-    select coalesce(ids.key, 'b' || ${textOf("f.username", "coalesce(ids.owner, f.txn_id)")}), f.*
+    select coalesce(ids.key, 'b' || ${textOf("f.username", "coalesce(ids.owner, f.txn_id)")}), f.*, true
     from (
       select ${namesOf(ENTRY)} from found_entries where key is null union all select ${namesOf(ENTRY)} from more_entries
     ) f
     left join ids on ids.username = f.username and ids.id = f.txn_id
   ),
   records as not materialized (
-    select key, ${namesOf(RECORD)} from found_records where key is not null
+    select key, ${namesOf(RECORD)}, false as is_loose from found_records where key is not null
     union all
-    select coalesce(b.key, r.key, 'b' || ${textOf("f.username", "f.bet_id")}), f.*
+    select coalesce(b.key, r.key, 'b' || ${textOf("f.username", "f.bet_id")}), f.*, true
     from (select ${namesOf(RECORD)} from found_records where key is null) f
     left join ids b on b.username = f.username and b.id = f.bet_id
     left join ids r on r.username = f.username and r.id = f.id

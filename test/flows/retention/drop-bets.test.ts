@@ -320,6 +320,22 @@ describe("a bet that somebody may still need stays whole:", () => {
     expect([await bets(), await txns()]).toEqual([["a"], ["a", "open"]]);
   });
 
+  test("begun after it was void as a bet of rewards alone", async () => {
+    const at = (minutes: number) => ({
+      txnId: "a",
+      occurredAt: minute(minutes),
+      receivedAt: minute(minutes),
+    });
+    await receive(
+      exampleEntry({ ...at(-8), callback: "winRewards", betAmount: null, payoutAmount: amount("2") }),
+      exampleEntry({ ...at(-7), callback: "cancelBets", status: "REFUND" }),
+      exampleEntry(at(-6)),
+    );
+    await age();
+    await drop();
+    expect(await txns()).toEqual(["a"]);
+  });
+
   test("with an entry that is young", async () => {
     await play("a");
     await age();
@@ -384,6 +400,27 @@ describe("after a bet was deleted,", () => {
     ).map(({ found }) => found);
   const findOne = async (text: string) =>
     (await search({ sql, config, clock, log: silentLog }, text)).bets[0]?.difference;
+
+  test("it is deleted again where its rows come again, with other bets, and its name is kept for the later time", async () => {
+    const lastAt = async () =>
+      (await sql<{ at: Date }[]>`select last_entry_at as at from deleted_bets order by 1 desc`).map(
+        ({ at }) => at,
+      );
+    const [before] = await lastAt();
+    const occurredAt = NOON + DAY_MS;
+    await receive(
+      ...["a", "b"].flatMap((id) =>
+        callbacksOf("25", { txnId: id, roundId: `round of ${id}`, occurredAt, receivedAt: occurredAt }),
+      ),
+    );
+    clock.advance(40 * DAY_MS);
+    await closeUpTo(3 * 24 * 60);
+    await drop();
+    expect(await txns()).toEqual([]);
+    const names = await lastAt();
+    expect(names.length).toBe(3);
+    expect(names.filter((at) => at > (before ?? at)).length).toBe(2);
+  });
 
   test("money paid for it later is a mismatch, which says that its older rows were deleted", async () => {
     const now = { occurredAt: clock.now(), receivedAt: clock.now() };
