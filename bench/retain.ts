@@ -15,18 +15,18 @@ import { silentLog } from "../src/log.ts";
 import { ensurePullState } from "../src/sync/pull-state-store.ts";
 import { initialRange } from "../src/sync/range-control.ts";
 import { createTestClock } from "../test/support/clock.ts";
-import { instantOf, loadBets } from "./support/bets.ts";
+import { BETS_PER_HOUR, instantOf, loadBets } from "./support/bets.ts";
 import { withDatabase } from "./support/database.ts";
 import { atLeast, type Figure } from "./support/figure.ts";
 import { openPull, startPageProvider } from "./support/page-provider.ts";
 import { BEGIN, countRecords, HOUR_MS, type Volume } from "./support/pages.ts";
 
 /** The bets of the history, each with a record and two entries. */
-const BETS = Number(process.env["RECON_BENCH_BETS"] ?? 1_000_000);
+const BETS = Number(process.env["RECON_BENCH_BETS"] ?? 1_500_000);
 const ROUNDS = 3;
 const DAY_MS = 24 * HOUR_MS;
-/** The bets of the time that one round closes and deletes alone: eight hours. */
-const DELETED_ALONE = 120_000;
+/** The bets that one round closes and deletes alone: those of a day, because deletion goes by whole days. */
+const DELETED_ALONE = 24 * BETS_PER_HOUR;
 
 export async function measureRetain(): Promise<Figure[]> {
   return await withDatabase(async (sql) => {
