@@ -72,7 +72,7 @@ export function deletedUpTo({ records, entries }: DeletedTime): Instant {
 
 /** The reason of a mismatch of a bet whose older rows were deleted. */
 export function reasonAfterDeletion(reason: string): string {
-  return `older rows of this bet were deleted (retain), so a person must compare it. What is left says: ${reason}`;
+  return `older rows of this bet were deleted (retain), so a person must compare it. The rows that remain say: ${reason}`;
 }
 
 /** The names of a verdict's bets, by which a deleted bet is recognised. */
