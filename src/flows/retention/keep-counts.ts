@@ -4,8 +4,8 @@ import { COUNTED_TABLES, type KeepLimits, keepRowCounts } from "../../db/row-cou
 import type { FlowContext } from "../context.ts";
 
 const DAY_MS = 86_400_000;
-/** Smaller tables can be counted in some thousandths of a second. */
-const LIMITS: KeepLimits = { largeBytes: 8 << 20, recountMs: 30 * DAY_MS };
+/** Counting a smaller table takes less than a thousandth of a second. */
+const LIMITS: KeepLimits = { largeBytes: 1 << 20, recountMs: 30 * DAY_MS };
 
 /** Updates the counts. Several workers share the work. */
 export async function keepCounts(
