@@ -57,7 +57,7 @@ export async function measureCallbacks(): Promise<Figure[]> {
       select 'player-' || number, 'THB', ${CREDIT}, now() from generate_series(0, ${lastPlayer}::integer) as number`;
     const folder = await mkdtemp(join(tmpdir(), "recon-bench-"));
     const script = join(folder, "callbacks.sql");
-    await writeFile(script, await scriptOfCallbacks(url, PLAYERS));
+    await writeFile(script, await scriptOfCallbacks(url, { clients: SESSIONS, players: PLAYERS }));
     const server = await startServer(url, folder);
     const served: LoadResult[] = [];
     const servedFew: LoadResult[] = [];

@@ -24,8 +24,7 @@ function runClient(client: number): Promise<void> {
         socket.end();
         return;
       }
-      const bet = plan.firstBet + client * 1_000_000 + Math.floor(sent / 2);
-      socket.write(requestText(sent % 2 === 0 ? "placeBets" : "settleBets", bet, plan.players));
+      socket.write(requestText(plan, client, sent));
       sent += 1;
     };
     socket.on("connect", sendNext);

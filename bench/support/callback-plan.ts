@@ -19,13 +19,20 @@ export interface LoadResult {
 
 export const STAKE = 10;
 export const PAYOUT = 9.5;
-/** Scatters bets over players. The prime keeps clients, whose bets are a million numbers apart, from using one player at the
- * same time. */
-export const PRIME = 1_000_003;
-export const SCATTER = 7919;
+/** The bets of a client in one run are fewer. */
+export const BETS_OF_CLIENT = 1_000_000;
 
-function playerOf(bet: number, players: number): string {
-  return `player-${((bet % PRIME) * SCATTER) % players}`;
+/**
+ * The players of a client are its own and take turns, because a provider sends the requests of one player one after the
+ * other.
+ */
+export function playersOfClient({ clients, players }: Pick<LoadPlan, "clients" | "players">): number {
+  return Math.floor(players / clients);
+}
+
+/** @param bet the number of the bet among those of its client */
+function playerOf(plan: LoadPlan, client: number, bet: number): string {
+  return `player-${client + plan.clients * (bet % playersOfClient(plan))}`;
 }
 
 /** The body of a callback, in the fields of the interface (§2.1, §2.3). */
@@ -49,9 +56,15 @@ export function callbackBody(
   });
 }
 
-/** A complete HTTP request for an open connection. */
-export function requestText(callback: "placeBets" | "settleBets", bet: number, players: number): string {
-  const body = callbackBody(callback, bet, playerOf(bet, players));
+/**
+ * A complete HTTP request for an open connection.
+ * @param sent the requests that the client has sent before
+ */
+export function requestText(plan: LoadPlan, client: number, sent: number): string {
+  const callback = sent % 2 === 0 ? "placeBets" : "settleBets";
+  const bet = Math.floor(sent / 2);
+  const player = playerOf(plan, client, bet);
+  const body = callbackBody(callback, plan.firstBet + client * BETS_OF_CLIENT + bet, player);
   return `POST /${callback} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 

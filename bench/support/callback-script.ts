@@ -10,7 +10,14 @@ import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { silentLog } from "../../src/log.ts";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
 import { createTestClock } from "../../test/support/clock.ts";
-import { callbackBody, PAYOUT, PRIME, SCATTER, STAKE } from "./callback-plan.ts";
+import {
+  BETS_OF_CLIENT,
+  callbackBody,
+  type LoadPlan,
+  PAYOUT,
+  playersOfClient,
+  STAKE,
+} from "./callback-plan.ts";
 
 /** Values that stand for the variable parts, and occur nowhere else. */
 export const SCRIPT_PLAYER = "player-2718281828";
@@ -28,7 +35,10 @@ interface ScriptStatement {
  * @returns the text of a script; each run of it is one placement and one settlement. It needs the variables `first`, the
  * first number of a bet, and `count`, which begins at 0.
  */
-export async function scriptOfCallbacks(url: string, players: number): Promise<string> {
+export async function scriptOfCallbacks(
+  url: string,
+  plan: Pick<LoadPlan, "clients" | "players">,
+): Promise<string> {
   const amount = parseAmount(BALANCE, "balance");
   const sql = openDatabase(url, 1);
   try {
@@ -39,8 +49,8 @@ export async function scriptOfCallbacks(url: string, players: number): Promise<s
     const open = amount.minus(String(STAKE));
     return [
       "\\set count :count + 1",
-      "\\set bet :first + :client_id * 1000000 + :count",
-      `\\set player :bet % ${PRIME} * ${SCATTER} % ${players}`,
+      `\\set bet :first + :client_id * ${BETS_OF_CLIENT} + :count`,
+      `\\set player :client_id + ${plan.clients} * (:count % ${playersOfClient(plan)})`,
       ...placed.map((statement) =>
         toScript(statement, { before: amount, moved: `-${STAKE}`, number: NUMBER }),
       ),
@@ -101,11 +111,7 @@ function toScript({ text, parameters }: ScriptStatement, { before, moved, number
     if (parameter === String(number)) return ":number";
     return toLiteral(parameter, number);
   };
-  // Clients of pgbench do not keep out of each other's way, as requests of one player do, and wait for the wallet.
-  const filled = text
-    .trim()
-    .replace(/ +skip locked$/, "")
-    .replace(/\$\d+/g, toExpression);
+  const filled = text.trim().replace(/\$\d+/g, toExpression);
   return `${filled}${/^(select|with)/.test(filled) ? " \\gset" : ";"}`;
 }
 
