@@ -1,107 +1,8 @@
 /** The settings: the environment and the config file, checked completely before anything starts. */
 
-import { isIP } from "node:net";
-import { z } from "zod";
-import { parseBytes } from "./bytes.ts";
 import { type Config, readConfigFile } from "./config-file.ts";
+import { type Environment, environmentSchema } from "./environment.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
-
-const url = (protocols: string[]) =>
-  z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
-    message: `must be a URL that begins with ${protocols.map((p) => `${p}//`).join(" or ")}`,
-  });
-const port = (fallback: string) =>
-  z
-    .string()
-    .default(fallback)
-    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, "must be a port from 0 to 65535")
-    .transform(Number);
-
-/** In production a shorter token is refused, because it can be guessed. */
-const SHORTEST_TOKEN = 16;
-
-const opsToken = z.string().transform((text, context) => {
-  const [, name, role, token] = /^([^:]+):(read|write):(.+)$/.exec(text.trim()) ?? [];
-  // No person may be named "recon": mismatches that "recon" resolved open again by themselves.
-  if (name === "recon") {
-    context.addIssue('must not be named "recon": that is the name of this program in the history');
-    return z.NEVER;
-  }
-  if (name !== undefined && token !== undefined && (role === "read" || role === "write")) {
-    return { name, role: role as "read" | "write", token };
-  }
-  context.addIssue("must be name:read:token or name:write:token");
-  return z.NEVER;
-});
-
-const ipRange = z.string().refine((text) => {
-  const [address = "", prefix, ...rest] = text.split("/");
-  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  if (bits < 0 || rest.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
-}, "must be IP addresses or ranges such as 203.0.113.7 or 2001:db8::/32, separated by commas");
-
-/** Standard Webhooks: "whsec_" and random bytes in base64. */
-const FEWEST_SECRET_BYTES = 24;
-const webhookSecret = z.string().refine((text) => {
-  const encoded = text.replace(/^whsec_/, "");
-  const isBase64 = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) && encoded.length % 4 === 0;
-  return isBase64 && Buffer.from(encoded, "base64").length >= FEWEST_SECRET_BYTES;
-}, `must be "whsec_" and at least ${FEWEST_SECRET_BYTES} random bytes in base64, as from "openssl rand -base64 32"`);
-
-const basePath = z
-  .string()
-  .regex(
-    /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+){1,20}$/,
-    "must be a path such as /api/callback: it begins with a slash, ends without one, and its parts have only letters, digits and - _ . ~",
-  );
-
-const environmentSchema = z.object({
-  DATABASE_URL: url(["postgres:", "postgresql:"]).optional(),
-  DATABASE_POOL: z
-    .string()
-    .default("20")
-    .refine(
-      (text) => /^\d{1,3}$/.test(text) && Number(text) >= 4 && Number(text) <= 500,
-      "must be a number of connections from 4 to 500",
-    )
-    .transform(Number),
-  DATABASE_DISK: z
-    .string()
-    .transform((text, context) => {
-      const bytes = parseBytes(text);
-      if (bytes === null) context.addIssue("must be an amount of data such as 500GB or 2TiB");
-      return bytes ?? z.NEVER;
-    })
-    .optional(),
-  REDIS_URL: url(["redis:", "rediss:"]).optional(),
-  PROVIDER_BASE_URL: url(["http:", "https:"]).optional(),
-  PROVIDER_USERNAME: z.string().optional(),
-  PROVIDER_PASSWORD: z.string().optional(),
-  OPS_HOST: z.string().default("127.0.0.1"),
-  OPS_PORT: port("3000"),
-  OPS_PUBLIC_URL: url(["http:", "https:"]).optional(),
-  OPS_TOKENS: z
-    .string()
-    .transform((text) => text.split(","))
-    .pipe(z.array(opsToken))
-    .default([]),
-  CALLBACK_HOST: z.string().default("127.0.0.1"),
-  CALLBACK_PORT: port("3001"),
-  CALLBACK_BASE_PATH: basePath.default(""),
-  CALLBACK_SIGNATURE_KEY: z.string().optional(),
-  CALLBACK_ALLOWED_IPS: z
-    .string()
-    .transform((text) => text.split(",").map((one) => one.trim()))
-    .pipe(z.array(ipRange))
-    .default([]),
-  ALERT_WEBHOOK_URL: url(["http:", "https:"]).optional(),
-  ALERT_WEBHOOK_SECRET: webhookSecret.optional(),
-  ALERT_SLACK_URL: url(["http:", "https:"]).optional(),
-  HEARTBEAT_URL: url(["http:", "https:"]).optional(),
-  LOG_LEVEL: z.enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"]).optional(),
-  NODE_ENV: z.string().optional(),
-});
 
 /** All settings. */
 export interface Settings {
@@ -187,27 +88,8 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   if (!parsed.success) problems.push(...describeIssues(parsed.error, given, ""));
   const production = given["NODE_ENV"] === "production";
 
-  for (const need of production ? needs : []) {
-    if (need === "tap") continue;
-    if (need === "callers") {
-      problems.push(...signatureKeyProblems(given["CALLBACK_SIGNATURE_KEY"]));
-      if (CALLER_SETTINGS.some((one) => given[one] !== undefined)) continue;
-      problems.push(
-        `${CALLER_SETTINGS.join(" and ")} are not set: in production set one of them, because callbacks move money`,
-      );
-      continue;
-    }
-    const name = VARIABLE_OF[need];
-    if (given[name] === undefined) problems.push(`${name} is not set: in production nothing is embedded`);
-  }
-  const asksProvider = needs.includes("provider") && (given["PROVIDER_BASE_URL"] !== undefined || production);
-  if (asksProvider) {
-    for (const name of ["PROVIDER_USERNAME", "PROVIDER_PASSWORD"]) {
-      if (given[name] === undefined)
-        problems.push(`${name} is not set: the agent API needs it (Basic authentication)`);
-    }
-  }
-
+  problems.push(...(production ? needs.flatMap((need) => problemsOfNeed(need, given)) : []));
+  problems.push(...providerProblems(needs, given, production));
   problems.push(...alertProblems(given, production));
   if (parsed.success && production) problems.push(...tokenProblems(parsed.data.OPS_TOKENS));
 
@@ -223,9 +105,15 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   }
   if (!parsed.success || problems.length > 0) throw settingsError(problems);
 
-  const { data } = parsed;
+  return settingsOf(parsed.data, { production, tracing: readTracing(given), config });
+}
+
+function settingsOf(
+  data: Environment,
+  others: Pick<Settings, "production" | "tracing" | "config">,
+): Settings {
   return {
-    production,
+    ...others,
     databaseUrl: data.DATABASE_URL ?? null,
     databasePool: data.DATABASE_POOL,
     databaseDisk: data.DATABASE_DISK ?? null,
@@ -259,9 +147,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
       slack: data.ALERT_SLACK_URL === undefined ? null : { url: data.ALERT_SLACK_URL },
     },
     heartbeatUrl: data.HEARTBEAT_URL ?? null,
-    tracing: readTracing(given),
     logLevel: data.LOG_LEVEL ?? null,
-    config,
   };
 }
 
@@ -275,6 +161,31 @@ function readTracing(given: NodeJS.ProcessEnv): TracingSettings | null {
     given["OTEL_SERVICE_NAME"] !== undefined ||
     /(^|,)\s*service\.name=/.test(given["OTEL_RESOURCE_ATTRIBUTES"] ?? "");
   return { serviceName: isNamed ? null : "wallet-recon" };
+}
+
+/** What is missing in production for what a command needs. */
+function problemsOfNeed(need: Need, given: NodeJS.ProcessEnv): string[] {
+  if (need === "tap") return [];
+  if (need !== "callers") {
+    const name = VARIABLE_OF[need];
+    return given[name] === undefined ? [`${name} is not set: in production nothing is embedded`] : [];
+  }
+  const areRestricted = CALLER_SETTINGS.some((one) => given[one] !== undefined);
+  return [
+    ...signatureKeyProblems(given["CALLBACK_SIGNATURE_KEY"]),
+    ...(areRestricted
+      ? []
+      : [
+          `${CALLER_SETTINGS.join(" and ")} are not set: in production set one of them, because callbacks move money`,
+        ]),
+  ];
+}
+
+function providerProblems(needs: readonly Need[], given: NodeJS.ProcessEnv, production: boolean): string[] {
+  if (!needs.includes("provider") || (given["PROVIDER_BASE_URL"] === undefined && !production)) return [];
+  return ["PROVIDER_USERNAME", "PROVIDER_PASSWORD"]
+    .filter((name) => given[name] === undefined)
+    .map((name) => `${name} is not set: the agent API needs it (Basic authentication)`);
 }
 
 function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] {
@@ -299,6 +210,9 @@ function signatureKeyProblems(key: string | undefined): string[] {
     `CALLBACK_SIGNATURE_KEY has fewer than ${SHORTEST_SIGNATURE_KEY} characters, and can be guessed: agree on a longer key with the provider, for example from "openssl rand -base64 32"`,
   ];
 }
+
+/** In production a shorter token is refused, because it can be guessed. */
+const SHORTEST_TOKEN = 16;
 
 function tokenProblems(tokens: Settings["ops"]["tokens"]): string[] {
   return tokens

@@ -63,8 +63,8 @@ describe("docs/settings.md", () => {
   });
 
   test("has every environment variable, and no other", () => {
-    const config = readFileSync(join(ROOT, "src/config.ts"), "utf8");
-    const [, schemaText = ""] = /const environmentSchema = z\.object\(\{([\s\S]*?)^\}\);/m.exec(config) ?? [];
+    const text = readFileSync(join(ROOT, "src/environment.ts"), "utf8");
+    const [, schemaText = ""] = /const environmentSchema = z\.object\(\{([\s\S]*?)^\}\);/m.exec(text) ?? [];
     const variables = Array.from(schemaText.matchAll(/^ {2}([A-Z_]+):/gm), ([, name]) => name);
     variables.push("RECON_CONFIG");
     expect(variables.length).toBeGreaterThan(15);
