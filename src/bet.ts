@@ -119,6 +119,9 @@ export interface LedgerBet {
   readonly lastReceivedAt: Instant;
 }
 
+/** The longest bet: no callback or record of one that began earlier is expected any more. */
+export const LONGEST_BET_MS = 400 * 24 * 3_600_000;
+
 /** The round of a roundId; null for an empty or `UNKNOWN` one. */
 export function realRound(roundId: string | null): string | null {
   return roundId === null || roundId === "" || roundId === "UNKNOWN" ? null : roundId;

@@ -15,6 +15,20 @@ export interface LoadedBets {
   readonly isNarrow: boolean;
 }
 
+/**
+ * The names of what a change of a closed day is about, by which a deleted bet is recognised: that of its bet; of a round
+ * that is added up, those of all its loaded rows.
+ */
+export function namesOfChange(
+  { username, txnIds, recordIds }: LoadedBets,
+  { now, replaced, correction: { betId, transactionId } }: ChangedBet,
+): BetName[] {
+  const stored = [now, ...replaced].flatMap((bet) => bet?.betRef ?? []);
+  const own = [...stored, betId, transactionId].flatMap((ref) => (ref === null || ref === "" ? [] : [ref]));
+  const refs = own.length > 0 ? own : [...txnIds, ...recordIds];
+  return [...new Set(refs)].map((ref) => ({ username, ref }));
+}
+
 /** The bets that had entries when they were stored, and have none now: they were deleted, or a person deleted them. */
 export function namesWithoutEntries({ username, before, txnIds, recordIds }: LoadedBets): BetName[] {
   const stored = before.flatMap(({ betRef, ledger }) => {

@@ -1,5 +1,6 @@
 /** Verdicts that a deletion of old rows may have caused (decision 160). */
 
+import type { LedgerBet } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { BetName, DeletedTime } from "../db/retention-store.ts";
 import type { MismatchKind } from "../mismatch.ts";
@@ -21,7 +22,7 @@ const LACKS_RECORDS: ReadonlySet<MismatchKind> = new Set([
 
 /**
  * Whether a verdict may only be about deleted rows, by the times of what is left. An open bet is never deleted, so a
- * placed bet has all its entries.
+ * placed bet has all its entries, unless its name says that it was deleted.
  */
 export function mayLackOldRows({ finding, pair }: Verdict, deleted: DeletedTime): boolean {
   const { records, bets } = pair;
@@ -75,16 +76,20 @@ export function reasonAfterDeletion(reason: string): string {
   return `older rows of this bet were deleted (retain), so a person must compare it. The rows that remain say: ${reason}`;
 }
 
-/** The names of a verdict's bets, by which a deleted bet is recognised. */
-export function namesOfVerdict({ pair: { records, bets } }: Verdict): BetName[] {
+/**
+ * The names of a verdict's bets, by which a deleted bet is recognised. The deleted part of a bet is missing only where there
+ * is no entry or no placement, or where a late copy brought back some of its entries.
+ */
+export function namesOfVerdict({ pair: { records, bets } }: Verdict, deleted: DeletedTime): BetName[] {
+  const mayLackEntries = ({ placed, lastEntryAt }: LedgerBet) =>
+    !placed || lastEntryAt < deletedUpTo(deleted);
   return [
-    // The deleted part of a bet is missing only where there is no entry, or no placement.
     ...(bets.length > 0
       ? []
       : records.flatMap(({ username, betId, id }) => [
           { username, ref: betId },
           { username, ref: id },
         ])),
-    ...bets.filter(({ placed }) => !placed).map(({ username, txnId }) => ({ username, ref: txnId })),
+    ...bets.filter(mayLackEntries).map(({ username, txnId }) => ({ username, ref: txnId })),
   ];
 }

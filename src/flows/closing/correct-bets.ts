@@ -4,17 +4,13 @@ import { type ChangedBet, findChangedBets } from "../../closing/changed-bets.ts"
 import { readClosedBets } from "../../closing/closed-bet-store.ts";
 import type { ClosedBounds } from "../../closing/closed-day-store.ts";
 import { type ClosingMark, keepMarksBefore } from "../../closing/correction-store.ts";
-import {
-  isOfNewRecord,
-  type LoadedBets,
-  mayLackRecords,
-  namesWithoutEntries,
-} from "../../closing/cut-bets.ts";
-import { type DeletedTime, readDeletedTime, wereDeleted } from "../../db/retention-store.ts";
+import { isOfNewRecord } from "../../closing/cut-bets.ts";
+import { readDeletedTime } from "../../db/retention-store.ts";
 import { deletedUpTo } from "../../diff/deleted.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { type CountedNeighbourhood, reportActive } from "../reports/report-bets.ts";
 import { endOf, onDay, openDayAt } from "./closed-time.ts";
+import { findCopied, findCut, logCut } from "./find-cut.ts";
 import { inPieces } from "./in-pieces.ts";
 import { writeChanged } from "./write-changed.ts";
 
@@ -43,54 +39,31 @@ export async function correctBets(
     }));
     const deleted = await readDeletedTime(tx, product.productId);
     const cut = await findCut(comparison, days, loaded, deleted);
-    const changed = loaded.flatMap((one) => {
-      const { counted, narrow, ids } = one;
-      const found = findChangedBets(
+    const found = loaded.map((one) => {
+      const { narrow, ids } = one;
+      const changes = findChangedBets(
         one.before,
-        counted.map((bet) => onDay(bet, days)),
+        one.counted.map((bet) => onDay(bet, days)),
         one.elsewhere.map((bet) => ({ ...bet, day: openDayAt(bet.at, days, comparison) })),
         (bet) => !narrow.has(bet.subject.slice("round:".length)) || ids.has(bet.betRef),
       );
-      if (!cut.has(one) || found.length === 0) return found;
-      const later = counted.filter(({ at }) => at >= deletedUpTo(deleted)).map((bet) => onDay(bet, days).day);
+      return { one, changes };
+    });
+    const copied = await findCopied(comparison, days, found, deleted);
+    const changed = found.flatMap(({ one, changes }) => {
+      const later = one.counted
+        .filter(({ at }) => at >= deletedUpTo(deleted))
+        .map((bet) => onDay(bet, days).day);
       const isNew = isOfNewRecord(one, new Set(later));
+      const corrects = (change: ChangedBet) => !copied.has(change) && (!cut.has(one) || isNew(change));
       logCut(
         comparison,
-        found.filter((change) => !isNew(change)),
+        changes.filter((change) => !corrects(change)),
       );
-      return found.filter(isNew);
+      return changes.filter(corrects);
     });
     return await writeChanged(comparison, changed);
   });
-}
-
-/** The neighbourhoods of which rows were deleted. */
-async function findCut<Loaded extends LoadedBets>(
-  { tx, product: { productId } }: ComparisonContext,
-  days: readonly ClosedBounds[],
-  loaded: readonly Loaded[],
-  deleted: DeletedTime,
-): Promise<ReadonlySet<Loaded>> {
-  const named = loaded.flatMap((one) => namesWithoutEntries(one).map((name) => ({ one, name })));
-  const gone = await wereDeleted(
-    tx,
-    productId,
-    named.map(({ name }) => name),
-  );
-  return new Set([
-    ...loaded.filter((one) => mayLackRecords(one, days, deleted)),
-    ...named.filter((_, index) => gone[index]).map(({ one }) => one),
-  ]);
-}
-
-function logCut({ context, product }: ComparisonContext, changed: readonly ChangedBet[]): void {
-  for (const { correction } of changed) {
-    const { day, username, betId, transactionId, currency, before, after } = correction;
-    context.log.warn(
-      { productId: product.productId, day, username, betId, transactionId, currency, before, after },
-      "a bet of a closed day changed after one side of it was deleted (retain): its day is not corrected",
-    );
-  }
 }
 
 function subjectsOf({ ids, rounds, marks }: CountedNeighbourhood): string[] {

@@ -5,10 +5,12 @@ import { findChangedBets } from "../../closing/changed-bets.ts";
 import { readClosedSessions } from "../../closing/closed-bet-store.ts";
 import type { ClosedBounds } from "../../closing/closed-day-store.ts";
 import type { ClosingMark } from "../../closing/correction-store.ts";
+import { readDeletedTime } from "../../db/retention-store.ts";
 import { readTouchedTimes } from "../../diff/session-store.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { reportTouched } from "../reports/report-sessions.ts";
 import { endOf, onDay } from "./closed-time.ts";
+import { findCopiedSessions, logCut } from "./find-cut.ts";
 import { inPieces } from "./in-pieces.ts";
 import { writeChanged } from "./write-changed.ts";
 
@@ -23,6 +25,7 @@ export async function correctSessions(
   const { tx, product, now, sessionQuietMs } = comparison;
   const range = { from: days[0]?.from ?? 0, to: endOf(days) };
   return await inPieces(comparison, marks, async (piece) => {
+    const deleted = await readDeletedTime(tx, product.productId);
     const within = { from: range.from - DAY_MS, to: Math.max(now, range.to) };
     const references = piece.map(({ username, betRef }) => ({ username, ref: betRef ?? "" }));
     const touched = await readTouchedTimes(tx, product.productId, references, within);
@@ -35,16 +38,15 @@ export async function correctSessions(
     for (const [username, times] of touched) {
       const near = times.filter((at) => at <= range.to + sessionQuietMs);
       for (const cluster of clustersOf(near)) {
-        for await (const { span, counted } of reportTouched(
-          comparison,
-          range,
-          new Map([[username, cluster]]),
-        )) {
-          const before = await readClosedSessions(tx, product.productId, username, span);
-          const sessions = counted.map((one) => onDay(one, days));
+        for await (const near of reportTouched(comparison, range, new Map([[username, cluster]]))) {
+          const before = await readClosedSessions(tx, product.productId, username, near.span);
+          const sessions = near.counted.map((one) => onDay(one, days));
+          const changes = findChangedBets(before, sessions, [], () => true);
+          const copied = await findCopiedSessions(comparison, days, near, changes, deleted);
+          logCut(comparison, [...copied]);
           corrections += await writeChanged(
             comparison,
-            findChangedBets(before, sessions, [], () => true),
+            changes.filter((change) => !copied.has(change)),
           );
         }
       }

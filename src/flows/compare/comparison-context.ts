@@ -1,5 +1,6 @@
 /** The context of one comparison: transaction, product, time and settings. */
 
+import { LONGEST_BET_MS } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
@@ -58,9 +59,6 @@ export interface ComparisonResult {
   /** the stale sides, which hold verdicts back */
   readonly stale: ReadonlySet<StaleKind>;
 }
-
-/** The longest bet. Earlier time is not fetched for a bet. */
-const LONGEST_BET_MS = 400 * 24 * 3_600_000;
 
 export function openComparison(
   context: FlowContext,

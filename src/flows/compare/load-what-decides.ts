@@ -83,7 +83,9 @@ export async function findDeleted(
   verdicts: readonly Verdict[],
 ): Promise<{ readonly named: ReadonlySet<Verdict>; readonly unusable: ReadonlySet<Verdict> }> {
   if (deletedUpTo(deleted) === Number.NEGATIVE_INFINITY) return { named: new Set(), unusable: new Set() };
-  const names = verdicts.flatMap((verdict) => namesOfVerdict(verdict).map((name) => ({ verdict, name })));
+  const names = verdicts.flatMap((verdict) =>
+    namesOfVerdict(verdict, deleted).map((name) => ({ verdict, name })),
+  );
   const gone = await wereDeleted(
     tx,
     productId,

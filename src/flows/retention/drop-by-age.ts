@@ -1,6 +1,7 @@
 /** Deletes the old rows of closed days that belong to no bet, or to a deleted one (§3.10). */
 
 import { dropOldAlerts, dropOldIncidents } from "../../alerts/old-alerts-store.ts";
+import { LONGEST_BET_MS } from "../../bet.ts";
 import { dropOldTombstones } from "../../callbacks/tombstone-store.ts";
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
@@ -16,7 +17,6 @@ import type { FlowContext } from "../context.ts";
 import type { DeleteUpTo } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";
 import { dropMismatches } from "./drop-mismatches.ts";
-import { LONGEST_BET_MS } from "./drop-visited.ts";
 
 /** The times before which rows of closed days may be deleted, by setting; null: rows are kept. */
 export interface RetainedFrom extends DeleteUpTo {

@@ -1,11 +1,12 @@
 /** Deletes the old bets of some visited rows: the plain ones at once, and all others judged one by one (decision 162). */
 
+import { LONGEST_BET_MS } from "../../bet.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import { readDeletedTime, type Share } from "../../db/retention-store.ts";
 import { commitWithoutWaiting, ifUndisturbed, inOneMoment } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import { type DeleteUpTo, lostRecordsBefore } from "./decide-group.ts";
-import { type DroppedBets, dropVisited, LONGEST_BET_MS } from "./drop-visited.ts";
+import { type DroppedBets, dropVisited } from "./drop-visited.ts";
 import { MOST_OF_ROUND, type VisitedRow } from "./load-groups.ts";
 import { type DroppedPlain, dropPlainBets, type Names } from "./plain-bets-store.ts";
 import type { Slice, Walk } from "./walk-bets.ts";

@@ -1,5 +1,6 @@
 /** Deletes the bets of some visited rows that nobody needs any more (§3.10). */
 
+import { LONGEST_BET_MS } from "../../bet.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { type ForgottenBet, forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
@@ -19,9 +20,6 @@ export interface DroppedBets {
   readonly records: number;
   readonly entries: number;
 }
-
-/** A callback of a bet that began earlier is no longer expected (`LONGEST_BET_MS` of a comparison). */
-export const LONGEST_BET_MS = 400 * 24 * 3_600_000;
 
 /** Deletes the old groups of some rows, but no group of which another transaction has locked a row. */
 export async function dropVisited(

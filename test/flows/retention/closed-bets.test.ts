@@ -183,7 +183,7 @@ describe("a bet of which only the record is left", () => {
     expect(await correctionsOfAll(sql)).toEqual([]);
     expect(logged).toEqual([
       expect.objectContaining({ day: "2026-11-20", betId: record("25").betId }),
-      "a bet of a closed day changed after one side of it was deleted (retain): its day is not corrected",
+      "a bet of a closed day changed after rows of it were deleted (retain): its day is not corrected",
     ]);
     expect(await count("closed_bets")).toBe(1);
   });
@@ -219,5 +219,104 @@ describe("a bet of which only the record is left", () => {
   test("is forgotten when its record goes too", async () => {
     await drop();
     expect([await count("bet_records"), await count("closed_bets")]).toEqual([0, 0]);
+  });
+});
+
+describe("rows of a deleted bet that come again", () => {
+  const at = { ...ROUND, occurredAt: AT, receivedAt: AT };
+  const placement = exampleEntry(at);
+  const settlement = exampleSettle({ ...at, payoutAmount: amount("20") });
+  const otherSettlement = exampleSettle({ ...at, payoutAmount: amount("500") });
+
+  const logged: unknown[] = [];
+  const log = {
+    ...silentLog,
+    warn: (fields: object, message?: string) => logged.push({ ...fields, message }),
+  } as typeof silentLog;
+  const correct = async () => {
+    await compare();
+    return await findCorrections({ ...context(), log }, never);
+  };
+
+  async function deleteAll(retain: object): Promise<void> {
+    logged.length = 0;
+    await receive(placement, settlement);
+    await listed(record("20"));
+    await playSession("ann", AT + 10 * 60_000);
+    await closeTwoDays();
+    clock.set(TODAY + 40 * DAY_MS);
+    await drop(retain);
+    const left = await sql`select from callback_entries where txn_id = ${placement.txnId}`;
+    expect(left.length).toBe(0);
+    await sql`delete from closing_marks`;
+  }
+
+  test.each([
+    ["all of them", [placement, settlement]],
+    ["the placement", [placement]],
+    ["the settlement", [settlement]],
+    ["a settlement of another amount", [otherSettlement]],
+  ])("%s: its day counts it already, so that nothing is corrected, and that is logged", async (_, copies) => {
+    await deleteAll({});
+    await receive(...copies);
+    expect(await correct()).toBe(0);
+    expect([await correctionsOfAll(sql), await count("closed_bets")]).toEqual([[], 0]);
+    expect(logged).toContainEqual(
+      expect.objectContaining({
+        day: "2026-11-20",
+        transactionId: placement.txnId,
+        message: expect.stringContaining("rows of it were deleted"),
+      }),
+    );
+    expect(await sql`select from mismatches`).toEqual([]);
+  });
+
+  test("where its record is kept, they open no mismatch and correct nothing either", async () => {
+    await deleteAll({ records: null });
+    await receive(placement);
+    await fetched(TODAY, TODAY + 41 * DAY_MS);
+    clock.advance(2 * DAY_MS);
+    expect(await correct()).toBe(0);
+    expect(await sql`select from mismatches`).toEqual([]);
+  });
+
+  test("of a session correct nothing", async () => {
+    await deleteAll({});
+    await playSession("ann", AT + 10 * 60_000);
+    await sql`delete from bet_records where product_id = 'FISH'`;
+    expect(await correct()).toBe(0);
+    expect([await correctionsOfAll(sql), await count("closed_bets", "FISH")]).toEqual([[], 0]);
+    expect(logged).toContainEqual(expect.objectContaining({ day: "2026-11-20", username: "ann" }));
+  });
+
+  test("a bet that never was, dated in deleted time, is a correction", async () => {
+    await deleteAll({});
+    await receive(
+      exampleEntry({ ...at, entryId: "late", txnId: "late", requestId: "late", roundId: "late" }),
+    );
+    expect(await correct()).toBe(1);
+    const [found] = await correctionsOfAll(sql);
+    expect(found).toMatchObject({ day: "2026-11-20", transactionId: "late", after: { ledger: { bets: 1 } } });
+  });
+
+  test("nothing is corrected where its name is forgotten with the years", async () => {
+    await deleteAll({});
+    clock.set(TODAY + 500 * DAY_MS);
+    await sql`truncate deleted_bets`;
+    await receive(placement, settlement);
+    expect(await correct()).toBe(0);
+  });
+
+  test("money for it that is dated after the deleted time counts on its own closed day", async () => {
+    await deleteAll({});
+    const from = TODAY + 37 * DAY_MS;
+    await sql`
+      insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
+      values ('2026-12-27', 'UTC', ${from}, ${from + DAY_MS}, 3, ${clock.now()}, 'hash', '{}')`;
+    const late = { occurredAt: from + HOUR_MS, receivedAt: from + HOUR_MS };
+    await receive(exampleSettle({ ...at, ...late, payoutAmount: amount("7") }));
+    expect(await correct()).toBe(1);
+    const [found] = await correctionsOfAll(sql);
+    expect(found).toMatchObject({ day: "2026-12-27", after: { ledger: { payout: "7" } } });
   });
 });
