@@ -15,7 +15,7 @@ const LONGEST_REFRESH_MS = 40_000;
 /** A stream that broke off opens again after this. */
 const REOPENS_AFTER_MS = 2_000;
 
-/** A new stream brings what no topic reports too, such as the time of day, where the last refresh was longer ago. */
+/** What no topic reports comes with a refresh too: at each opening of a stream where the last one was longer ago. */
 const LONGEST_SEEN_MS = 5 * 60_000;
 
 export function keepLive() {
@@ -47,13 +47,13 @@ export function keepLive() {
   let changes = null;
   const listen = () => {
     changes?.close();
-    // The server reports at once what the page lacks.
+    // The server compares this state with its own, and reports at once what the page lacks.
     const seen = Date.now() - seenAt < LONGEST_SEEN_MS ? main.dataset.seen : "";
     const stream = new EventSource(`/changes?${new URLSearchParams({ topics: topics.join(","), seen })}`);
     changes = stream;
     stream.addEventListener("error", () => {
       freshness.noteLost();
-      // One that the server refused stays closed. Others would open by themselves, and say what the page showed long ago.
+      // One that the server refused stays closed. Others would open again by themselves, and repeat an old state of the page.
       if (stream.readyState === EventSource.CLOSED) return;
       stream.close();
       setTimeout(() => {
