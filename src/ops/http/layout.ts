@@ -29,6 +29,8 @@ export interface DashboardPage {
   readonly hasMenu?: boolean;
   /** the topics whose changes refresh this page; none: the page does not refresh */
   readonly live?: readonly LiveTopic[];
+  /** the state of these topics that the page shows at least; null: unknown */
+  readonly seen?: string | null;
 }
 
 /** The topics of `GET /changes`. */
@@ -66,6 +68,7 @@ export function renderPage(page: DashboardPage): string {
     main,
     notice = null,
     live = [],
+    seen = null,
     times = null,
     hasMenu = visitor !== null,
   } = page;
@@ -89,7 +92,7 @@ ${visitor === null || path === "/search" ? null : SEARCH}
 ${visitor === null ? null : renderVisitor(visitor)}
 </header>
 <div id="trouble" role="status"></div>
-<main id="main" tabindex="-1" data-live="${live.join(" ")}">
+<main id="main" tabindex="-1" data-live="${live.join(" ")}" data-seen="${seen ?? ""}">
 <div id="notice" role="status">${notice === null ? null : renderNotice(notice)}</div>
 ${main}
 </main>

@@ -12,11 +12,18 @@ const SHORTEST_PAUSE_MS = 1_000;
 /** The server answers pages within 35 seconds, except reports. */
 const LONGEST_REFRESH_MS = 40_000;
 
+/** A stream that broke off opens again after this. */
+const REOPENS_AFTER_MS = 2_000;
+
+/** What no topic reports comes with a refresh too: at each opening of a stream where the last one was longer ago. */
+const LONGEST_SEEN_MS = 5 * 60_000;
+
 export function keepLive() {
   const main = document.querySelector("main");
   const topics = (main?.dataset.live ?? "").split(" ").filter((topic) => topic !== "");
   if (main === null || topics.length === 0) return;
   let lastAt = 0;
+  let seenAt = Date.now();
   let isWaiting = false;
   let refreshing = Promise.resolve();
   let running = null;
@@ -30,7 +37,9 @@ export function keepLive() {
       lastAt = Date.now();
       refreshing = refreshing.then(async () => {
         running = { began: Date.now(), limit: new AbortController() };
-        freshness.noteRefresh(await refresh(main, running));
+        const trouble = await refresh(main, running);
+        if (trouble === null) seenAt = running.began;
+        freshness.noteRefresh(trouble);
         running = null;
       });
     }, pause);
@@ -38,11 +47,19 @@ export function keepLive() {
   let changes = null;
   const listen = () => {
     changes?.close();
-    const stream = new EventSource(`/changes?topics=${topics.join(",")}`);
+    // The server compares this state with its own, and reports at once what the page lacks.
+    const seen = Date.now() - seenAt < LONGEST_SEEN_MS ? main.dataset.seen : "";
+    const stream = new EventSource(`/changes?${new URLSearchParams({ topics: topics.join(","), seen })}`);
     changes = stream;
-    // No event reported the changes before this connection opened, or while the last one was lost.
-    stream.addEventListener("open", refreshSoon);
-    stream.addEventListener("error", freshness.noteLost);
+    stream.addEventListener("error", () => {
+      freshness.noteLost();
+      // One that the server refused stays closed. Others would open again by themselves, and repeat an old state of the page.
+      if (stream.readyState === EventSource.CLOSED) return;
+      stream.close();
+      setTimeout(() => {
+        if (changes === stream && document.visibilityState === "visible") listen();
+      }, REOPENS_AFTER_MS);
+    });
     stream.addEventListener("heartbeat", ({ data }) => freshness.noteHeartbeat(data === "database readable"));
     stream.addEventListener("changed", refreshSoon);
   };
@@ -102,6 +119,7 @@ async function fetchAndMorph(main, signal) {
       beforeNodeRemoved: (node) => !holdsTyped(node),
     },
   });
+  main.dataset.seen = fresh.dataset.seen ?? "";
   main.dispatchEvent(new CustomEvent("refreshed", { bubbles: true }));
   return null;
 }

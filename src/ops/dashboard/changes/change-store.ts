@@ -2,7 +2,7 @@
 
 import type { Instant } from "../../../clock.ts";
 import type { Sql } from "../../../db/client.ts";
-import type { LiveTopic } from "../../http/layout.ts";
+import type { Marks } from "./what-changed.ts";
 
 /** A running backfill changes all the time: pages are notified in these steps. */
 const RUNNING_STEP_MS = 2_000;
@@ -17,11 +17,9 @@ const NEWEST_ALERTS = 1_000;
 /** A page of an older rejected record or entry does not notice that it was read again. */
 const NEWEST_REJECTED = 500;
 
-/**
- * One text for each topic, which changes with the topic. The cost depends on unfinished work, not on history.
- */
-export async function readChangeMarks(sql: Sql, now: Instant): Promise<Record<LiveTopic, string>> {
-  const [row] = await sql<[Record<LiveTopic, string>]>`
+/** The cost depends on unfinished work, not on history. */
+export async function readChangeMarks(sql: Sql, now: Instant): Promise<Marks> {
+  const [row] = await sql<[Marks]>`
     select
       (select concat_ws('/', md5(string_agg(concat_ws('/', product_id, head, window_ms, stopped_until), ',' order by product_id)),
           (select count(*) from windows where kind in ('live', 'lost') and status = 'gap'), ${Math.floor(now / LAG_STEP_MS)}::bigint)

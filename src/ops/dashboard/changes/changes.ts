@@ -1,23 +1,22 @@
-/** Notifies open pages of changed topics (`GET /changes`, server-sent events; decisions 61 and 64). */
+/** Notifies open pages of changed topics (`GET /changes`, server-sent events; decisions 61 and 262). */
 
 import { setInterval } from "node:timers";
 import type { FastifyInstance } from "fastify";
-import { type Instant, systemClock } from "../../../clock.ts";
-import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import type { LiveTopic } from "../../http/layout.ts";
-import { sendProblem } from "../../http/problem.ts";
-import { readChangeMarks } from "./change-store.ts";
-import { findChanged, type KnownMarks, LIVE_TOPICS } from "./what-changed.ts";
+import { sendProblem, wantsPage } from "../../http/problem.ts";
+import { watchChanges } from "./watch-changes.ts";
+import { digestMarks, LIVE_TOPICS, type Marks } from "./what-changed.ts";
 
-/** One check serves all pages, and runs only while pages are open. */
-const CHECK_EVERY_MS = 1_000;
+declare module "fastify" {
+  interface FastifyRequest {
+    /** the marks of before the page is read; null: not known, or the request asks for no page */
+    marks: Marks | null;
+  }
+}
 
 /** A page that hears nothing for three heartbeats says so (assets/live.js). Proxies close streams that are silent for long. */
 const HEARTBEAT_MS = 15_000;
-
-/** A check takes milliseconds. After this, the database counts as unreadable. */
-const LONGEST_CHECK_MS = 10_000;
 
 /** The longest stream. The browser then connects again, and a signed-out visitor is refused. */
 const LONGEST_STREAM_MS = 10 * 60_000;
@@ -30,58 +29,59 @@ const MOST_OF_TOKEN = 30;
 /** Streams do not delay the end of the server. */
 const NO_HEAD = { exposeHeadRoute: false };
 
-interface Listener {
-  onChanged(changed: ReadonlySet<LiveTopic>): void;
-  /** The database can be read again, or no longer. */
-  onReadable(): void;
-}
-
-/** Adds the stream to the pages. The stream ends with the server. */
+/** Adds the stream to the pages, and to each request for a page its marks. The stream ends with the server. */
 export function addChanges(pages: FastifyInstance, context: FlowContext): void {
   const watch = watchChanges(context);
   const seats = openSeats();
   pages.addHook("onClose", async () => watch.end());
-  pages.get<{ Querystring: { topics?: string } }>("/changes", NO_HEAD, async (request, reply) => {
-    const asked = (request.query.topics ?? "").split(",");
-    const topics = LIVE_TOPICS.filter((topic) => asked.includes(topic));
-    if (topics.length === 0) {
-      const detail = `topics must name some of ${LIVE_TOPICS.join(", ")}, but is "${request.query.topics ?? ""}"`;
-      return await sendProblem(reply, 400, "Bad Request", detail);
-    }
-    const stream = reply.raw;
-    const seat = seats.take(request.asker.name);
-    if (seat.isFull) return await sendProblem(reply, seat.status, seat.title, seat.detail);
-    // Listens for a hang-up from the beginning, so that no stream begins after one.
-    stream.once("close", seat.leave);
-    // A page that refreshes once the stream is open has seen every earlier change.
-    await watch.begin();
-    if (reply.sent) return reply;
-    reply.hijack();
-    if (stream.destroyed) return reply;
-    stream.writeHead(200, { ...reply.getHeaders(), "content-type": "text/event-stream" } as Record<
-      string,
-      string
-    >);
-    stream.write("retry: 2000\n\n");
-    const sendHeartbeat = () =>
-      stream.write(`event: heartbeat\ndata: database ${watch.canRead() ? "readable" : "unreadable"}\n\n`);
-    const forget = watch.add({
-      onChanged: (changed) => {
+  pages.decorateRequest("marks", null);
+  pages.addHook("preHandler", async (request) => {
+    if (request.method === "GET" && wantsPage(request)) request.marks = await watch.readMarks();
+  });
+  pages.get<{ Querystring: { topics?: string; seen?: string } }>(
+    "/changes",
+    NO_HEAD,
+    async (request, reply) => {
+      const asked = (request.query.topics ?? "").split(",");
+      const topics = LIVE_TOPICS.filter((topic) => asked.includes(topic));
+      if (topics.length === 0) {
+        const detail = `topics must name some of ${LIVE_TOPICS.join(", ")}, but is "${request.query.topics ?? ""}"`;
+        return await sendProblem(reply, 400, "Bad Request", detail);
+      }
+      const stream = reply.raw;
+      const seat = seats.take(request.asker.name);
+      if (seat.isFull) return await sendProblem(reply, seat.status, seat.title, seat.detail);
+      // Listens for a hang-up from the beginning, so that no stream begins after one.
+      stream.once("close", seat.leave);
+      await watch.begin();
+      if (reply.sent) return reply;
+      reply.hijack();
+      if (stream.destroyed) return reply;
+      stream.writeHead(200, { ...reply.getHeaders(), "content-type": "text/event-stream" } as Record<
+        string,
+        string
+      >);
+      const sendHeartbeat = () =>
+        stream.write(`event: heartbeat\ndata: database ${watch.canRead() ? "readable" : "unreadable"}\n\n`);
+      const onChanged = (changed: ReadonlySet<LiveTopic>) => {
         const reported = topics.filter((topic) => changed.has(topic));
         if (reported.length > 0) stream.write(`event: changed\ndata: ${reported.join(" ")}\n\n`);
-      },
-      onReadable: sendHeartbeat,
-    });
-    sendHeartbeat();
-    const heartbeat = setInterval(sendHeartbeat, HEARTBEAT_MS);
-    const end = setTimeout(() => stream.end(), LONGEST_STREAM_MS);
-    stream.on("close", () => {
-      forget();
-      clearInterval(heartbeat);
-      clearTimeout(end);
-    });
-    return reply;
-  });
+      };
+      const forget = watch.add({ onChanged, onReadable: sendHeartbeat });
+      // No event reports what changed between the page's reading and this moment.
+      const present = digestMarks(watch.marks(), topics);
+      if (present === null || request.query.seen !== present) onChanged(new Set(topics));
+      sendHeartbeat();
+      const heartbeat = setInterval(sendHeartbeat, HEARTBEAT_MS);
+      const end = setTimeout(() => stream.end(), LONGEST_STREAM_MS);
+      stream.on("close", () => {
+        forget();
+        clearInterval(heartbeat);
+        clearTimeout(end);
+      });
+      return reply;
+    },
+  );
 }
 
 type Seat =
@@ -113,73 +113,4 @@ function openSeats() {
     return { isFull: false, leave };
   };
   return { take };
-}
-
-/** Checks for changes while there are listeners. */
-function watchChanges({ sql, clock, log }: FlowContext) {
-  const listeners = new Set<Listener>();
-  let known: KnownMarks | null = null;
-  let looking: { readonly ended: Promise<void>; readonly since: Instant } | null = null;
-  let isFailing = false;
-  let wasReadable = true;
-  const checkOnce = async () => {
-    try {
-      const wasBlind = known === null && isFailing;
-      const marks = await readChangeMarks(sql, clock.now());
-      // The interval uses real time.
-      const found = findChanged(known, marks, systemClock.now());
-      known = found.known;
-      isFailing = false;
-      const changed = wasBlind ? new Set(LIVE_TOPICS) : found.changed;
-      if (changed.size > 0) for (const { onChanged } of listeners) onChanged(changed);
-    } catch (error) {
-      // Pages stay open and get changes again when the database is back.
-      if (!isFailing) log.warn(`open pages cannot be notified of changes: ${describeError(error)}`);
-      isFailing = true;
-    }
-  };
-  const check = () => {
-    looking ??= {
-      ended: checkOnce().finally(() => {
-        looking = null;
-        reportReadable();
-      }),
-      since: systemClock.now(),
-    };
-    return looking.ended;
-  };
-  // A frozen database fails no check: the check does not end.
-  const canRead = () =>
-    !isFailing && (looking === null || systemClock.now() - looking.since < LONGEST_CHECK_MS);
-  const reportReadable = () => {
-    if (canRead() === wasReadable) return;
-    wasReadable = canRead();
-    for (const { onReadable } of listeners) onReadable();
-  };
-  let timer: NodeJS.Timeout | null = null;
-  const rest = () => {
-    if (timer !== null) clearInterval(timer);
-    timer = null;
-    known = null;
-  };
-  return {
-    end: rest,
-    /** Whether the last check read the database, and the present one is not overdue. */
-    canRead,
-    /** Resolves when the baseline is read: listeners that are added afterwards get every later change. */
-    begin: async () => {
-      if (known === null) await check();
-    },
-    add(listener: Listener): () => void {
-      listeners.add(listener);
-      timer ??= setInterval(() => {
-        void check();
-        reportReadable();
-      }, CHECK_EVERY_MS);
-      return () => {
-        listeners.delete(listener);
-        if (listeners.size === 0) rest();
-      };
-    },
-  };
 }

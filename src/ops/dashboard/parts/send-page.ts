@@ -2,13 +2,14 @@
 
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type DashboardPage, renderPage } from "../../http/layout.ts";
+import { digestMarks } from "../changes/what-changed.ts";
 import { zoneOf } from "./zone.ts";
 
 /** @param reply with the status that the page has; default 200 */
 export async function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  page: Omit<DashboardPage, "visitor" | "times">,
+  page: Omit<DashboardPage, "visitor" | "times" | "seen">,
 ): Promise<FastifyReply> {
   // The address of a sent form shows no page.
   const url = request.method === "GET" ? request.url : page.path;
@@ -17,6 +18,7 @@ export async function sendPage(
   const document = renderPage({
     ...page,
     live,
+    seen: digestMarks(request.marks, live),
     visitor: request.asker,
     times: { zone: zoneOf(request), url },
   });
