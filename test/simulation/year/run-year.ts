@@ -29,7 +29,7 @@ import { MismatchAudit } from "./mismatch-audit.ts";
 import { MonthAudit } from "./month-audit.ts";
 import { decide, type PaidByHand } from "./people.ts";
 import { skipQuietHours } from "./quiet-hours.ts";
-import { setTime, simulateTime, takeDeleted } from "./simulated-time.ts";
+import { setTime, simulateTime, storeAgain, takeDeleted } from "./simulated-time.ts";
 import { countRows, findGrowth, findLeftovers, type TableSizes } from "./table-sizes.ts";
 import { configAt, type YearPlan } from "./year-plan.ts";
 import { createYearWorld, findEndless, type YearWorld } from "./year-world.ts";
@@ -38,6 +38,8 @@ const CREDENTIALS = { username: "simulation", password: "a seeded year" };
 const HOUR_MS = 3_600_000;
 /** The worker pulls so long after the last record of some play. */
 const SOON_MS = 15 * 60_000;
+/** On every so many days somebody stores again the entries that the worker has just deleted. */
+const COPIED_EVERY_DAYS = 5;
 /** Changed time is fetched again every so many days: sooner than the rows of a changed bet may be deleted. */
 const REFETCHED_EVERY_DAYS = 2;
 
@@ -113,7 +115,7 @@ class Year {
   readonly #sizes: TableSizes[] = [];
   readonly #kept: number[] = [];
   readonly #problems: string[] = [];
-  readonly #counts = { corrections: 0, deleted: 0, downDays: 0 };
+  readonly #counts = { corrections: 0, deleted: 0, copied: 0, downDays: 0 };
   readonly #edits;
   readonly #refetches;
   readonly #betsById;
@@ -247,6 +249,7 @@ class Year {
     const deleted = await takeDeleted(sql);
     this.#counts.deleted += deleted.length;
     this.#problems.push(...judgeDeletions(deleted, before));
+    if (day % COPIED_EVERY_DAYS === 0) this.#counts.copied += await storeAgain(sql, deleted);
     await this.#mismatches.read(sql);
     if (day % 10 === 0) await sql`vacuum analyze`;
   }
@@ -313,7 +316,7 @@ class Year {
     const planted = this.#world.plantedBy(this.#clock.now());
     const kinds: Record<string, number> = {};
     for (const { kind } of planted) kinds[kind] = (kinds[kind] ?? 0) + 1;
-    const { corrections, deleted, downDays } = this.#counts;
+    const { corrections, deleted, copied, downDays } = this.#counts;
     return {
       seed: this.#plan.seed,
       planted: planted.length,
@@ -321,7 +324,8 @@ class Year {
       kinds,
       summary:
         `${this.#plan.length.days} days in ${this.#plan.zones.join(", then ")}; ${this.#world.changing.length} bets that change, ` +
-        `${corrections} corrections, ${this.#paid.length} paid by hand, ${deleted} rows deleted, down on ${downDays} days`,
+        `${corrections} corrections, ${this.#paid.length} paid by hand, ${deleted} rows deleted, ` +
+        `${copied} deleted entries stored again, down on ${downDays} days`,
       problems: this.#problems,
     };
   }

@@ -55,3 +55,13 @@ export async function takeDeleted(sql: Sql): Promise<DeletedRow[]> {
     with taken as (delete from simulated.deleted returning table_name, content)
     select table_name as "table", content as "row" from taken`;
 }
+
+/** Stores deleted entries as they were, as somebody does who imports a file again. @returns their number */
+export async function storeAgain(sql: Sql, deleted: readonly DeletedRow[]): Promise<number> {
+  const rows = deleted.flatMap(({ table, row }) => (table === "callback_entries" ? [row] : []));
+  const { count } = await sql`
+    insert into callback_entries
+    select stored.* from jsonb_array_elements(${JSON.stringify(rows)}::text::jsonb) as copy (content)
+    cross join lateral jsonb_populate_record(null::callback_entries, copy.content) as stored`;
+  return count;
+}
