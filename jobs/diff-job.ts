@@ -1,7 +1,7 @@
 /** The repeating job that compares the due marks of one product, in turns (decision 124). */
 
 import { compareProduct } from "../src/flows/compare/compare-product.ts";
-import type { FlowContext } from "../src/flows/context.ts";
+import { type FlowContext, hasProduct } from "../src/flows/context.ts";
 import { type NoteProgress, noting } from "../src/flows/note-work.ts";
 import type { JobQueue, ProductJob } from "./backend.ts";
 import { WAITING } from "./schedules.ts";
@@ -24,6 +24,7 @@ export async function runDiffJob(
   onProgress: NoteProgress,
 ): Promise<void> {
   const { productId, turn = 0 } = data;
+  if (!hasProduct(context.config, productId)) return;
   // With a waiting turn, this tick would give the product two turns where others have one (decision 140).
   if (turn === 0 && (await doesTurnWait(queues.diff, productId))) return;
   const name = { work: "comparing", subject: productId } as const;

@@ -3,7 +3,7 @@
  * products.
  */
 
-import type { PullContext } from "../src/flows/context.ts";
+import { hasProduct, type PullContext } from "../src/flows/context.ts";
 import { noting } from "../src/flows/note-work.ts";
 import type { RunFetchers } from "../src/flows/pull/fetchers.ts";
 import { planProduct } from "../src/flows/pull/plan-product.ts";
@@ -30,9 +30,10 @@ export async function runPullJob(
 ): Promise<void> {
   const name = { work: "pulling", subject: productId } as const;
   // Planning is not pulling: only pages and failures count as work.
-  await noting(context, name, signal, () => planProduct(context, productId, context.clock.now()), {
-    upToOf: () => "unknown",
-  });
+  if (hasProduct(context.config, productId))
+    await noting(context, name, signal, () => planProduct(context, productId, context.clock.now()), {
+      upToOf: () => "unknown",
+    });
   await runFetchers(signal, context.log);
 }
 

@@ -12,6 +12,14 @@ export interface DroppedById {
   readonly last: number | null;
 }
 
+/** What a statement does with the rows that it deletes. */
+export interface WithDeleted {
+  /** the columns of `deleted` */
+  readonly columns: Condition;
+  /** a part of `with`, which reads `deleted` */
+  readonly part: Condition;
+}
+
 /**
  * Visits rows in the order of their ids, and deletes those that may go. Skips rows that another transaction has locked.
  * @param mayGo SQL of the condition, about the alias `t`
@@ -23,7 +31,10 @@ export async function dropById(
   mayGo: Condition,
   after: number,
   most: number,
+  withDeleted?: WithDeleted,
 ): Promise<DroppedById> {
+  const columns = withDeleted?.columns ?? tx`1`;
+  const also = withDeleted === undefined ? tx`` : tx`, ${withDeleted.part}`;
   const [row] = await tx<DroppedById[]>`
     with visited as (select id from ${tx(table)} where id > ${after} order by id limit ${most}),
     -- Arrays make PostgreSQL search each id by the index. With a join it may read the whole table for each batch.
@@ -31,7 +42,8 @@ export async function dropById(
       select t.id from ${tx(table)} t where t.id = any(array(select id from visited)) and ${mayGo}
       order by t.id for update of t skip locked
     ),
-    deleted as (delete from ${tx(table)} where id = any(array(select id from locked)) returning 1)
+    deleted as (delete from ${tx(table)} where id = any(array(select id from locked)) returning ${columns})
+    ${also}
     select (select count(*) from deleted) as count, max(id) as last from visited`;
   return row ?? { count: 0, last: null };
 }

@@ -320,6 +320,12 @@ create table entry_versions (
 alter table entry_versions add constraint entry_versions_pkey PRIMARY KEY (id);
 CREATE INDEX entry_versions_bet ON public.entry_versions USING btree (product_id, txn_id, username);
 
+create table fetched_times (
+  product_id text not null,
+  times tstzmultirange not null
+);
+alter table fetched_times add constraint fetched_times_pkey PRIMARY KEY (product_id);
+
 create table incident_members (
   mismatch_id bigint not null,
   incident_id bigint not null

@@ -32,6 +32,11 @@ export function pulledProducts(config: Config): string[] {
     .map(({ productId }) => productId);
 }
 
+/** A queue may hold work of a product that has left the settings, or that only another worker's settings have. */
+export function hasProduct(config: Config, productId: string): boolean {
+  return config.products.some((one) => one.productId === productId);
+}
+
 /** @throws ReconError `not-found` that names the configured products */
 export function findProduct(config: Config, productId: string): ProductConfig {
   const product = config.products.find((one) => one.productId === productId);

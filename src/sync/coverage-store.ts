@@ -1,4 +1,4 @@
-/** The windows from which a product's coverage is read. */
+/** What a product's coverage is read from: its windows, and the time that deleted windows had fetched. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -40,7 +40,10 @@ export async function readTriedWindows(
     limit ${most}`;
 }
 
-/** The windows of any kind that touch a range, began at `since` or later, and were fetched to their last page. */
+/**
+ * The windows of any kind that touch a range, began at `since` or later, and were fetched to their last page. For time that
+ * was ever fetched: `readFetched`.
+ */
 export async function readCoverage(
   sql: Query,
   productId: string,
@@ -102,17 +105,39 @@ function rangesSql(sql: Query, ranges: readonly TimeRange[]) {
     as asked (from_at, to_at)`;
 }
 
-/** The length of the parts of a range that were fetched at least once, in milliseconds. */
-export async function measureCovered(sql: Query, productId: string, range: TimeRange): Promise<number> {
-  const [row] = await sql<{ coveredMs: number }[]>`
-    select coalesce(sum(extract(epoch from
-      least(upper(part), ${range.to}::timestamptz) - greatest(lower(part), ${range.from}::timestamptz)) * 1000), 0)::bigint
-      as "coveredMs"
+/**
+ * The parts of a range that were fetched at least once, in order, also by windows that were deleted since. Nobody knows
+ * when those had fetched it: `readCoverage` and `readPasses` do not count them.
+ */
+export async function readFetched(sql: Query, productId: string, range: TimeRange): Promise<TimeRange[]> {
+  return await sql<TimeRange[]>`
+    select lower(part) as "from", upper(part) as "to"
     from (
-      select unnest(range_agg(tstzrange(from_at, to_at))) as part from windows
-      where ${touchingSql(sql, productId, range)} and status = 'done'
-    ) covered`;
-  return row?.coveredMs ?? 0;
+      select unnest(range_agg(fetched) * ${asMultirange(sql, range)}) as part
+      from (
+        select tstzrange(from_at, to_at) as fetched from windows
+        where ${touchingSql(sql, productId, range)} and status = 'done'
+        union all
+        select unnest(times * ${asMultirange(sql, range)}) from fetched_times where product_id = ${productId}
+      ) fetches
+    ) parts
+    order by 1`;
+}
+
+/** The parts of a range that windows had fetched which were deleted since (`retain.windows`), in order. */
+export async function readFetchedByDeleted(
+  sql: Query,
+  productId: string,
+  range: TimeRange,
+): Promise<TimeRange[]> {
+  return await sql<TimeRange[]>`
+    select lower(part) as "from", upper(part) as "to"
+    from (select unnest(times * ${asMultirange(sql, range)}) as part from fetched_times where product_id = ${productId}) parts
+    order by 1`;
+}
+
+function asMultirange(sql: Query, { from, to }: TimeRange) {
+  return sql`tstzmultirange(tstzrange(${from}::timestamptz, ${to}::timestamptz))`;
 }
 
 /**

@@ -6,7 +6,8 @@ import type { TimeRange } from "../window.ts";
 
 /**
  * Deletes finished windows of a range of time that were also fetched before its end. Keeps the windows that fetched a time
- * which another window still has as a gap: without them, the time would look as if it was never fetched.
+ * which another window still has as a gap: without them, the gap would count as missing. Remembers the time that the
+ * deleted windows had fetched (decision 264).
  */
 export function dropOldWindows(
   tx: Query,
@@ -19,7 +20,13 @@ export function dropOldWindows(
     and not exists (select from backfills b where b.id = t.backfill_id and b.ended_at is null)
     and not exists (select from windows g where g.product_id = t.product_id and g.status in ('planned', 'gap')
       and g.from_at < t.to_at and g.to_at > t.from_at)`;
-  return dropById(tx, "windows", mayGo, after, most);
+  return dropById(tx, "windows", mayGo, after, most, {
+    columns: tx`product_id, status, from_at, to_at`,
+    part: tx`remembered as (
+      insert into fetched_times as f (product_id, times)
+      select product_id, range_agg(tstzrange(from_at, to_at)) from deleted where status = 'done' group by 1 order by 1
+      on conflict (product_id) do update set times = f.times + excluded.times where not f.times @> excluded.times)`,
+  });
 }
 
 /** Whether some window is being fetched. */

@@ -127,6 +127,28 @@ test("doctor says that a correct system is in order, and that nothing is compare
   });
 });
 
+test("doctor and status name products that have bets and are not in the settings, and doctor says how they age", async () => {
+  const seen = { now: NOON, requestedAt: NOON };
+  await sql.begin((tx) => writeRecords(tx, "P4", [exampleRecord()], seen));
+  const { stdout, code } = await doctor(null);
+  expect([code, checkOf(stdout, "products")]).toEqual([
+    0,
+    {
+      check: "products",
+      ok: true,
+      found: expect.stringContaining("not in the settings: P4; they are neither compared nor deleted"),
+      mend: expect.stringContaining('with walletMode "transfer"'),
+    },
+  ]);
+  const there = { DATABASE_URL: url, RECON_CONFIG: join(folder, "recon.config.json") };
+  const line =
+    /\nkept {8}the bets of P4, not in the settings: neither compared nor deleted \(recon doctor\)\n/;
+  expect((await callRecon(["status"], there)).stdout).toMatch(line);
+  await emptyTables(sql, ["bet_records"]);
+  expect(checkOf((await doctor(null)).stdout, "products")).toBeUndefined();
+  expect((await callRecon(["status"], there)).stdout).not.toMatch(line);
+});
+
 test("doctor names every column that is missing or has another type, with both types", async () => {
   await sql`
     create table casino.ledger (entry_id bigint, callback varchar(20), request_id text, product_id text, username text,

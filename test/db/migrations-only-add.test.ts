@@ -36,7 +36,7 @@ const SMALL = [
 ];
 const INDEX_OF_SMALL = new RegExp(`^CREATE INDEX "\\w+" ON "(?:${SMALL.join("|")})" `);
 const MAKES_TABLE = /^CREATE TABLE "(\w+)"/;
-const ABOUT = /^ALTER TABLE "(\w+)"|^CREATE (?:UNIQUE )?INDEX "\w+" ON "(\w+)"/;
+const ABOUT = /^ALTER TABLE "(\w+)"|^CREATE (?:UNIQUE )?INDEX "\w+" ON "(\w+)"|^INSERT INTO "(\w+)"/;
 
 /** Harmful statements that are allowed, each with the reason why it harms nobody. */
 const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; readonly why: string }[] = [
@@ -89,8 +89,8 @@ function findHarmful(text: string): string[] {
   );
   const own = new Set(statements.flatMap((one) => MAKES_TABLE.exec(one)?.[1] ?? []));
   return statements.filter((one) => {
-    const [, altered, indexed] = ABOUT.exec(one) ?? [];
-    const isOwn = MAKES_TABLE.test(one) || own.has(altered ?? indexed ?? "");
+    const [, altered, indexed, filled] = ABOUT.exec(one) ?? [];
+    const isOwn = MAKES_TABLE.test(one) || own.has(altered ?? indexed ?? filled ?? "");
     return one !== "" && !isOwn && ![...HARMLESS, INDEX_OF_SMALL].some((allowed) => allowed.test(one));
   });
 }
@@ -124,6 +124,7 @@ describe("a migration", () => {
     [`CREATE UNIQUE INDEX "windows_one" ON "windows" USING btree ("pages")`],
     [`DROP INDEX "windows_due"`],
     [`UPDATE "windows" SET "pages" = 0`],
+    [`INSERT INTO "windows" ("kind") VALUES ('live')`],
   ])("may not do this to a table in use: %s", (statement) => {
     expect(findHarmful(`CREATE TABLE "new" ("id" text);--> statement-breakpoint\n${statement};`)).toEqual([
       statement,
@@ -133,6 +134,7 @@ describe("a migration", () => {
   test.each([
     [`CREATE TABLE "new" ("id" text NOT NULL)`],
     [`CREATE UNIQUE INDEX "new_one" ON "new" USING btree ("id")`],
+    [`INSERT INTO "new" ("id") SELECT "product_id" FROM "windows"`],
     [`ALTER TABLE "windows" ADD COLUMN "note" text`],
     [`ALTER TABLE "windows" ADD COLUMN "tries" integer DEFAULT 0 NOT NULL`],
     [`ALTER TABLE "windows" ALTER COLUMN "cursor" DROP NOT NULL`],

@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 import { type JobQueue, openBackend } from "../../jobs/backend.ts";
 import { runDiffJob } from "../../jobs/diff-job.ts";
+import { runPullJob } from "../../jobs/pull-job.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
@@ -89,4 +90,15 @@ test("a tick adds no second turn where one waits", async () => {
     await diff.close();
     await backend.close();
   }
+});
+
+test("a job of a product that has left the settings does nothing, and is no failure of the product", async () => {
+  const config = parseConfig({ products: [{ productId: "P1" }] });
+  const clock = { now: () => NOON, sleep: async () => {} };
+  const fetchPage = () => Promise.reject(new Error("nothing is fetched"));
+  const context = { sql, config, clock, log: silentLog, fetchPage };
+  const { signal } = new AbortController();
+  await runDiffJob(context, { productId: "P4" }, { pull: queueOf([]), diff: queueOf([]) }, signal, () => {});
+  await runPullJob(context, { productId: "P4" }, async () => {}, signal);
+  expect(await sql`select work, error from work_states where subject = 'P4'`).toEqual([]);
 });

@@ -2,7 +2,12 @@
 
 import type { Command } from "commander";
 import { parseInstant, showDuration } from "../../clock.ts";
-import { type Coverage, readCoverageOf } from "../../flows/read/read-coverage.ts";
+import {
+  type Coverage,
+  readCoverageOf,
+  readWithoutWindows,
+  type ShownRange,
+} from "../../flows/read/read-coverage.ts";
 import { readProductRange } from "../../ops/input/range-query.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
@@ -24,14 +29,18 @@ export function addCoverageCommand(program: Command): void {
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, { json, ...typed }: CoverageOptions) => {
-        const coverage = await readCoverageOf(context, readProductRange({ ...typed }, context.config));
+        const asked = readProductRange({ ...typed }, context.config);
+        const coverage = await readCoverageOf(context, asked);
         if (json) printJson(coverage);
-        else printCoverage(coverage);
+        else printCoverage(coverage, await readWithoutWindows(context, asked));
       }),
     );
 }
 
-function printCoverage({ productId, from, to, complete, gaps, windows }: Coverage): void {
+function printCoverage(
+  { productId, from, to, complete, gaps, windows }: Coverage,
+  withoutWindows: readonly ShownRange[],
+): void {
   const missingMs = gaps.reduce((sum, gap) => sum + lengthMs(gap), 0);
   printLine(
     complete
@@ -43,6 +52,17 @@ function printCoverage({ productId, from, to, complete, gaps, windows }: Coverag
     printTable(
       ["GAP FROM", "TO", "LENGTH", "REASON"],
       gaps.map((gap) => [gap.from, gap.to, showDuration(lengthMs(gap)), gap.reason]),
+    );
+  }
+  if (withoutWindows.length > 0) {
+    printLine();
+    printTable(
+      ["FETCHED FROM", "TO", "WINDOWS"],
+      withoutWindows.map((range) => [
+        range.from,
+        range.to,
+        "deleted (retain.windows): when it was fetched is not known",
+      ]),
     );
   }
   if (windows.length === 0) return;

@@ -1,6 +1,7 @@
 /** The checks of `recon doctor` on the database's own upkeep, its disk and the closed days that it holds. */
 
 import { showBytes } from "../../bytes.ts";
+import { findProductsOutsideSettings } from "../../db/foreign-products-store.ts";
 import { readUpkeep } from "../../db/upkeep-store.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
@@ -36,6 +37,21 @@ export async function checkBooks(context: FlowContext): Promise<Diagnosis[]> {
   }
   const mend = "find out who writes to the database besides wallet-recon, and compare with a backup";
   return [{ check, ok: false, found: `the closed day ${flaw.day} ${flaw.what}`, mend }];
+}
+
+/** Nothing where every product that has bets is in the settings. */
+export async function checkProducts({ sql, config }: FlowContext): Promise<Diagnosis[]> {
+  const known = config.products.map(({ productId }) => productId);
+  const outside = await findProductsOutsideSettings(sql, known);
+  if (outside.length === 0) return [];
+  return [
+    {
+      check: "products",
+      ok: true,
+      found: `the database has bets of products that are not in the settings: ${outside.join(", ")}; they are neither compared nor deleted`,
+      mend: 'so that they age like all others, list these products again, as they were, with walletMode "transfer": then nothing of them is pulled or compared (docs/operations.md#products-that-end)',
+    },
+  ];
 }
 
 /** The largest tables that are named. */

@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import { showBytes } from "../../bytes.ts";
 import { type Instant, showDuration } from "../../clock.ts";
+import { findProductsOutsideSettings } from "../../db/foreign-products-store.ts";
 import { readStatusForPeople, type Status, type StatusForPeople } from "../../flows/read/read-status.ts";
 import {
   largeTables,
@@ -24,13 +25,23 @@ export function addStatusCommand(program: Command): void {
     .action(
       withRecon(["database"], async ({ context }, options: { json?: boolean }) => {
         const found = await readStatusForPeople(context);
-        if (options.json) printJson(found.status);
-        else printStatus(found, context.clock.now());
+        if (options.json) {
+          printJson(found.status);
+          return;
+        }
+        const known = context.config.products.map(({ productId }) => productId);
+        const outside = await findProductsOutsideSettings(context.sql, known);
+        printStatus(found, outside, context.clock.now());
       }),
     );
 }
 
-function printStatus({ status, work, storage }: StatusForPeople, now: Instant): void {
+/** @param outside products that have bets and are not in the settings */
+function printStatus(
+  { status, work, storage }: StatusForPeople,
+  outside: readonly string[],
+  now: Instant,
+): void {
   printTable(
     ["PRODUCT", "FETCHED UNTIL", "LAG", "WINDOW", "GAPS", "RECORDS", "REJECTED", "OPEN MISMATCHES"],
     status.products.map((product) => [
@@ -55,6 +66,10 @@ function printStatus({ status, work, storage }: StatusForPeople, now: Instant): 
   printLine(`transfers   ${listCounts(transfers)}`);
   printLine(`alerts      ${alerts.undelivered} undelivered, ${sayAge("checked", work.alerting.doneAt, now)}`);
   printWork(status, work, now);
+  if (outside.length > 0)
+    printLine(
+      `kept        the bets of ${outside.join(", ")}, not in the settings: neither compared nor deleted (recon doctor)`,
+    );
   printStorage(storage, now);
 }
 

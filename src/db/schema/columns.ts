@@ -6,5 +6,7 @@ import { bigint, customType, timestamp } from "drizzle-orm/pg-core";
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 /** PostgreSQL's id of a transaction, which is never used again */
 export const transactionId = customType<{ data: string }>({ dataType: () => "xid8" });
+/** tstzmultirange: ranges of time, as few as possible */
+export const timeRanges = customType<{ data: string }>({ dataType: () => "tstzmultirange" });
 /** an ascending "id" */
 export const identity = () => bigint("id", { mode: "number" }).generatedAlwaysAsIdentity();

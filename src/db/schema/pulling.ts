@@ -13,7 +13,7 @@ import {
   text,
   uuid,
 } from "drizzle-orm/pg-core";
-import { identity, instant } from "./columns.ts";
+import { identity, instant, timeRanges } from "./columns.ts";
 
 /** The head of each product, its window length, and its outage. */
 export const pullStates = pgTable("pull_states", {
@@ -84,7 +84,7 @@ export const backfills = pgTable("backfills", {
   endedAt: instant("ended_at"),
 });
 
-/** Every window ever planned: the plan, the work in progress and the coverage in one. */
+/** Every window that is planned, or was and is still kept: the plan, the work in progress and the coverage in one. */
 export const windows = pgTable(
   "windows",
   {
@@ -139,6 +139,12 @@ export const windows = pgTable(
     check("windows_range", sql`from_at < to_at`),
   ],
 );
+
+/** The time that deleted windows had fetched, for each product (decision 264). When and how often is forgotten. */
+export const fetchedTimes = pgTable("fetched_times", {
+  productId: text("product_id").primaryKey(),
+  times: timeRanges("times").notNull(),
+});
 
 /** One row: when the next request may be sent, for all processes together. */
 export const requestBudget = pgTable("request_budget", {

@@ -6,7 +6,7 @@ import type { ZonedDay } from "../../closing/day-bounds.ts";
 import type { Query } from "../../db/client.ts";
 import { inOneMoment } from "../../db/transactions.ts";
 import { findGaps } from "../../sync/coverage.ts";
-import { readCoverage } from "../../sync/coverage-store.ts";
+import { readFetched } from "../../sync/coverage-store.ts";
 import type { FlowContext } from "../context.ts";
 import { findLedgerStart } from "../ledger/known-ledger.ts";
 
@@ -31,7 +31,7 @@ async function whyEmpty(context: FlowContext, tx: Query, day: ZonedDay): Promise
   const partly: string[] = [];
   let isFetched = false;
   for (const { productId } of products) {
-    const covered = await readCoverage(tx, productId, day, 0);
+    const covered = await readFetched(tx, productId, day);
     isFetched ||= covered.length > 0;
     if (findGaps(day, now - config.pull.settleDelay, covered, []).length > 0) partly.push(productId);
   }

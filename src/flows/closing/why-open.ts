@@ -5,7 +5,7 @@ import type { ZonedDay } from "../../closing/day-bounds.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { findGaps } from "../../sync/coverage.ts";
-import { readCoverage } from "../../sync/coverage-store.ts";
+import { readFetched } from "../../sync/coverage-store.ts";
 import { readPullState } from "../../sync/pull-state-store.ts";
 import { readComparedUpTo } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
@@ -50,7 +50,7 @@ async function whyIncomplete(
   day: ZonedDay,
 ): Promise<string | null> {
   const { productId } = product;
-  const covered = await readCoverage(tx, productId, day, 0);
+  const covered = await readFetched(tx, productId, day);
   const [gap] = findGaps(day, clock.now(), covered, []);
   if (gap !== undefined) {
     return `${productId} was not fetched from ${showInstant(gap.from)} to ${showInstant(gap.to)} (recon coverage says why).`;
@@ -72,7 +72,7 @@ async function readFirstFetch(
 ): Promise<number | null> {
   const begin = (await readPullState(tx, productId))?.begin ?? null;
   if (begin !== null && begin <= day.from) return begin;
-  const [first] = await readCoverage(tx, productId, day, 0);
+  const [first] = await readFetched(tx, productId, day);
   if (first === undefined) return begin;
   return begin === null ? first.from : Math.min(begin, first.from);
 }

@@ -15,7 +15,7 @@ import {
   withdrawLeases,
   writeBackfillStatus,
 } from "../../sync/backfill-store.ts";
-import { measureCovered } from "../../sync/coverage-store.ts";
+import { readFetched } from "../../sync/coverage-store.ts";
 import { readPullState } from "../../sync/pull-state-store.ts";
 import { cutIntoPieces, lengthOf, overlaps, type ProductRange, type TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
@@ -54,7 +54,10 @@ export async function planBackfill(context: FlowContext, asked: ProductRange): P
     asked,
     windows: cutIntoPieces(asked, windowMs),
     windowMs,
-    coveredMs: await measureCovered(context.sql, asked.productId, asked),
+    coveredMs: (await readFetched(context.sql, asked.productId, asked)).reduce(
+      (sum, part) => sum + lengthOf(part),
+      0,
+    ),
   };
 }
 

@@ -3,7 +3,7 @@
 import { formatInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import { findGaps, NOT_FETCHED } from "../../sync/coverage.ts";
-import { readTriedWindows } from "../../sync/coverage-store.ts";
+import { readFetchedByDeleted, readTriedWindows } from "../../sync/coverage-store.ts";
 import type { WindowKind } from "../../sync/window-store.ts";
 import type { ProductRange, TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
@@ -19,7 +19,7 @@ export interface Coverage {
   readonly complete: boolean;
   /** the unfetched time before now − settleDelay; the reason is `not-fetched` or an error code */
   readonly gaps: { readonly from: string; readonly to: string; readonly reason: string }[];
-  /** the windows that were fetched to their last page, in order of time */
+  /** the windows that were fetched to their last page and are still kept, in order of time */
   readonly windows: {
     readonly from: string;
     readonly to: string;
@@ -47,7 +47,9 @@ export async function readCoverageOf(context: FlowContext, asked: ProductRange):
     fetchedAt === null ? [{ from: window.from, to: window.to, reason: errorCode ?? NOT_FETCHED }] : [],
   );
   const settledUntil = context.clock.now() - context.config.pull.settleDelay;
-  const gaps = findGaps(asked, settledUntil, fetched, failed);
+  // Read after the windows: one that is deleted between the two readings counts twice, and never not at all.
+  const byDeleted = await readFetchedByDeleted(context.sql, productId, asked);
+  const gaps = findGaps(asked, settledUntil, [...fetched, ...byDeleted], failed);
   return {
     productId,
     ...showRange(asked),
@@ -63,6 +65,23 @@ export async function readCoverageOf(context: FlowContext, asked: ProductRange):
   };
 }
 
-function showRange({ from, to }: TimeRange): { from: string; to: string } {
+/** A range of time. Times are ISO 8601. */
+export interface ShownRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * The fetched parts of a range of which windows were deleted (`retain.windows`), which the JSON does not say (its keys are
+ * fixed). Nobody knows when they were fetched, or how often.
+ */
+export async function readWithoutWindows(
+  { sql }: FlowContext,
+  asked: ProductRange,
+): Promise<readonly ShownRange[]> {
+  return (await readFetchedByDeleted(sql, asked.productId, asked)).map(showRange);
+}
+
+function showRange({ from, to }: TimeRange): ShownRange {
   return { from: formatInstant(from), to: formatInstant(to) };
 }

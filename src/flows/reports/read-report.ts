@@ -8,7 +8,7 @@ import { inOneMoment } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { addUp, type Counted, type DayReport, type ReportRow, type Totals, toRows } from "../../report.ts";
 import { findGaps } from "../../sync/coverage.ts";
-import { readCoverage } from "../../sync/coverage-store.ts";
+import { readFetched } from "../../sync/coverage-store.ts";
 import { overlaps, type TimeRange } from "../../window.ts";
 import {
   type CompareLimits,
@@ -71,7 +71,7 @@ async function reportProduct(
   const range = { from: day.from, to: day.to };
   const now = context.clock.now();
   const settledUntil = now - context.config.pull.settleDelay;
-  const covered = await readCoverage(tx, product.productId, range, 0);
+  const covered = await readFetched(tx, product.productId, range);
   const complete = findGaps(range, settledUntil, covered, []).length === 0;
   const comparison = await openReport(context, tx, product, limits);
   // With an empty ledger nothing is compared.

@@ -3,14 +3,14 @@
 import type { FastifyInstance } from "fastify";
 import { formatInstant } from "../../../clock.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { type Coverage, readCoverageOf } from "../../../flows/read/read-coverage.ts";
+import { readCoverageOf, readWithoutWindows } from "../../../flows/read/read-coverage.ts";
 import { readProductRange, withWrongProduct } from "../../input/range-query.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { type Problem, problemOf, typedRangeOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
-import { type CoverageForm, renderCoverage } from "./render-coverage.ts";
+import { type CoverageForm, type FoundCoverage, renderCoverage } from "./render-coverage.ts";
 
 const HOUR_MS = 3_600_000;
 
@@ -37,7 +37,7 @@ export function addCoveragePage(pages: FastifyInstance, context: FlowContext): v
     return await sendPage(request, reply.code(seen.problem === null ? 200 : 400), {
       title: "Coverage",
       path: "/coverage",
-      main: renderCoverage(form, seen.coverage, { mayWrite, lateBefore, zone }),
+      main: renderCoverage(form, seen.found, { mayWrite, lateBefore, zone }),
       notice: takeNotice(request, reply),
       live: ["pull", "backfills"],
     });
@@ -47,13 +47,14 @@ export function addCoveragePage(pages: FastifyInstance, context: FlowContext): v
 async function readCoveragePage(
   context: FlowContext,
   query: QueryFields,
-): Promise<{ readonly coverage: Coverage | null; readonly problem: Problem | null }> {
+): Promise<{ readonly found: FoundCoverage | null; readonly problem: Problem | null }> {
   try {
     const asked = readProductRange(query, context.config);
-    return { coverage: await readCoverageOf(context, asked), problem: null };
+    const coverage = await readCoverageOf(context, asked);
+    return { found: { coverage, withoutWindows: await readWithoutWindows(context, asked) }, problem: null };
   } catch (error) {
     if (statusOfRefusal(error) !== 400) throw error;
-    return { coverage: null, problem: problemOf(await withWrongProduct(error, query, context.config)) };
+    return { found: null, problem: problemOf(await withWrongProduct(error, query, context.config)) };
   }
 }
 

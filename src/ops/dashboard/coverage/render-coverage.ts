@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { type Instant, parseInstant, showDuration } from "../../../clock.ts";
-import type { Coverage } from "../../../flows/read/read-coverage.ts";
+import type { Coverage, ShownRange } from "../../../flows/read/read-coverage.ts";
 import { NOT_FETCHED } from "../../../sync/coverage.ts";
 import {
   type Problem,
@@ -27,6 +27,12 @@ export interface CoverageForm {
   readonly problem: Problem | null;
 }
 
+export interface FoundCoverage {
+  readonly coverage: Coverage;
+  /** fetched time of which windows were deleted */
+  readonly withoutWindows: readonly ShownRange[];
+}
+
 /** The person who reads: whether the page offers backfills, and the zone of its times. */
 interface Reader {
   readonly mayWrite: boolean;
@@ -35,10 +41,10 @@ interface Reader {
   readonly zone: string;
 }
 
-export function renderCoverage(form: CoverageForm, coverage: Coverage | null, reader: Reader): SafeHtml {
+export function renderCoverage(form: CoverageForm, found: FoundCoverage | null, reader: Reader): SafeHtml {
   return html`<h1>Coverage</h1>
 ${renderForm(form, reader.zone)}
-${coverage === null ? null : html`${renderGaps(coverage, reader)}${renderWindows(coverage, reader)}`}`;
+${found === null ? null : html`${renderGaps(found.coverage, reader)}${renderWithoutWindows(found.withoutWindows, reader)}${renderWindows(found, reader)}`}`;
 }
 
 function renderForm({ products, typed, problem }: CoverageForm, zone: string): SafeHtml {
@@ -99,8 +105,18 @@ function renderGaps({ productId, gaps: all }: Coverage, { mayWrite, lateBefore, 
 <p class="faint">A gap is tried again by itself, at most an hour after the last try.</p></section>`;
 }
 
-function renderWindows({ productId, windows, to }: Coverage, { zone }: Reader): SafeHtml {
+function renderWithoutWindows(ranges: readonly ShownRange[], { zone }: Reader): SafeHtml | null {
+  if (ranges.length === 0) return null;
+  const shown = ranges.slice(0, MOST_ROWS).map((range) => html`<li>${showTime(range.from, zone)} – ${showTime(range.to, zone)}</li>`);
+  return html`<section class="sheet" aria-label="Deleted windows">
+<p>This time was fetched. Its windows were deleted (<code>retain.windows</code>), so nobody knows when it was fetched, or how often:</p>
+<ul>${shown}</ul></section>`;
+}
+
+function renderWindows({ coverage, withoutWindows }: FoundCoverage, { zone }: Reader): SafeHtml | null {
+  const { productId, windows, to } = coverage;
   if (windows.length === 0) {
+    if (withoutWindows.length > 0) return null;
     return html`<p class="faint">No window of this time has been fetched completely.</p>`;
   }
   const shown = windows.slice(0, MOST_ROWS);

@@ -85,7 +85,7 @@ export function renderFetches({ fetches }: MismatchStory, zone: string): SafeHtm
   const caption =
     "Fetches of this time, the latest first. A fetch confirms that a record is missing if the fetch began later than the provider's grace after the last callback.";
   return html`<section class="sheet" aria-labelledby="fetches-head"><h2 id="fetches-head">Fetches of this time</h2>
-${rows.length === 0 ? html`<p class="faint">No window has fetched this time.</p>` : renderTable({ name: "Fetches", caption, columns: FETCHES, rows })}
+${rows.length === 0 ? html`<p class="faint">No window of this time is kept: none has fetched it, or they were deleted (retain.windows).</p>` : renderTable({ name: "Fetches", caption, columns: FETCHES, rows })}
 </section>`;
 }
 
