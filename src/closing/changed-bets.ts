@@ -1,6 +1,6 @@
 /** Finds what changed in the bets of closed days, and says it as corrections. Pure. */
 
-import type { BetFigures, Correction } from "../closed.ts";
+import type { BetFigures, Correction, MonthReport } from "../closed.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../money.ts";
 import {
   addContribution,
@@ -14,7 +14,7 @@ import {
   toSide,
 } from "../report.ts";
 import { type Change, reasonsOf } from "./correction-reason.ts";
-import { toSums } from "./sum-rows.ts";
+import { sumRows, toSums } from "./sum-rows.ts";
 
 /** What a bet counts for on a closed day. */
 export interface ClosedBet extends Omit<Counted, "at" | "betId" | "transactionId"> {
@@ -43,6 +43,11 @@ export interface ChangedBet {
 export function rowOf({ productId, currency, before, after }: Correction): ReportRow {
   const [was, is] = [toContribution(before, currency), toContribution(after, currency)];
   return toRow(productId, addContribution(is, negated(was)), true);
+}
+
+/** Today's data of the closed days of a month: their sums and their corrections together. */
+export function todayOf({ rows, corrections }: Pick<MonthReport, "rows" | "corrections">): ReportRow[] {
+  return sumRows([...rows, ...corrections.map(rowOf)]);
 }
 
 /** Adds up what has the same names, and leaves out what counts for nothing. */
