@@ -51,10 +51,15 @@ test("a day is closed with a number and a hash, and its statement stays when the
   const first = await startRecon(["close", "--day", "2025-10-25"], settingsWith(CONFIG)).ended;
   expect([first.code, first.stdout]).toEqual([
     0,
-    expect.stringMatching(/^2025-10-25 \(Europe\/Berlin\) is closed: number 1, hash [0-9a-f]{64}\n$/),
+    expect.stringMatching(/^2025-10-25 \(Europe\/Berlin\) is closed: number 1, hash [0-9a-f]{64}\n.*\n$/),
   ]);
-  const { stdout } = await recon("close", "--day", "2025-10-26", "--json");
-  const [{ closed }] = JSON.parse(stdout).closings;
+  // 24 October was fetched whole, and nothing before it was fetched.
+  expect(first.stdout.split("\n")[1]).toBe(
+    "2025-10-25 is the first closed day, and days are closed in order: no day before it can be closed any more, so none has a statement, and retention never deletes its rows. Complete, and given up: 2025-10-24.",
+  );
+  const second = JSON.parse((await recon("close", "--day", "2025-10-26", "--json")).stdout);
+  expect(second.givenUp).toBeNull();
+  const [{ closed }] = second.closings;
   expect(closed).toMatchObject({ number: 2, previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) });
 
   const before = JSON.parse((await recon("report", "--day", "2025-10-26", "--json")).stdout);
