@@ -13,7 +13,7 @@ import {
   toRow,
   toSide,
 } from "../report.ts";
-import { type Change, reasonsOf } from "./correction-reason.ts";
+import type { Change } from "./correction-reason.ts";
 import { sumRows, toSums } from "./sum-rows.ts";
 
 /** What a bet counts for on a closed day. */
@@ -36,7 +36,9 @@ export interface ChangedBet {
   readonly replaced: readonly ClosedBet[];
   /** both sides are as they were, and another part of their difference is a mismatch or corrected by hand */
   readonly isDecision: boolean;
-  readonly correction: Omit<Correction, "productId" | "at">;
+  /** what its reason is made of; a reason depends on the other changes that become corrections */
+  readonly change: Change;
+  readonly correction: Omit<Correction, "productId" | "at" | "reason">;
 }
 
 /** What a correction adds to the sums of its day, as a row. */
@@ -88,7 +90,7 @@ export function findChangedBets(
     was: Map.groupBy(before, (bet) => bet.betRef),
     is: Map.groupBy(present.values(), (bet) => bet.betRef),
   };
-  const changes: FoundChange[] = [];
+  const changes: ChangedBet[] = [];
   for (const key of new Set([...stored.keys(), ...present.keys()])) {
     const replaced = stored.get(key) ?? [];
     const [was] = mergeBets(replaced.map((bet) => (isLoaded(bet) ? bet : { ...bet, betRef: "" })));
@@ -101,12 +103,16 @@ export function findChangedBets(
     const next = is ?? { ...NOTHING, currency };
     const moved = moves.get(key) ?? (is === undefined ? open.get(betRef) : undefined);
     changes.push({
-      was: was ?? null,
-      is: is ?? null,
-      otherDay: moved?.day ?? null,
-      otherCurrency: was !== undefined && is !== undefined ? null : otherCurrencyOf(some, byRef),
-      isOtherOpen: moved !== undefined && !moves.has(key),
+      now: is ?? null,
       replaced,
+      isDecision: was !== undefined && is !== undefined && isOnlyDecided(was, is),
+      change: {
+        was: was ?? null,
+        is: is ?? null,
+        otherDay: moved?.day ?? null,
+        otherCurrency: was !== undefined && is !== undefined ? null : otherCurrencyOf(some, byRef),
+        isOtherOpen: moved !== undefined && !moves.has(key),
+      },
       correction: {
         day,
         currency,
@@ -120,20 +126,7 @@ export function findChangedBets(
       },
     });
   }
-  const reasons = reasonsOf(changes);
-  return changes.map(({ was, is, replaced, correction }, index) => ({
-    now: is,
-    replaced,
-    isDecision: was !== null && is !== null && isOnlyDecided(was, is),
-    correction: { ...correction, reason: reasons[index] ?? "" },
-  }));
-}
-
-/** A change without its reason, which depends on the other changes. */
-interface FoundChange extends Change, Pick<ChangedBet, "replaced"> {
-  readonly was: ClosedBet | null;
-  readonly is: ClosedBet | null;
-  readonly correction: Omit<ChangedBet["correction"], "reason">;
+  return changes;
 }
 
 const NOTHING: Omit<Contribution, "currency"> = {
