@@ -21,7 +21,9 @@ interface CloseOptions {
 export function addCloseCommand(program: Command): void {
   program
     .command("close")
-    .description("closes a day: its statement is numbered and stays; later changes become corrections")
+    .description(
+      "closes a day: its statement is numbered and stays; later changes become corrections; no day before the first closed one can be closed any more",
+    )
     .option("--day <YYYY-MM-DD>", "which day of closing.zone")
     .option("--month <YYYY-MM>", "the days of the month in order, up to the first that must stay open")
     .option("--json", "one JSON document")

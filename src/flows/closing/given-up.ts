@@ -14,11 +14,13 @@ const MOST_DAYS = 31;
  * @returns sentences that name the complete days among the 31 before it; null: none of these days was the first
  */
 export async function sayGivenUp(context: FlowContext, results: readonly Closing[]): Promise<string | null> {
-  const first = results.find((result) => "closed" in result && result.isNew && result.closed.number === 1);
-  if (first === undefined || !("closed" in first)) return null;
-  const { day } = first.closed;
+  const [first] = results.flatMap((result) =>
+    "closed" in result && result.isNew && result.closed.number === 1 ? [result.closed] : [],
+  );
+  if (first === undefined) return null;
+  const { day } = first;
   const rule = `${day} is the first closed day, and days are closed in order: no day before it can be closed any more, so none has a statement, and retention never deletes its rows.`;
-  const complete = await findComplete(context, first.closed);
+  const complete = await findComplete(context, first);
   if (complete.length === 0) return rule;
   return `${rule} Complete, and given up: ${complete.join(", ")}${complete.length === MOST_DAYS ? ", and perhaps earlier days" : ""}.`;
 }
