@@ -65,10 +65,27 @@ export function formatInstant(instant: Instant): string {
   return new Date(instant).toISOString();
 }
 
-/** Whether it is the IANA name of a time zone. Luxon accepts more: "local" would be the server's zone. */
+/** Whether clocks can be shown in this zone. Luxon accepts more: "local" would be the server's zone. */
 export function isZone(zone: string): boolean {
   return IANAZone.isValidZone(zone);
 }
+
+/** An IANA name as it is written: each part of a path begins with a capital letter. */
+const ZONE_NAME = /^[A-Z][^/]*(?:\/[A-Z][^/]*)*$/;
+
+/**
+ * Whether it is the IANA name of a time zone, with its capital letters. An offset is none, because it does not follow
+ * the clocks. Stored zones are compared as text, so each zone must have one spelling.
+ */
+export function isZoneName(zone: string): boolean {
+  if (!ZONE_NAME.test(zone) || !isZone(zone)) return false;
+  const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions();
+  return timeZone === zone || timeZone.toLowerCase() !== zone.toLowerCase();
+}
+
+/** What a zone must be, as after "is". */
+export const ZONE_RULE =
+  "the IANA name of a time zone, such as Asia/Bangkok or UTC, with its capital letters; an offset such as +07:00 is not a name";
 
 /** For people: UTC to the second, "2026-11-20 03:00:00Z". */
 export function showInstant(instant: Instant): string {

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Duration } from "luxon";
 import { z } from "zod";
-import { isZone, parseInstant } from "./clock.ts";
+import { isZoneName, parseInstant, ZONE_RULE } from "./clock.ts";
 import { parseAmount } from "./money.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
 import { findShortRetention } from "./short-retention.ts";
@@ -13,15 +13,17 @@ const DAY_MS = 86_400_000;
 /** A thousand years, so that times computed with it can still be formatted. */
 const LONGEST_DURATION_MS = 365_250 * DAY_MS;
 
+const DURATION_RULE = `must be an ISO 8601 duration of weeks, days or less such as "PT15M"; years and months are refused, because their length varies`;
+
 /** ISO 8601 text in, milliseconds out. */
 function duration(defaultText: string) {
-  return z.string().default(defaultText).transform(readDuration);
+  return z.string(DURATION_RULE).default(defaultText).transform(readDuration);
 }
 
 /** As `duration`; null: without a limit. */
 function durationOrNull(defaultText: string | null) {
   return z
-    .string()
+    .string(DURATION_RULE)
     .nullable()
     .default(defaultText)
     .transform((text, context) => (text === null ? null : readDuration(text, context)));
@@ -32,7 +34,9 @@ function readDuration(text: string, context: z.RefinementCtx): number {
   const hasLength = /^P[^-]*[WDHMS]$/.test(text) && !parsed.years && !parsed.months;
   const lengthMs = hasLength ? Math.round(parsed.toMillis()) : Number.NaN;
   if (lengthMs <= LONGEST_DURATION_MS) return lengthMs;
-  context.addIssue(`must be an ISO 8601 duration of weeks, days or less such as "PT15M"`);
+  context.addIssue(
+    lengthMs > LONGEST_DURATION_MS ? "must be at most a thousand years (P365250D)" : DURATION_RULE,
+  );
   return z.NEVER;
 }
 
@@ -191,10 +195,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   closing: z
     .strictObject({
-      zone: z
-        .string()
-        .refine(isZone, "must be the name of a time zone such as Asia/Bangkok or UTC")
-        .default("UTC"),
+      zone: z.string().refine(isZoneName, `must be ${ZONE_RULE}`).default("UTC"),
       after: duration("PT0S").nullable().prefault(null),
     })
     .prefault({}),

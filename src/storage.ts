@@ -80,10 +80,10 @@ export function sayDue(due: number): string {
   return due >= MOST_DUE ? `over ${MOST_DUE.toLocaleString("en")}` : due.toLocaleString("en");
 }
 
-/** The rows that are due for deletion, of all tables; null: no setting deletes anything yet. */
+/** The rows that are due for deletion, of all tables. Settings may have changed since they were counted. */
 export function sayAllDue({ tables }: Storage): string {
   const counts = tables.flatMap(({ due }) => due ?? []);
-  if (counts.length === 0) return "nothing is deleted by age";
+  if (counts.length === 0) return "no setting deleted rows by age when this was measured";
   const sum = counts.reduce((all, one) => all + one, 0);
   const over = counts.some((one) => one >= MOST_DUE) ? "over " : "";
   return `${over}${sum.toLocaleString("en")} rows due for deletion`;

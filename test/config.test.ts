@@ -83,6 +83,19 @@ test.each(["P", "PT", "P1DT", "P1M", "P1Y", "-PT1M", "PT-1M", "pt15m", "15", 15,
   },
 );
 
+test.each([
+  [{ retain: { mismatches: 0 } }, "must be an ISO 8601 duration of weeks, days or less", "0"],
+  [{ retain: { records: "P400Y" } }, "years and months are refused, because their length varies", '"P400Y"'],
+  [{ pull: { overlap: 5 } }, "must be an ISO 8601 duration of weeks, days or less", "5"],
+  [{ pull: { overlap: "P400000D" } }, "must be at most a thousand years (P365250D)", '"P400000D"'],
+  [{ closing: { zone: "+07:00" } }, "an offset such as +07:00 is not a name", '"+07:00"'],
+  [{ closing: { zone: "asia/bangkok" } }, "with its capital letters", '"asia/bangkok"'],
+])("%j is refused with the rule and the value", (config, rule, value) => {
+  const error = errorOf(config);
+  expect(error).toContain(rule);
+  expect(error.endsWith(` (it is ${value})`)).toBe(true);
+});
+
 test("a duration may have several parts, and fractions down to the millisecond", () => {
   const parse = (callbackGrace: string) =>
     parseConfig({ products: [{ productId: "P1" }], diff: { callbackGrace } }).diff.callbackGrace;

@@ -1,6 +1,6 @@
 /** Finds what changed in the bets of closed days, and says it as corrections. Pure. */
 
-import type { BetFigures, Correction } from "../closed.ts";
+import type { BetFigures, Correction, MonthReport } from "../closed.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../money.ts";
 import {
   addContribution,
@@ -13,8 +13,8 @@ import {
   toRow,
   toSide,
 } from "../report.ts";
-import { type Change, reasonsOf } from "./correction-reason.ts";
-import { toSums } from "./sum-rows.ts";
+import type { Change } from "./correction-reason.ts";
+import { sumRows, toSums } from "./sum-rows.ts";
 
 /** What a bet counts for on a closed day. */
 export interface ClosedBet extends Omit<Counted, "at" | "betId" | "transactionId"> {
@@ -36,13 +36,20 @@ export interface ChangedBet {
   readonly replaced: readonly ClosedBet[];
   /** both sides are as they were, and another part of their difference is a mismatch or corrected by hand */
   readonly isDecision: boolean;
-  readonly correction: Omit<Correction, "productId" | "at">;
+  /** what its reason is made of; a reason depends on the other changes that become corrections */
+  readonly change: Change;
+  readonly correction: Omit<Correction, "productId" | "at" | "reason">;
 }
 
 /** What a correction adds to the sums of its day, as a row. */
 export function rowOf({ productId, currency, before, after }: Correction): ReportRow {
   const [was, is] = [toContribution(before, currency), toContribution(after, currency)];
   return toRow(productId, addContribution(is, negated(was)), true);
+}
+
+/** Today's data of the closed days of a month: their sums and their corrections together. */
+export function todayOf({ rows, corrections }: Pick<MonthReport, "rows" | "corrections">): ReportRow[] {
+  return sumRows([...rows, ...corrections.map(rowOf)]);
 }
 
 /** Adds up what has the same names, and leaves out what counts for nothing. */
@@ -83,7 +90,7 @@ export function findChangedBets(
     was: Map.groupBy(before, (bet) => bet.betRef),
     is: Map.groupBy(present.values(), (bet) => bet.betRef),
   };
-  const changes: FoundChange[] = [];
+  const changes: ChangedBet[] = [];
   for (const key of new Set([...stored.keys(), ...present.keys()])) {
     const replaced = stored.get(key) ?? [];
     const [was] = mergeBets(replaced.map((bet) => (isLoaded(bet) ? bet : { ...bet, betRef: "" })));
@@ -96,12 +103,16 @@ export function findChangedBets(
     const next = is ?? { ...NOTHING, currency };
     const moved = moves.get(key) ?? (is === undefined ? open.get(betRef) : undefined);
     changes.push({
-      was: was ?? null,
-      is: is ?? null,
-      otherDay: moved?.day ?? null,
-      otherCurrency: was !== undefined && is !== undefined ? null : otherCurrencyOf(some, byRef),
-      isOtherOpen: moved !== undefined && !moves.has(key),
+      now: is ?? null,
       replaced,
+      isDecision: was !== undefined && is !== undefined && isOnlyDecided(was, is),
+      change: {
+        was: was ?? null,
+        is: is ?? null,
+        otherDay: moved?.day ?? null,
+        otherCurrency: was !== undefined && is !== undefined ? null : otherCurrencyOf(some, byRef),
+        isOtherOpen: moved !== undefined && !moves.has(key),
+      },
       correction: {
         day,
         currency,
@@ -115,20 +126,7 @@ export function findChangedBets(
       },
     });
   }
-  const reasons = reasonsOf(changes);
-  return changes.map(({ was, is, replaced, correction }, index) => ({
-    now: is,
-    replaced,
-    isDecision: was !== null && is !== null && isOnlyDecided(was, is),
-    correction: { ...correction, reason: reasons[index] ?? "" },
-  }));
-}
-
-/** A change without its reason, which depends on the other changes. */
-interface FoundChange extends Change, Pick<ChangedBet, "replaced"> {
-  readonly was: ClosedBet | null;
-  readonly is: ClosedBet | null;
-  readonly correction: Omit<ChangedBet["correction"], "reason">;
+  return changes;
 }
 
 const NOTHING: Omit<Contribution, "currency"> = {

@@ -24,7 +24,17 @@ export interface Change {
   } | null;
 }
 
-/** @param changes all of one neighbourhood @returns a reason for each */
+/**
+ * Whether a change says of a bet that it arrived: nothing of the neighbourhood tells where it counted before.
+ */
+export function seemsToArrive({ was, is, otherDay, otherCurrency }: Change): boolean {
+  return was === null && is !== null && otherDay === null && otherCurrency === null;
+}
+
+/**
+ * @param changes all that become corrections: of a round of which a part is not corrected, the part that is
+ * @returns a reason for each
+ */
 export function reasonsOf(changes: readonly Change[]): string[] {
   const byWhole = Map.groupBy(changes, wholeOf);
   const reasons = new Map([...byWhole].map(([key, own]) => [key, reasonOfWhole(own)]));
@@ -90,10 +100,12 @@ function reasonOf({ was, is, otherDay, isOtherOpen, otherCurrency }: Change): st
   if (here !== null && (was === null || is === null) && otherDay === null && otherCurrency !== null) {
     const { currency, day, isLeft } = otherCurrency;
     const there = day === here.day ? currency : `${currency} on ${day}`;
-    if (is === null) return `The bet no longer counts in ${here.currency}, but in ${there}.`;
-    return isLeft
-      ? `The bet counts in ${here.currency} now; before, it counted in ${there}.`
-      : `The bet counts in ${here.currency} as well now; before, it counted only in ${there}.`;
+    const side = onlySideOf(here);
+    const bet = side === null ? "The bet" : `The ${side}'s bet`;
+    if (is === null) return `${bet} no longer counts in ${here.currency}, but in ${there}.`;
+    if (isLeft) return `${bet} counts in ${here.currency} now; before, it counted in ${there}.`;
+    const asWell = side === null ? " as well" : "";
+    return `${bet} counts in ${here.currency}${asWell} now; before, it counted only in ${there}.`;
   }
   if (was === null) {
     if (otherDay !== null) return `The bet counts on this day now; before, it counted on ${otherDay}.`;
@@ -113,6 +125,12 @@ function reasonOf({ was, is, otherDay, isOtherOpen, otherCurrency }: Change): st
       : [`${part} from ${formatMoney(before[part], is.currency)} to ${formatMoney(now[part], is.currency)}`],
   );
   return `Both sides are as they were. What explains their difference changed: ${explained.join(", ")}.`;
+}
+
+/** The side on which alone something counts; null: on both. */
+function onlySideOf({ provider, ledger }: Contribution): "provider" | "ledger" | null {
+  if (provider.bets > 0 === ledger.bets > 0) return null;
+  return provider.bets > 0 ? "provider" : "ledger";
 }
 
 const DONE = { resolved: "resolved", ignored: "ignored", open: "opened again" } as const;

@@ -58,6 +58,15 @@ export async function readCoverage(
     order by from_at`;
 }
 
+/** The beginning of the earliest time that was fetched of one of these products; null: nothing was fetched. */
+export async function readFirstFetched(sql: Query, productIds: readonly string[]): Promise<Instant | null> {
+  const [row] = await sql<{ from: Instant | null }[]>`
+    select min(first.from_at) as "from" from unnest(${productIds}::text[]) as asked (product_id),
+      lateral (select from_at from windows w where w.product_id = asked.product_id and w.status = 'done'
+        order by to_at limit 1) first`;
+  return row?.from ?? null;
+}
+
 /** A window that was fetched to its last page. */
 interface PassedWindow extends TimeRange {
   readonly startedAt: Instant;

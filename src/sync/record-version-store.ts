@@ -146,3 +146,23 @@ export async function dropOldVersions(
       (select max(replaced_at) + interval '1 millisecond' from slice) as last`;
   return row ?? { count: 0, last: null };
 }
+
+/**
+ * The accounting dates of the replaced versions of some bets' records, the latest version first.
+ * @returns a list for each bet; empty where no record of it was ever changed, or its versions were deleted
+ */
+export async function readFormerDates(
+  sql: Query,
+  productId: string,
+  bets: readonly { readonly username: string; readonly betId: string }[],
+): Promise<Instant[][]> {
+  if (bets.length === 0) return [];
+  const rows = await sql<{ index: number; at: Instant }[]>`
+    select (asked.number - 1)::int as index, v.accounting_date as at
+    from unnest(${bets.map(({ username }) => username)}::text[], ${bets.map(({ betId }) => betId)}::text[])
+      with ordinality as asked (username, bet_id, number)
+    join bet_record_versions v on v.product_id = ${productId} and v.username = asked.username and v.bet_id = asked.bet_id
+    order by v.replaced_at desc`;
+  const dates = Map.groupBy(rows, ({ index }) => index);
+  return bets.map((_, index) => (dates.get(index) ?? []).map(({ at }) => at));
+}

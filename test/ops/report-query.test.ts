@@ -27,19 +27,24 @@ describe("a day", () => {
     },
   );
 
-  test.each([
+  test.each(["Asia/Kolkata", "Asia/Calcutta", "Etc/GMT+7", "America/Port_of_Spain", "UTC", "GB-Eire"])(
+    "%s is the name of a zone",
+    (zone) => {
+      expect(readReportDay({ day: "2026-11-20", zone }).zone).toBe(zone);
+    },
+  );
+
+  test.each<[object, string]>([
     [{}, "day is missing; give a day such as 2026-11-20, or a month such as 2026-11"],
     [{ day: "2026-02-30" }, 'day must be a date such as 2026-11-20, but is "2026-02-30"'],
     [{ day: "9999-12-31" }, 'day must be a date such as 2026-11-20, but is "9999-12-31"'],
     [{ day: "20.11.2026" }, 'day must be a date such as 2026-11-20, but is "20.11.2026"'],
-    [
-      { day: "2026-11-20", zone: "Mars/Base" },
-      'there is no zone "Mars/Base"; it is a name such as Asia/Bangkok or UTC',
-    ],
-    [
-      { day: "2026-11-20", zone: "local" },
-      'there is no zone "local"; it is a name such as Asia/Bangkok or UTC',
-    ],
+    ...["Mars/Base", "local", "+07:00", "asia/bangkok", "ASIA/BANGKOK", "Asia/kolkata", "utc"].map(
+      (zone): [object, string] => [
+        { day: "2026-11-20", zone },
+        `there is no zone "${zone}"; a zone is the IANA name of a time zone, such as Asia/Bangkok or UTC, with its capital letters; an offset such as +07:00 is not a name`,
+      ],
+    ),
     [{ day: ["2026-11-20", "2026-11-21"] }, "day stands more than once"],
   ])("%j is refused, and the error names the value", (typed, message) => {
     expect(() => readReportDay(typed)).toThrow(expect.objectContaining({ code: "usage", message }));

@@ -17,6 +17,7 @@ import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { exampleEntry, exampleRecord, exampleSettle, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding, LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
+import { serveApi } from "../support/ops-api.ts";
 import { pullProduct } from "../support/pull-product.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
@@ -164,6 +165,32 @@ describe("health", () => {
     expect(JSON.stringify(answer.json)).not.toContain("hidden");
   });
 });
+
+test.each([
+  ["refuse", "GET", "/api/status", undefined, "check that PostgreSQL runs$"],
+  [
+    "refuse",
+    "POST",
+    "/api/mismatches/1/ack",
+    { note: "seen" },
+    "It is not known whether the change was made",
+  ],
+  ["hang", "GET", "/api/report?month=2026-10", undefined, "check that PostgreSQL runs$"],
+] as const)(
+  "where the database begins to %s, the API answers %s %s with 503, and says what is down and what to do",
+  async (fails, method, path, body, says) => {
+    const proxy = await startTcpProxy(database.url);
+    const distant = openDatabase(proxy.url);
+    onTestFinished(async () => {
+      await proxy.close();
+      await distant.end({ timeout: 0 });
+    });
+    const askApi = await serveApi({ ...context, sql: distant });
+    await proxy[fails]();
+    const answer = await askApi(method, path, { body });
+    expect(answer).toMatchObject(problem(503, new RegExp(`^the database does not answer: .*${says}`)));
+  },
+);
 
 test("status shows the state of each product, and what the ledger and the lists contain", async () => {
   const fetchPage: FetchBetPage = async ({ productId }) => {

@@ -6,6 +6,7 @@ import { dayOf } from "../../closing/day-bounds.ts";
 import { ReconError } from "../../errors.ts";
 import { type Closing, closeDay, closeDays } from "../../flows/closing/close-days.ts";
 import { findCorrections } from "../../flows/closing/find-corrections.ts";
+import { sayGivenUp } from "../../flows/closing/given-up.ts";
 import { usage } from "../../ops/input/fields.ts";
 import { parseDay, parseMonth } from "../../ops/input/report-query.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
@@ -20,7 +21,9 @@ interface CloseOptions {
 export function addCloseCommand(program: Command): void {
   program
     .command("close")
-    .description("closes a day: its statement is numbered and stays; later changes become corrections")
+    .description(
+      "closes a day: its statement is numbered and stays; later changes become corrections; no day before the first closed one can be closed any more",
+    )
     .option("--day <YYYY-MM-DD>", "which day of closing.zone")
     .option("--month <YYYY-MM>", "the days of the month in order, up to the first that must stay open")
     .option("--json", "one JSON document")
@@ -38,12 +41,14 @@ export function addCloseCommand(program: Command): void {
         // What changed in other closed days meanwhile.
         await findCorrections(context, new AbortController().signal);
         const problem = whyNotAll(results);
+        const givenUp = await sayGivenUp(context, results);
         if (json) {
-          printJson({ closings: results.map(toJson) });
+          printJson({ closings: results.map(toJson), givenUp });
           if (problem !== null) process.exitCode = EXIT_FAILED;
           return;
         }
         for (const result of results) if ("closed" in result) printLine(describe(result));
+        if (givenUp !== null) printLine(givenUp);
         if (problem !== null) throw new ReconError("conflict", problem);
       }),
     );

@@ -1,8 +1,7 @@
 /** Prints the statement of a day or a month. */
 
 import type { Correction, DayStatement, MonthReport } from "../../closed.ts";
-import { rowOf } from "../../closing/changed-bets.ts";
-import { sumRows } from "../../closing/sum-rows.ts";
+import { todayOf } from "../../closing/changed-bets.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
 import { printLine, printTable } from "../terminal/print.ts";
@@ -21,7 +20,7 @@ export function printStatement(
   if (closed !== null)
     printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
   if (whyEmpty !== null) printLine(whyEmpty);
-  printRows(rows);
+  printRows(rows, UNEXPLAINED_DAY);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of closed days that arrived on this day:");
@@ -30,20 +29,19 @@ export function printStatement(
 }
 
 /** @param unusual sentences about its closed days */
-export function printMonth(
-  { month, zone, days, rows, corrections, open }: MonthReport,
-  unusual: readonly string[],
-): void {
+export function printMonth(report: MonthReport, unusual: readonly string[]): void {
+  const { month, zone, days, rows, corrections, open } = report;
   printLine(`The month ${month} in ${zone}: ${days.length} closed, ${open.length} open`);
   for (const sentence of unusual) printLine(sentence);
-  printRows(rows);
+  // A correction may explain the rest of the sums, or leave a rest itself.
+  printRows(rows, corrections.length > 0 ? null : UNEXPLAINED_MONTH);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of these days since they were closed:");
     printCorrections(corrections);
     printLine();
     printLine("Today's data, which is the sums and the corrections together:");
-    printRows(sumRows([...rows, ...corrections.map(rowOf)]));
+    printRows(todayOf(report), UNEXPLAINED_MONTH);
   }
   if (open.length > 0) {
     printLine();
@@ -66,14 +64,19 @@ function printCorrections(corrections: readonly Correction[]): void {
   );
 }
 
-function printRows(rows: readonly ReportRow[]): void {
+const UNEXPLAINED_DAY = "NOT EXPLAINED: the day is complete, but nothing explains the rest.";
+const UNEXPLAINED_MONTH =
+  "NOT EXPLAINED: nothing explains the rest of these closed days (recon report --day and the corrections show where it is).";
+
+/** @param unexplained what is said of a row with unexplained money; null: nothing */
+function printRows(rows: readonly ReportRow[], unexplained: string | null): void {
   for (const row of rows) {
     printLine();
-    printRow(row);
+    printRow(row, unexplained);
   }
 }
 
-function printRow(row: ReportRow): void {
+function printRow(row: ReportRow, unexplained: string | null): void {
   const money = (text: string) => formatMoney(parseAmount(text, "amount"), row.currency);
   const sideOf = (name: string, side: ReportSide) => [
     name,
@@ -98,7 +101,7 @@ function printRow(row: ReportRow): void {
   );
   if (!row.complete) {
     printLine("Not complete: part of this day has not been fetched (recon coverage shows which).");
-  } else if (isUnexplained(row)) {
-    printLine("NOT EXPLAINED: the day is complete, but nothing explains the rest.");
+  } else if (unexplained !== null && isUnexplained(row)) {
+    printLine(unexplained);
   }
 }

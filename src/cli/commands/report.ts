@@ -3,6 +3,7 @@
 import process from "node:process";
 import type { Command } from "commander";
 import type { DayStatement, MonthReport } from "../../closed.ts";
+import { todayOf } from "../../closing/changed-bets.ts";
 import { ReconError } from "../../errors.ts";
 import {
   type ClosedFacts,
@@ -54,6 +55,7 @@ export function addReportCommand(program: Command): void {
         const asked = readReportAsk({ ...typed }, context.config.closing.zone);
         if ("month" in asked) {
           const report = await readMonth(context, asked);
+          if (todayOf(report).some(isUnexplained)) process.exitCode = EXIT_FAILED;
           if (json) printJson(report);
           else if (csv) printCsv(monthAsCsv(report));
           else {

@@ -2,17 +2,24 @@
 
 import type { ChangedBet } from "../../closing/changed-bets.ts";
 import { deleteClosedBets, writeClosedBets } from "../../closing/closed-bet-store.ts";
-import { sayDecisions } from "../../closing/correction-reason.ts";
+import { readClosedBounds } from "../../closing/closed-day-store.ts";
+import { reasonsOf, sayDecisions, seemsToArrive } from "../../closing/correction-reason.ts";
 import { readCorrectionTime, writeCorrections } from "../../closing/correction-store.ts";
 import type { Query } from "../../db/client.ts";
 import { readDecisionsSinceClosing } from "../../mismatches/decision-store.ts";
+import { readFormerDates } from "../../sync/record-version-store.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
+import { openDayAt } from "./closed-time.ts";
 
 /** @returns the number of corrections */
 export async function writeChanged(
-  { tx, product: { productId } }: ComparisonContext,
+  comparison: ComparisonContext,
   changed: readonly ChangedBet[],
 ): Promise<number> {
+  const {
+    tx,
+    product: { productId },
+  } = comparison;
   if (changed.length === 0) return 0;
   await deleteClosedBets(
     tx,
@@ -25,12 +32,12 @@ export async function writeChanged(
     changed.flatMap(({ now }) => now ?? []),
   );
   const at = await readCorrectionTime(tx);
-  const reasons = await withDecisions(tx, productId, changed);
+  const reasons = await withDecisions(tx, productId, changed, await reasonsWithOrigins(comparison, changed));
   await writeCorrections(
     tx,
     changed.map(({ correction }, index) => ({
       ...correction,
-      reason: reasons[index] ?? correction.reason,
+      reason: reasons[index] ?? "",
       productId,
     })),
     at,
@@ -38,11 +45,36 @@ export async function writeChanged(
   return changed.length;
 }
 
+/** The reasons. A bet that came back, or came from an open day, has no stored row that tells the day; its record does. */
+async function reasonsWithOrigins(
+  comparison: ComparisonContext,
+  changed: readonly ChangedBet[],
+): Promise<string[]> {
+  const { tx, product } = comparison;
+  const arrivals = changed.filter(({ change }) => seemsToArrive(change));
+  const dates = await readFormerDates(
+    tx,
+    product.productId,
+    arrivals.map(({ correction: { username, betId } }) => ({ username, betId: betId ?? "" })),
+  );
+  const days = dates.some((own) => own.length > 0) ? await readClosedBounds(tx) : [];
+  const dayOfDate = (at: number) =>
+    days.find(({ from, to }) => from <= at && at < to)?.day ?? openDayAt(at, days, comparison);
+  return reasonsOf(
+    changed.map((one) => {
+      const former = (dates[arrivals.indexOf(one)] ?? []).map(dayOfDate);
+      const otherDay = former.find((day) => day !== one.correction.day) ?? one.change.otherDay;
+      return { ...one.change, otherDay };
+    }),
+  );
+}
+
 /** The reasons, which begin with what people decided where nothing else changed. */
 async function withDecisions(
   tx: Query,
   productId: string,
   changed: readonly ChangedBet[],
+  reasons: readonly string[],
 ): Promise<string[]> {
   const decided = changed.filter((one) => one.isDecision);
   const decisions = await readDecisionsSinceClosing(
@@ -50,8 +82,8 @@ async function withDecisions(
     productId,
     decided.map(({ now, correction }) => ({ subject: "", betRef: "", ...now, ...correction })),
   );
-  return changed.map((one) => {
+  return changed.map((one, index) => {
     const said = sayDecisions(decisions[decided.indexOf(one)] ?? []);
-    return [...said, one.correction.reason].join(" ");
+    return [...said, reasons[index] ?? ""].join(" ");
   });
 }

@@ -7,6 +7,7 @@ import type { Sql } from "../../db/client.ts";
 import { describeLimit, isConnectionLost } from "../../db/database-error.ts";
 import { type ErrorCode, ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
+import { isChange } from "./cross-origin.ts";
 import { type Failure, sendFailurePage } from "./failure-page.ts";
 import { sendProblem, wantsPage } from "./problem.ts";
 
@@ -71,6 +72,7 @@ export function addRefusals(app: FastifyInstance, { log, sql }: FlowContext): vo
     log.error({ requestId: request.id, err: error }, "a request to the ops server failed");
     if (wantsPage(request))
       return await sendFailurePage(request, reply, failureOf(error, handled.has(request)));
+    if (isSilent(error)) return await sendProblem(reply, 503, "Service Unavailable", saySilent(request));
     return await sendProblem(reply, 500, "Internal Server Error", "the request failed; the log says why");
   });
 }
@@ -81,14 +83,26 @@ const DATABASE_SILENT = {
   says: "The worker runs, but its database does not answer. Try again in a minute. If that does not help, check that PostgreSQL runs.",
 } as const;
 
+/** Whether the request failed because the database did not answer. */
+function isSilent(error: unknown): boolean {
+  return isConnectionLost(error) || (error instanceof ReconError && error.code === "database-unreachable");
+}
+
 /** @param isHandled whether the request's own work had begun: then it may have changed something */
 function failureOf(error: unknown, isHandled: boolean): Failure {
-  const isSilent =
-    isConnectionLost(error) || (error instanceof ReconError && error.code === "database-unreachable");
-  if (isSilent) return { ...DATABASE_SILENT, isUnchanged: !isHandled };
+  if (isSilent(error)) return { ...DATABASE_SILENT, isUnchanged: !isHandled };
   const says =
     "The worker made an error that nobody expected. Its log says why: look for “a request to the ops server failed”.";
   return { status: 500, title: "Internal Server Error", says, isUnchanged: !isHandled };
+}
+
+/** The same for a program. */
+function saySilent({ method }: FastifyRequest): string {
+  const silent =
+    "the database does not answer: try again in a minute, and if that does not help, check that PostgreSQL runs";
+  return isChange(method)
+    ? `${silent}. It is not known whether the change was made: look before you send it again`
+    : silent;
 }
 
 function sentence(text: string): string {

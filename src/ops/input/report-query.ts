@@ -1,7 +1,7 @@
 /** The day or the month of a statement, with the same names for HTTP and the command line. */
 
 import { z } from "zod";
-import { type Instant, isZone } from "../../clock.ts";
+import { type Instant, isZoneName, ZONE_RULE } from "../../clock.ts";
 import { datesOf, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { ONCE, read, usage } from "./fields.ts";
 
@@ -66,8 +66,8 @@ export function readReportDay(typed: unknown, defaultZone = "UTC"): AskedDay {
 
 /** @throws ReconError `usage` that names the wrong value */
 export function parseDay(day: string, zone: string): ZonedDay {
-  if (!isZone(zone)) {
-    throw usage(`there is no zone "${zone.slice(0, 60)}"; it is a name such as Asia/Bangkok or UTC`, "zone");
+  if (!isZoneName(zone)) {
+    throw usage(`there is no zone "${zone.slice(0, 60)}"; a zone is ${ZONE_RULE}`, "zone");
   }
   const found = dayOf(day, zone);
   if (found === null)

@@ -260,6 +260,31 @@ describe("a later change of a closed day", () => {
     await expectInvariant();
   });
 
+  test("that comes back from an open day, or comes from one for the first time, names this day", async () => {
+    await playDay();
+    await receive(...callbacksOf("30", { txnId: "bet-3", roundId: "round-3" }));
+    const third = { id: "rec-3", betId: "bet-3", roundId: "round-3" };
+    await listed(recordOf("30", { ...third, accountingDate: "2026-11-21T00:20:00Z" }));
+    await diffAt(13 * 60);
+    clock.set(TODAY + DAY_MS + HOUR_MS);
+    await close("2026-11-20");
+    await listed(
+      recordOf("20", { accountingDate: "2026-11-21T00:10:00Z", updatedDate: "2026-11-21T00:30:00Z" }),
+    );
+    await diffAt(14 * 60);
+    await correct();
+    await sql`delete from corrections`;
+    const updatedDate = "2026-11-21T01:30:00Z";
+    await listed(recordOf("20", { updatedDate }), recordOf("30", { ...third, updatedDate }));
+    await diffAt(16 * 60);
+    await correct();
+    const back = "The bet counts on this day now; before, it counted on 2026-11-21.";
+    expect((await correctionsOfAll(sql)).map(({ betId, reason }) => `${betId}: ${reason}`).sort()).toEqual([
+      `bet-1: ${back}`,
+      `bet-3: ${back}`,
+    ]);
+  });
+
   test("to another currency says so, and of no bet that it arrived", async () => {
     await playDay();
     await close("2026-11-20");
@@ -271,7 +296,7 @@ describe("a later change of a closed day", () => {
       (await correctionsOfAll(sql)).map(({ currency, reason }) => `${currency}: ${reason}`).sort();
     expect(await reasons()).toEqual([
       expect.stringMatching(/^THB: The provider changed bets from 1 to 0, /),
-      "USD: The bet counts in USD as well now; before, it counted only in THB.",
+      "USD: The provider's bet counts in USD now; before, it counted only in THB.",
     ]);
     await expectInvariant();
 
@@ -279,7 +304,7 @@ describe("a later change of a closed day", () => {
     await listed({ ...inUsd, currency: "THB", updatedDate: "2026-11-21T01:30:00Z" });
     await diffAt(16 * 60);
     await correct();
-    expect(await reasons()).toContain("USD: The bet no longer counts in USD, but in THB.");
+    expect(await reasons()).toContain("USD: The provider's bet no longer counts in USD, but in THB.");
   });
 
   test("of a round that agrees only as a whole names the whole round, and says of no bet that it is new", async () => {

@@ -162,6 +162,53 @@ describe("a session", () => {
   });
 });
 
+describe("a round of which only the records are left", () => {
+  const day = "2026-12-27";
+  const from = TODAY + 37 * DAY_MS;
+
+  test("says of a record that is dated later where it counted, and of the ledger nothing that deletion did", async () => {
+    const ids = ["bet-3", "bet-4"];
+    const paid = { "bet-3": "30", "bet-4": "10" } as const;
+    for (const [txnId, payout] of Object.entries(paid)) {
+      const at = { txnId, requestId: txnId, roundId: "round-3", occurredAt: AT, receivedAt: AT };
+      await receive(
+        exampleEntry({ ...at, entryId: `${txnId}-1` }),
+        exampleSettle({ ...at, entryId: `${txnId}-2`, payoutAmount: amount(payout) }),
+      );
+    }
+    const third = (betId: string) => ({ ...record("20"), id: betId, betId, roundId: "round-3" });
+    await listed(...ids.map(third));
+    await closeTwoDays();
+    clock.set(TODAY + 40 * DAY_MS);
+    await drop({ records: null });
+    await sql`delete from closing_marks`;
+    await fetched(TODAY + 3 * DAY_MS, from + DAY_MS);
+    await sql`
+      insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
+      values (${day}, 'UTC', ${from}, ${from + DAY_MS}, 3, ${clock.now()}, 'hash', '{}')`;
+    await listed({
+      ...third("bet-4"),
+      payout: amount("21"),
+      accountingDate: new Date(from + HOUR_MS).toISOString(),
+      updatedDate: new Date(from + HOUR_MS).toISOString(),
+    });
+    await compare();
+    await findCorrections(context(), never);
+    clock.advance(2 * HOUR_MS);
+    await compare();
+    await findCorrections(context(), never);
+    const corrections = await correctionsOfAll(sql);
+    expect(corrections.map((one) => [one.day, one.betId, one.reason])).toEqual([
+      [day, "bet-4", "The bet counts on this day now; before, it counted on 2026-11-20."],
+      [
+        day,
+        "bet-4",
+        "Both sides are as they were. What explains their difference changed: mismatches from 0.00 THB to 11.00 THB, pending from 11.00 THB to 0.00 THB.",
+      ],
+    ]);
+  });
+});
+
 describe("a bet of which only the record is left", () => {
   beforeEach(async () => {
     const at = { ...ROUND, occurredAt: AT, receivedAt: AT };
