@@ -246,10 +246,10 @@ class Year {
     await dropExpired(this.#now, this.#never);
     await dropClosed(this.#now, this.#never);
     await keepCounts(this.#now);
+    if (day % COPIED_EVERY_DAYS === 0) this.#counts.copied += await storeAgain(sql);
     const deleted = await takeDeleted(sql);
     this.#counts.deleted += deleted.length;
     this.#problems.push(...judgeDeletions(deleted, before));
-    if (day % COPIED_EVERY_DAYS === 0) this.#counts.copied += await storeAgain(sql, deleted);
     await this.#mismatches.read(sql);
     if (day % 10 === 0) await sql`vacuum analyze`;
   }

@@ -56,12 +56,16 @@ export async function takeDeleted(sql: Sql): Promise<DeletedRow[]> {
     select table_name as "table", content as "row" from taken`;
 }
 
-/** Stores deleted entries as they were, as somebody does who imports a file again. @returns their number */
-export async function storeAgain(sql: Sql, deleted: readonly DeletedRow[]): Promise<number> {
-  const rows = deleted.flatMap(({ table, row }) => (table === "callback_entries" ? [row] : []));
+/**
+ * Stores the entries that were deleted since the last call of `takeDeleted` as they were, as somebody does who imports a file
+ * again. No digit of an amount passes through a number of JavaScript.
+ * @returns their number
+ */
+export async function storeAgain(sql: Sql): Promise<number> {
   const { count } = await sql`
     insert into callback_entries
-    select stored.* from jsonb_array_elements(${JSON.stringify(rows)}::text::jsonb) as copy (content)
-    cross join lateral jsonb_populate_record(null::callback_entries, copy.content) as stored`;
+    select stored.* from simulated.deleted d
+    cross join lateral jsonb_populate_record(null::callback_entries, d.content) as stored
+    where d.table_name = 'callback_entries'`;
   return count;
 }
