@@ -1,6 +1,5 @@
 /** Verdicts that a deletion of old rows may have caused (decision 160). */
 
-import type { LedgerBet } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { BetName, DeletedTime } from "../db/retention-store.ts";
 import type { MismatchKind } from "../mismatch.ts";
@@ -55,14 +54,14 @@ function dateOf({ accountingDate }: { readonly accountingDate: string }): Instan
 }
 
 /**
- * Whether all of a pair is dated and came after the deleted time: then it is no late copy of a deleted row, but new money,
- * with nothing left to compare it with (decision 255).
+ * Whether some of a pair is dated after the deleted time: then it is more than a late copy of deleted rows. It is new money,
+ * with too little left to compare it with (decision 255).
  */
-export function isAfterDeleted({ pair: { records, bets } }: Verdict, deleted: DeletedTime): boolean {
+export function hasNewMoney({ pair: { records, bets } }: Verdict, deleted: DeletedTime): boolean {
   const upTo = deletedUpTo(deleted);
   return (
-    records.every((record) => dateOf(record) >= upTo && record.versionSeenAt >= upTo) &&
-    bets.every((bet) => bet.firstEntryAt >= upTo)
+    bets.some(({ lastEntryAt }) => lastEntryAt >= upTo) ||
+    (records.length > 0 && records.every((record) => dateOf(record) >= upTo && record.versionSeenAt >= upTo))
   );
 }
 
@@ -77,19 +76,13 @@ export function reasonAfterDeletion(reason: string): string {
 }
 
 /**
- * The names of a verdict's bets, by which a deleted bet is recognised. The deleted part of a bet is missing only where there
- * is no entry or no placement, or where a late copy brought back some of its entries.
+ * The names of a verdict's bets, by which a deleted bet is recognised. Of a bet with entries its own name says it, because
+ * its entries may be late copies.
  */
-export function namesOfVerdict({ pair: { records, bets } }: Verdict, deleted: DeletedTime): BetName[] {
-  const mayLackEntries = ({ placed, lastEntryAt }: LedgerBet) =>
-    !placed || lastEntryAt < deletedUpTo(deleted);
-  return [
-    ...(bets.length > 0
-      ? []
-      : records.flatMap(({ username, betId, id }) => [
-          { username, ref: betId },
-          { username, ref: id },
-        ])),
-    ...bets.filter(mayLackEntries).map(({ username, txnId }) => ({ username, ref: txnId })),
-  ];
+export function namesOfVerdict({ pair: { records, bets } }: Verdict): BetName[] {
+  if (bets.length > 0) return bets.map(({ username, txnId }) => ({ username, ref: txnId }));
+  return records.flatMap(({ username, betId, id }) => [
+    { username, ref: betId },
+    { username, ref: id },
+  ]);
 }

@@ -2,7 +2,7 @@
 
 import { wereDeleted } from "../../db/retention-store.ts";
 import type { Verdict } from "../../diff/assess.ts";
-import { deletedUpTo, isAfterDeleted, mayLackOldRows, namesOfVerdict } from "../../diff/deleted.ts";
+import { deletedUpTo, hasNewMoney, mayLackOldRows, namesOfVerdict } from "../../diff/deleted.ts";
 import { readRejected } from "../../diff/link-store.ts";
 import { type Fetched, type Pass, untilNow } from "../../diff/ripeness.ts";
 import { isLedgerStale, isProviderStale, type StaleKind } from "../../diff/stale-store.ts";
@@ -83,9 +83,7 @@ export async function findDeleted(
   verdicts: readonly Verdict[],
 ): Promise<{ readonly named: ReadonlySet<Verdict>; readonly unusable: ReadonlySet<Verdict> }> {
   if (deletedUpTo(deleted) === Number.NEGATIVE_INFINITY) return { named: new Set(), unusable: new Set() };
-  const names = verdicts.flatMap((verdict) =>
-    namesOfVerdict(verdict, deleted).map((name) => ({ verdict, name })),
-  );
+  const names = verdicts.flatMap((verdict) => namesOfVerdict(verdict).map((name) => ({ verdict, name })));
   const gone = await wereDeleted(
     tx,
     productId,
@@ -93,7 +91,7 @@ export async function findDeleted(
   );
   const named = new Set(names.filter((_, index) => gone[index]).map(({ verdict }) => verdict));
   const isUnusable = (verdict: Verdict) =>
-    (named.has(verdict) && !isAfterDeleted(verdict, deleted)) || mayLackOldRows(verdict, deleted);
+    named.has(verdict) ? !hasNewMoney(verdict, deleted) : mayLackOldRows(verdict, deleted);
   return { named, unusable: new Set(verdicts.filter(isUnusable)) };
 }
 

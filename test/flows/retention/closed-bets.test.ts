@@ -327,6 +327,36 @@ describe("rows of a deleted bet that come again", () => {
     expect(await sql`select from mismatches`).toEqual([]);
   });
 
+  // Money that is dated after the deleted time is new, whatever else is left of the bet or comes again.
+  test.each([
+    ["where its record is kept", { records: null }, []],
+    ["beside copies of all its entries", {}, [placement, settlement]],
+    [
+      "where its record is kept, beside copies of all its entries",
+      { records: null },
+      [placement, settlement],
+    ],
+  ])(
+    "%s, a later settlement opens a mismatch, which says that its older rows were deleted",
+    async (_, retain, copies) => {
+      await deleteAll(retain);
+      const now = { occurredAt: clock.now(), receivedAt: clock.now() };
+      const late = { entryId: "late", requestId: "late", payoutAmount: amount("777"), ...now };
+      await receive(...copies, exampleSettle({ ...at, ...late }));
+      await fetched(TODAY, TODAY + 45 * DAY_MS);
+      clock.advance(2 * DAY_MS);
+      await fetched(TODAY, TODAY + 45 * DAY_MS);
+      await sql`update windows set started_at = ${clock.now()}, fetched_at = ${clock.now()} where status = 'done'`;
+      await compare();
+      const found = await sql<
+        { reason: string }[]
+      >`select reason from mismatches where transaction_id = ${placement.txnId}`;
+      expect(found.map(({ reason }) => reason)).toEqual([
+        expect.stringMatching(/^older rows of this bet were deleted .*7[79]7/),
+      ]);
+    },
+  );
+
   test("of a session correct nothing", async () => {
     await deleteAll({});
     await playSession("ann", AT + 10 * 60_000);
