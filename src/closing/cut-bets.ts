@@ -57,17 +57,22 @@ export function isOfNewRecord(
       : replaced.every(({ ledger }) => ledger.bets === 0 && ledger.net.eq("0")));
 }
 
+/** Whether a closed day began before a moment; false for a day that is not closed. */
+export function beganBefore(days: readonly ClosedBounds[], day: string, limit: Instant): boolean {
+  return (days.find((one) => one.day === day)?.from ?? limit) < limit;
+}
+
 /** Whether records of a neighbourhood, or parts of its large round, may have been deleted. */
 export function mayLackRecords(
   { before, recordIds, isNarrow }: LoadedBets,
   days: readonly ClosedBounds[],
   deleted: DeletedTime,
 ): boolean {
-  const beganBefore = (day: string, limit: Instant) =>
-    limit !== Number.NEGATIVE_INFINITY && (days.find((one) => one.day === day)?.from ?? limit) < limit;
   return before.some(({ day, betRef, provider }) => {
-    if (isNarrow && beganBefore(day, Math.max(deleted.records.to, deleted.entries.to))) return true;
+    if (isNarrow && beganBefore(days, day, Math.max(deleted.records.to, deleted.entries.to))) return true;
     // A matched bet is stored by its txn id, which one of the ids of its record need not be.
-    return provider.bets > 0 && betRef !== "" && recordIds.size === 0 && beganBefore(day, deleted.records.to);
+    return (
+      provider.bets > 0 && betRef !== "" && recordIds.size === 0 && beganBefore(days, day, deleted.records.to)
+    );
   });
 }

@@ -159,20 +159,20 @@ export async function rememberDeleted(
   );
 }
 
-/** For each name, whether a bet of this name was deleted. */
-export async function wereDeleted(
+/** Of some things with names, those of which a bet of that name was deleted. */
+export async function keepDeleted<Named extends { readonly name: BetName }>(
   tx: Query,
   productId: string,
-  names: readonly BetName[],
-): Promise<boolean[]> {
-  if (names.length === 0) return [];
+  named: readonly Named[],
+): Promise<Named[]> {
+  if (named.length === 0) return [];
   const rows = await tx.unsafe<{ deleted: boolean }[]>(
     `select exists (select from deleted_bets d where d.digest = ${DIGEST}) as deleted
     from unnest($2::text[], $3::text[]) with ordinality as k (username, ref, place) order by place`,
-    [productId, names.map(({ username }) => username), names.map(({ ref }) => ref)] as never[],
+    [productId, named.map(({ name }) => name.username), named.map(({ name }) => name.ref)] as never[],
     { prepare: true },
   );
-  return rows.map(({ deleted }) => deleted);
+  return named.filter((_, index) => rows[index]?.deleted === true);
 }
 
 /** Forgets deleted bets whose last entry is older than a time. @returns their number */

@@ -98,7 +98,7 @@ test("pages that were closed before the database answered make room too", async 
   await eventually("all places are free again", isFree);
 });
 
-test("a page is told of a change at once where its stream opens: only of one that it does not show, by other workers too", async () => {
+test("a stream that opens reports at once what its page does not show yet, also on another worker, and nothing else", async () => {
   const [first, second] = [await serve(), await serve()];
   // A busy machine may give no marks in time at first.
   await first.readFirstEvents(null);

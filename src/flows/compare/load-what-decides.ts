@@ -1,6 +1,6 @@
 /** Loads what decides whether findings are ripe: fetches, rejected records and entries, and stale sides. */
 
-import { wereDeleted } from "../../db/retention-store.ts";
+import { keepDeleted } from "../../db/retention-store.ts";
 import type { Verdict } from "../../diff/assess.ts";
 import { deletedUpTo, hasNewMoney, mayLackOldRows, namesOfVerdict } from "../../diff/deleted.ts";
 import { readRejected } from "../../diff/link-store.ts";
@@ -84,12 +84,8 @@ export async function findDeleted(
 ): Promise<{ readonly named: ReadonlySet<Verdict>; readonly unusable: ReadonlySet<Verdict> }> {
   if (deletedUpTo(deleted) === Number.NEGATIVE_INFINITY) return { named: new Set(), unusable: new Set() };
   const names = verdicts.flatMap((verdict) => namesOfVerdict(verdict).map((name) => ({ verdict, name })));
-  const gone = await wereDeleted(
-    tx,
-    productId,
-    names.map(({ name }) => name),
-  );
-  const named = new Set(names.filter((_, index) => gone[index]).map(({ verdict }) => verdict));
+  const gone = await keepDeleted(tx, productId, names);
+  const named = new Set(gone.map(({ verdict }) => verdict));
   const isUnusable = (verdict: Verdict) =>
     named.has(verdict) ? !hasNewMoney(verdict, deleted) : mayLackOldRows(verdict, deleted);
   return { named, unusable: new Set(verdicts.filter(isUnusable)) };
