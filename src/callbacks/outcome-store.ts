@@ -1,6 +1,11 @@
-/** Writes the outcomes of judged requests, as parts of one statement (`writeInTime`): one part for each table. */
+/**
+ * Writes the outcomes of judged requests, as parts of one statement (`writeInTime`): one part for each table. Its session
+ * writes the marks of its entries itself, which costs half of what a trigger would cost (decision 266).
+ */
 
 import { formatInstant, type Instant } from "../clock.ts";
+import type { WritingPart } from "../db/deadline.ts";
+import { noteAddedText } from "../db/row-counts.ts";
 import { type Columns, columnsOf, type Put, putRows, type Row, type RowForm } from "../db/statement.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";
@@ -22,12 +27,17 @@ export interface JudgedCallback {
 }
 
 /** The parts that write the outcomes of requests of different players. Tables without a change are left out. */
-export function writeOutcomes(put: Put, judged: readonly JudgedCallback[], form: RowForm): string[] {
+export function writeOutcomes(
+  put: Put,
+  judged: readonly JudgedCallback[],
+  form: RowForm,
+): readonly WritingPart[] {
   const outcomes = judged.map(rowsOfOutcome);
-  return Object.entries(PARTS).flatMap(([name, { columns, write }]) => {
+  const parts = Object.entries(PARTS).flatMap(([name, { columns, write }]) => {
     const rows = outcomes.flatMap((one) => one[name as PartName] ?? []);
-    return rows.length === 0 ? [] : [write(putRows(put, form, "r", columns, rows))];
+    return rows.length === 0 ? [] : [{ name, text: write(putRows(put, form, "r", columns, rows)) }];
   });
+  return parts.some(({ name }) => name === "entries") ? [...parts, ...MARKS] : parts;
 }
 
 /** A part of the statement: its rows, and what is done with them. */
@@ -83,37 +93,42 @@ const PARTS = {
   balances: {
     columns: columnsOf({ username: "text", currency: "text", balance: "numeric" }),
     write: (rows) => `update wallets w set balance = r.balance from ${rows}
-        where w.username = r.username and w.currency = r.currency`,
+        where w.username = r.username and w.currency = r.currency returning 1`,
   },
   // In the order in which bets began, so that their row ids have that order.
   newBets: insertInto("wallet_bets", { ...BET, currency: "text", tip: "boolean", ...CHANGING }),
   changedBets: {
     columns: columnsOf({ ...BET, ...CHANGING }),
     write: (rows) => `update wallet_bets b set ${CHANGES} from ${rows}
-        where b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id`,
+        where b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id returning 1`,
   },
-  entries: insertInto("callback_entries", {
-    callback: "text",
-    request_id: "text",
-    product_id: "text",
-    username: "text",
-    currency: "text",
-    balance_before: "numeric",
-    balance_after: "numeric",
-    occurred_at: "timestamptz",
-    received_at: "timestamptz",
-    entry_id: "text",
-    txn_id: "text",
-    round_id: "text",
-    status: "text",
-    bet_amount: "numeric",
-    payout_amount: "numeric",
-    transaction_type: "text",
-    skip_balance_update: "boolean",
-    moved: "numeric",
-    single_state: "boolean",
-    end_round: "boolean",
-  }),
+  entries: insertInto(
+    "callback_entries",
+    {
+      callback: "text",
+      request_id: "text",
+      product_id: "text",
+      username: "text",
+      currency: "text",
+      balance_before: "numeric",
+      balance_after: "numeric",
+      occurred_at: "timestamptz",
+      received_at: "timestamptz",
+      entry_id: "text",
+      txn_id: "text",
+      round_id: "text",
+      status: "text",
+      bet_amount: "numeric",
+      payout_amount: "numeric",
+      transaction_type: "text",
+      skip_balance_update: "boolean",
+      moved: "numeric",
+      single_state: "boolean",
+      end_round: "boolean",
+    },
+    "",
+    "product_id, username, round_id, txn_id, received_at",
+  ),
   tombstones: insertInto(
     "wallet_tombstones",
     {
@@ -139,12 +154,29 @@ const PARTS = {
 type PartName = keyof typeof PARTS;
 type OutcomeRows = Partial<Record<PartName, Row[]>>;
 
-function insertInto(table: string, columns: Readonly<Record<string, string>>, onConflict = ""): Part {
+function insertInto(
+  table: string,
+  columns: Readonly<Record<string, string>>,
+  onConflict = "",
+  returned = "1",
+): Part {
   const given = columnsOf(columns);
   const values = Object.keys(columns).map(fromRow).join(", ");
   const start = `insert into ${table} (${given.names}) overriding system value select ${values} from`;
-  return { columns: given, write: (rows) => `${start} ${rows} ${onConflict}` };
+  return { columns: given, write: (rows) => `${start} ${rows} ${onConflict} returning ${returned}` };
 }
+
+/** What the triggers do for the entries of other writers: they write marks, and note the number. */
+const MARKS: readonly WritingPart[] = [
+  {
+    name: "marks",
+    text: `insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+        select product_id, array_agg(username), array_agg(nullif(nullif(round_id, ''), 'UNKNOWN')), array_agg(txn_id),
+          least(min(received_at), now())
+        from entries group by product_id returning 1`,
+  },
+  { name: "added", text: `${noteAddedText("callback_entries", "count(*)", "from entries")} returning 1` },
+];
 
 /** Rows hold an array as text. */
 function fromRow(column: string): string {

@@ -80,27 +80,33 @@ export type CommitGuard = Pick<Deadline, "check" | "beginCommit" | "undoCommit">
 /** A column of a select: the database's time in seconds since 1970, which `writeInTime` needs. */
 export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
 
+/** A part of a statement: it inserts, updates or deletes, and returns something. */
+export interface WritingPart {
+  /** other parts read what it returns by this name */
+  readonly name: string;
+  readonly text: string;
+}
+
 /**
  * Builds the one statement with all writes of a transaction. The statement fails, and the transaction with it, where
  * the database's clock is past the deadline after all parts were written (decision 134). The check also covers a
  * server that stood still, and a part that waited for a lock.
  * @param leftMs the time that is left until the deadline
  * @param row a row with the column of `CLOCK`
- * @param write returns the parts, at least one: each inserts, updates or deletes, without `returning`. They run in
- * any order, and none sees the writes of another one
+ * @param write returns the parts, at least one. They run in any order, and none sees the writes of another one, except by
+ * what that one returns
  */
 export function writeInTime(
   leftMs: number,
   row: TextRow,
-  write: (put: Put) => readonly string[],
+  write: (put: Put) => readonly WritingPart[],
 ): SqlStatement {
   const endsAt = Number(row["databaseClock"]) + leftMs / 1000;
   return writeStatement((put) => {
-    const parts = write(put).map((part, index) => ({ name: `part_${index}`, part }));
-    const named = parts.map(({ name, part }) => `${name} as (${part} returning 1)`);
-    return `with ${named.join(",\n")}
+    const parts = write(put);
+    return `with ${parts.map(({ name, text }) => `${name} as (${text})`).join(",\n")}
       select 1 / (extract(epoch from clock_timestamp()) < ${put(endsAt.toFixed(6))}::numeric)::integer as "inTime",
-        count(*) as written from (${parts.map(({ name }) => `table ${name}`).join(" union all ")}) as parts`;
+        count(*) as written from (${parts.map(({ name }) => `select from ${name}`).join(" union all ")}) as parts`;
   });
 }
 

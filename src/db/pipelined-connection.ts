@@ -48,8 +48,11 @@ function endedByServer(longestRunMs: number): string {
   return `set statement_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${longestRunMs}`;
 }
 
-/** The setting that tells the triggers of `callback_entries` that the writer has checked the rows. */
-const CHECKED = "set wallet_recon.writes = 'checked'";
+/**
+ * The settings that tell the triggers of `callback_entries` that the writer has checked the rows, and writes their marks
+ * with them (decision 266).
+ */
+export const OWN_MARKS = "set wallet_recon.writes = 'checked'; set wallet_recon.marks = 'own'";
 
 /**
  * All statements here find few rows by keys, so a plan is made once and reads indexes. By itself PostgreSQL would plan
@@ -73,7 +76,7 @@ export async function connectPipelined(
 ): Promise<PipelinedConnection> {
   const client = await connectClient(options);
   const ends = `${endedByServer(longestRunMs)}; set lock_timeout = ${longestLockMs}`;
-  await client.query(`${ends}; ${CHECKED}; ${BY_KEYS}`);
+  await client.query(`${ends}; ${OWN_MARKS}; ${BY_KEYS}`);
   const plans: Plans = { kept: new Map(), named: 0 };
   let isOver = false;
   const end = () => {

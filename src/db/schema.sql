@@ -1049,6 +1049,9 @@ CREATE OR REPLACE FUNCTION public.recon_take_checked()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
+  if coalesce(current_setting('wallet_recon.marks', true), '') = 'own' then
+    return null;
+  end if;
   insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
   values (new.product_id, array[new.username], array[nullif(nullif(new.round_id, ''), 'UNKNOWN')],
     array[new.txn_id], least(new.received_at, now()));

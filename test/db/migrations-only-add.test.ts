@@ -73,6 +73,11 @@ const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; r
     why: "the triggers are disabled until a day is closed, and only note what changed",
   },
   {
+    tag: "0014_own_marks",
+    statement: /^CREATE OR REPLACE FUNCTION recon_take_checked/,
+    why: "it does the same as before where the new setting is missing, as in sessions of the version before",
+  },
+  {
     tag: "0006_fair_pulling",
     statement: /^CREATE INDEX "windows_leased"/,
     why: "no version before it was ever released",
