@@ -51,12 +51,8 @@ export async function scriptOfCallbacks(
       "\\set count :count + 1",
       `\\set bet :first + :client_id * ${BETS_OF_CLIENT} + :count`,
       `\\set player :client_id + ${plan.clients} * (:count % ${playersOfClient(plan)})`,
-      ...placed.map((statement) =>
-        toScript(statement, { before: amount, moved: `-${STAKE}`, number: NUMBER }),
-      ),
-      ...settled.map((statement) =>
-        toScript(statement, { before: open, moved: `${PAYOUT}`, number: NUMBER + 1 }),
-      ),
+      ...toScript(placed, { before: amount, moved: `-${STAKE}`, number: NUMBER }),
+      ...toScript(settled, { before: open, moved: `${PAYOUT}`, number: NUMBER + 1 }),
     ].join("\n");
   } finally {
     await sql.end();
@@ -96,10 +92,16 @@ interface FoundState {
   readonly number: number;
 }
 
-/**
- * Replaces values by variables: as in the server, writes depend on the balance and the number that were read before.
- */
-function toScript({ text, parameters }: ScriptStatement, { before, moved, number }: FoundState): string {
+/** As in the server, the statement that writes is sent with the commit, and depends on what was read before. */
+function toScript(heard: readonly ScriptStatement[], found: FoundState): string[] {
+  const texts = heard.map((statement) => fill(statement, found));
+  const reads = texts.slice(0, -2).map((text) => `${text}${/^select/.test(text) ? " \\gset" : ";"}`);
+  const writes = texts.slice(-2).map((text) => `${text};`);
+  return [...reads, "\\startpipeline", ...writes, "\\endpipeline"];
+}
+
+/** Replaces values by variables. */
+function fill({ text, parameters }: ScriptStatement, { before, moved, number }: FoundState): string {
   const after = formatAmount(before.plus(moved));
   // The script runs long after its statements were recorded.
   const deadline = /clock_timestamp\(\)\) < (\$\d+)/.exec(text)?.[1];
@@ -111,8 +113,7 @@ function toScript({ text, parameters }: ScriptStatement, { before, moved, number
     if (parameter === String(number)) return ":number";
     return toLiteral(parameter, number);
   };
-  const filled = text.trim().replace(/\$\d+/g, toExpression);
-  return `${filled}${/^(select|with)/.test(filled) ? " \\gset" : ";"}`;
+  return text.trim().replace(/\$\d+/g, toExpression);
 }
 
 /** pgbench reads a colon before a word as a variable, even within a literal. */

@@ -3,10 +3,14 @@
 import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
 import { promisify } from "node:util";
-import { BY_KEYS } from "../../src/db/pipelined-connection.ts";
+import { BY_KEYS, OWN_MARKS } from "../../src/db/pipelined-connection.ts";
 
 const run = promisify(execFile);
-const BY_KEYS_OPTIONS = BY_KEYS.replaceAll("set ", "-c ").replaceAll(" = ", "=").replaceAll(";", "");
+/** The settings of the wallet's own sessions. */
+const SETTINGS = `${OWN_MARKS}; ${BY_KEYS}`
+  .replaceAll("set ", "-c ")
+  .replaceAll(" = ", "=")
+  .replaceAll(/[;']/g, "");
 /** Debian installs pgbench outside of PATH, in a folder for each version. */
 const DEBIAN = "/usr/lib/postgresql/*/bin/pgbench";
 
@@ -47,8 +51,7 @@ async function runProgram(program: string, url: string, args: readonly string[])
   const environment = {
     ...process.env,
     PGPASSWORD: decodeURIComponent(open.password),
-    // The settings of the wallet's own sessions.
-    PGOPTIONS: `-c wallet_recon.writes=checked ${BY_KEYS_OPTIONS}`,
+    PGOPTIONS: SETTINGS,
   };
   open.password = "";
   const { stdout } = await run(program, [...args, open.href], { env: environment });
