@@ -5,10 +5,9 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
+import { COMPILED } from "../simulation/recon-process.ts";
 
 export const PROGRAM = join(import.meta.dirname, "../../src/cli/main.ts");
-/** The folder of Node's compile cache: with this setting the program's first file uses the cache too. */
-const COMPILED = join(import.meta.dirname, "../../node_modules/.cache/wallet-recon");
 
 export interface Ended {
   readonly code: number | null;
