@@ -10,6 +10,8 @@ interface Step {
   readonly to: string;
   readonly type?: string;
   readonly press?: string;
+  /** The press opens the next page, on which the next step is made. What that step needs may stand on this page too. */
+  readonly opens?: true;
 }
 
 interface KeyTask {
@@ -44,7 +46,7 @@ export const KEY_TASKS: readonly KeyTask[] = [
     page: "incident",
     steps: [
       { to: "#act textarea", type: "asked them" },
-      { to: "#act button[value=ack]", press: "Space" },
+      { to: "#act button[value=ack]", press: "Space", opens: true },
       { to: "main form button", press: "Enter" },
     ],
     notice: "2 mismatches acknowledged",
@@ -53,7 +55,7 @@ export const KEY_TASKS: readonly KeyTask[] = [
     page: "backfills",
     steps: [
       { to: "main [name=to]", type: "2026-11-20 00:00" },
-      { to: "main form button", press: "Enter" },
+      { to: "main form button", press: "Enter", opens: true },
       { to: "#plan button", press: "Space" },
     ],
     notice: "Backfill 2 is queued.",
@@ -61,7 +63,7 @@ export const KEY_TASKS: readonly KeyTask[] = [
   {
     page: "backfill",
     steps: [
-      { to: '[action$="/pause"] button', press: "Enter" },
+      { to: '[action$="/pause"] button', press: "Enter", opens: true },
       { to: '[action$="/resume"] button', press: "Enter" },
     ],
     notice: "Backfill 1 is queued.",
@@ -108,13 +110,17 @@ export async function doSteps(page: Page, { page: name, steps, url, notice }: Ke
   const choosing = steps.some(({ press }) => press === "File") ? page.waitForEvent("filechooser") : null;
   let last = "";
   try {
-    for (const { to, type, press } of steps) {
+    for (const { to, type, press, opens } of steps) {
       await page.waitForSelector(to);
       last = to;
       await tabTo(page, to);
       // A field that Tab leads to is selected, so that the keys replace its text.
       if (type !== undefined) await page.keyboard.type(type);
+      const opened = opens ? page.waitForEvent("load") : null;
+      // It fails where the press fails too, and then nobody waits for it.
+      opened?.catch(() => {});
       if (press !== undefined) await page.keyboard.press(press === "File" ? "Enter" : press);
+      await opened;
       if (press === "File") await choosing?.then(chooseFile);
     }
     if (url !== undefined) await page.waitForURL((at) => at.href.includes(url));

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { afterEach, expect } from "vitest";
 
 /** The paths of Debian's packages. The one without a desktop's parts shows the same pages for less than half the work. */
 const CHROMIUMS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
@@ -21,6 +21,8 @@ const FLAGS = [
   "--in-process-gpu",
   "--disable-site-isolation-trials",
   "--renderer-process-limit=1",
+  // A page lives for a second: to compile its scripts into fast code takes longer than they run.
+  "--js-flags=--no-sparkplug --no-maglev --no-opt",
 ];
 
 /** Pages are laid out and obey keys, but nothing draws them, which is a fifth of a page's work. */
@@ -66,31 +68,33 @@ export async function launchChromium(...more: readonly string[]): Promise<Browse
 }
 
 /**
- * Call at the top of a test file: one browser for all its tests. A test fails where one of its pages has a script error, a
+ * The browsers of this process, by whether they draw. They serve all its test files, and end with the process: no visit
+ * shares anything with another one.
+ */
+const browsers = new Map<boolean, Promise<Browser>>();
+
+function browserOf({ drawn = true }: Visit): Promise<Browser> {
+  const running = browsers.get(drawn);
+  if (running !== undefined) return running;
+  const launched = launchChromium(...(drawn ? [] : [UNDRAWN]));
+  browsers.set(drawn, launched);
+  const forget = () => browsers.delete(drawn);
+  launched.then((browser) => browser.once("disconnected", forget), forget);
+  return launched;
+}
+
+/**
+ * Call at the top of a test file: visits of a browser for all its tests. A test fails where one of its pages has a script error, a
  * missing asset or a violation of the Content-Security-Policy.
  */
 export function useBrowser(): TestBrowser {
-  let browser: Browser | null = null;
-  let undrawn: Promise<Browser> | null = null;
   const visits: BrowserContext[] = [];
   const problems: string[] = [];
-  beforeAll(async () => {
-    browser = await launchChromium();
-  });
   afterEach(async () => {
     const found = problems.splice(0);
     await Promise.all(visits.splice(0).map((visit) => visit.close()));
     expect(found, "what went wrong in the test's pages").toEqual([]);
   });
-  afterAll(async () => {
-    await Promise.all([browser?.close(), undrawn?.then((one) => one.close())]);
-  });
-  async function browserOf({ drawn = true }: Visit): Promise<Browser> {
-    if (browser === null) throw new Error("the browser runs only while a test runs");
-    if (drawn) return browser;
-    undrawn ??= launchChromium(UNDRAWN);
-    return await undrawn;
-  }
   return {
     newPage: async (visit) => {
       const context = await openVisit(await browserOf(visit), visit);
