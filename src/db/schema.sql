@@ -1049,7 +1049,7 @@ CREATE OR REPLACE FUNCTION public.recon_take_checked()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
-  if coalesce(current_setting('wallet_recon.marks', true), '') = 'own' then
+  if current_setting('wallet_recon.marks', true) = 'own' and has_table_privilege(session_user, 'diff_marks', 'insert') then
     return null;
   end if;
   insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)

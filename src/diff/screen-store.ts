@@ -89,16 +89,10 @@ export async function screenMarks(
   );
   const [screened] = await tx.unsafe<Screened[]>(
     `with taken as (
-      delete from diff_marks where id in (${taken}) returning id, usernames, round_ids, bet_refs
+      delete from diff_marks where id in (${taken}) returning usernames, round_ids, bet_refs
     ),
-    touched as (
-      select distinct id from (select id, unnest(round_ids) as round_id from taken) rounds
-      where round_id is null or round_id in (select round_id from bad_rounds)
-    ),
-    -- To unpack one column of all rows, and then all columns of few, takes half as long as to unpack everything.
     marks as (
-      select unnest(usernames) as username, unnest(round_ids) as round_id, unnest(bet_refs) as bet_ref
-      from taken where id in (select id from touched)
+      select unnest(usernames) as username, unnest(round_ids) as round_id, unnest(bet_refs) as bet_ref from taken
     ),
     remaining as (
       select distinct marks.username, marks.round_id, marks.bet_ref from marks

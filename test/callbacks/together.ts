@@ -5,6 +5,7 @@ import { answerCallback } from "../../src/callbacks/answer-callback.ts";
 import { openPlayerQueue } from "../../src/callbacks/player-queue.ts";
 import type { AnsweredName } from "../../src/callbacks/request.ts";
 import { openWallet } from "../../src/callbacks/wallet.ts";
+import type { Instant } from "../../src/clock.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { silentLog } from "../../src/log.ts";
@@ -25,8 +26,9 @@ export interface Together {
   close(): Promise<void>;
 }
 
-export function openTogether(sql: Sql): Together {
-  const clock = createTestClock(NOON);
+/** @param now the time of the operator's clock */
+export function openTogether(sql: Sql, now: Instant = NOON): Together {
+  const clock = createTestClock(now);
   const wallet = openWallet(sql, clock);
   const queue = openPlayerQueue({ mostUnanswered: 1_000, mostWaitingOfPlayer: 100 });
   const context = { config: CONFIG, clock, log: silentLog, wallet, queue, signatureKey: null };

@@ -1,7 +1,7 @@
 /** Rows of `callback_entries` as another program writes them: over its own connection, in plain SQL. */
 
 import postgres from "postgres";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { CALLBACKS } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
@@ -180,6 +180,22 @@ describe("a row that another program writes is compared", () => {
       await tx.unsafe("set local role writer");
       await tx.unsafe(insert(...BET));
     });
+    expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
+  });
+
+  test("by such a user that says it writes its marks itself", async () => {
+    const own = new URL(url);
+    own.username = `${own.pathname.slice(1)}_writer`;
+    own.password = "writer";
+    await sql.unsafe(`create role ${own.username} login password 'writer';
+      grant insert on callback_entries to ${own.username}`);
+    const writer = postgres(own.href, { max: 1 });
+    onTestFinished(async () => {
+      await writer.end();
+      await sql.unsafe(`drop owned by ${own.username}; drop role ${own.username}`);
+    });
+    await writer.unsafe("set wallet_recon.writes = 'checked'; set wallet_recon.marks = 'own'");
+    await writer.unsafe(insert(...BET));
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 

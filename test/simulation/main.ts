@@ -76,9 +76,8 @@ function printKinds(all: readonly SeedRun[]): void {
   for (const [kind, count] of all.flatMap(({ kinds }) => Object.entries(kinds))) {
     counts.set(kind, (counts.get(kind) ?? 0) + count);
   }
-  if (counts.size === 0) return;
   const failed = all.filter((run) => !holds(run)).map(({ seed }) => seed);
-  console.log(`planted over ${all.length} seeds:`);
+  if (counts.size > 0) console.log(`planted over ${all.length} seeds:`);
   for (const [kind, count] of [...counts].sort(([a], [b]) => (a < b ? -1 : 1)))
     console.log(`  ${kind}: ${count}`);
   console.log(failed.length === 0 ? "every seed holds" : `seeds that do not hold: ${failed.join(", ")}`);

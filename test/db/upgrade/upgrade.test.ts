@@ -75,24 +75,40 @@ async function restoreDatabase(name: string) {
   return { url, sql, older, count, tables: Object.keys(tables) };
 }
 
+/** The functions and triggers, with their settings and rights. */
+async function readProgram(sql: postgres.Sql): Promise<string[]> {
+  const rows = await sql<{ text: string }[]>`
+    select concat(pg_get_functiondef(oid), proacl) as text from pg_proc where pronamespace = 'public'::regnamespace
+    union all
+    select concat(pg_get_triggerdef(oid), tgenabled) from pg_trigger where not tgisinternal
+    order by text`;
+  return rows.map(({ text }) => text);
+}
+
 /** By the names of their dumps. */
 const migrated = new Map<string, Database>();
 
-test.each(dumps)("%s is migrated, keeps every value, and its mismatches are shown", async (name) => {
-  const { url, sql, older, count, tables } = await restoreDatabase(name);
-  const before = await readDump(sql, older);
-  expect([...before.keys()]).toEqual(tables);
+test.each(dumps)(
+  "%s is migrated, keeps every value, has the functions of a new database, and its mismatches are shown",
+  async (name) => {
+    const { url, sql, older, count, tables } = await restoreDatabase(name);
+    const before = await readDump(sql, older);
+    expect([...before.keys()]).toEqual(tables);
 
-  expect(await migrateDatabase(url)).toBe(hashes.length - count);
-  expect(await readDump(sql, older)).toEqual(before);
+    expect(await migrateDatabase(url)).toBe(hashes.length - count);
+    expect(await readDump(sql, older)).toEqual(before);
+    const fresh = await createDatabase();
+    await migrateDatabase(fresh.url);
+    expect(await readProgram(sql)).toEqual(await readProgram(fresh.sql));
 
-  migrated.set(name, { url, sql });
-  const [found] = await sql`select count(*)::int as all from mismatches where status = 'open'`;
-  const shown = await startRecon(["mismatches", "list", "--json", "--limit", "1000"], { DATABASE_URL: url })
-    .ended;
-  expect(shown).toMatchObject({ code: 0, stderr: "" });
-  expect(JSON.parse(shown.stdout).mismatches).toHaveLength(found?.["all"]);
-});
+    migrated.set(name, { url, sql });
+    const [found] = await sql`select count(*)::int as all from mismatches where status = 'open'`;
+    const shown = await startRecon(["mismatches", "list", "--json", "--limit", "1000"], { DATABASE_URL: url })
+      .ended;
+    expect(shown).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(shown.stdout).mismatches).toHaveLength(found?.["all"]);
+  },
+);
 
 /** The program of an older version, from the history of this repository. @returns null where the history lacks it */
 function checkOut(version: string): string | null {
