@@ -1,6 +1,6 @@
 /**
- * Writes the outcomes of judged requests, as parts of one statement (`writeInTime`): one part for each table. Its session
- * writes the marks of its entries itself, which costs half of what a trigger would cost (decision 266).
+ * Writes the outcomes of judged requests, as parts of one statement (`writeInTime`): one part for each table. The
+ * entries' marks are among them, so that no trigger has to write them row by row (decision 266).
  */
 
 import { formatInstant, type Instant } from "../clock.ts";
