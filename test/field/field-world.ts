@@ -9,7 +9,7 @@ import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
 import type { PlantedFault, World } from "../../src/sandbox/world/world.ts";
 import { type AuditedMismatch, auditMismatches } from "../simulation/audit.ts";
-import { canShow, type LedgerHabit, ledgerSettings, openLedgerWriter } from "../simulation/ledger-writer.ts";
+import { type LedgerHabit, ledgerSettings, openLedgerWriter } from "../simulation/ledger-writer.ts";
 import type { StyleName } from "../simulation/oddities/odd-plan.ts";
 import { createOddWorld } from "../simulation/oddities/odd-world.ts";
 import { readEverOpened } from "../simulation/run-seed.ts";
@@ -102,7 +102,7 @@ export async function playField(
     provider.close();
     await Promise.all([writer.close(), sandbox.close()]);
   }
-  const planted = world.plantedBy(clock.now()).filter(({ kind }) => canShow(ledger, kind));
+  const planted = world.plantedBy(clock.now());
   const { missed, wrong } = auditMismatches(planted, await readEverOpened(sql));
   const day = { day: "2026-11-20", zone: "UTC", from: NOON - 12 * HOUR_MS, to: NOON + 12 * HOUR_MS };
   const { rows } = await readReport(context, day);

@@ -63,19 +63,6 @@ describe("an operator whose own relation is followed", () => {
   });
 });
 
-describe.each([
-  { operator: "an operator that writes files of entries, which are imported", ledger: "import-entries" },
-  { operator: "an operator without a ledger, whose callbacks pass through the tap", ledger: "tap" },
-] as const)("$operator", ({ ledger }) => {
-  test("has no false difference, every real one, and a statement that adds up", async () => {
-    const played = await playField(database, { style: "odd", ledger });
-    expect(played.planted.length).toBeGreaterThan(5);
-    expect(played.missed).toEqual([]);
-    expect(played.wrong).toEqual([]);
-    for (const row of played.rows) expect(row).toMatchObject({ rest: "0" });
-  });
-});
-
 describe("an operator that updates rows in place", () => {
   const style = "odd";
 

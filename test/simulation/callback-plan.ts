@@ -48,17 +48,14 @@ export function isByWallet(kind: MismatchKind): boolean {
   return BY_WALLET.includes(kind);
 }
 
-/**
- * @param kills how often the worker is killed; the callbacks server is killed half as often
- * @param playedMs of the world's time, from its begin; default: as long as the seed plays elsewhere
- */
-export function planCallbackRun(seed: number, kills: number, playedMs?: number): CallbackPlan {
-  const { world, begin, config } = withoutOtherLedgers(shorten(planSeed(seed), playedMs));
+/** @param kills how often the worker is killed; the callbacks server is killed half as often */
+export function planCallbackRun(seed: number, kills: number): CallbackPlan {
+  const { world, begin, config } = withoutOtherLedgers(planSeed(seed));
   const stuckMs = Math.max(
     ...config.products.map(({ stuckOpenAfter }) => stuckOpenAfter).filter((ms) => ms < 24 * HOUR_MS),
   );
-  const lastPlay = Math.max(...world.periods.map(({ to }) => to));
-  const lastsMs = (lastPlay - begin + stuckMs) / PACE;
+  const playedMs = Math.max(...world.periods.map(({ to }) => to)) - begin;
+  const lastsMs = (playedMs + stuckMs) / PACE;
   const products = config.products.map((product) => ({
     productId: product.productId,
     matchBy: product.matchBy,
@@ -96,12 +93,6 @@ export function planCallbackRun(seed: number, kills: number, playedMs?: number):
       ledger: { since: formatInstant(now - HOUR_MS) },
     }),
   };
-}
-
-function shorten(plan: SeedPlan, playedMs: number | undefined): SeedPlan {
-  if (playedMs === undefined) return plan;
-  const periods = [{ from: plan.begin, to: plan.begin + playedMs }];
-  return { ...plan, world: { ...plan.world, periods } };
 }
 
 /** `recon callbacks` writes the ledger by its settings: products whose operator writes another ledger are left out. */

@@ -1,27 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { useDatabase } from "../support/database.ts";
+import { describePlays } from "./describe-plays.ts";
 import { canShow, LEDGERS } from "./ledger-writer.ts";
 import { createOddWorld } from "./oddities/odd-world.ts";
-import { runSeed } from "./run-seed.ts";
 import { planSeed } from "./seed-plan.ts";
 import { PLAYS } from "./seeds.ts";
 import { runSeeds, type SeedRun } from "./simulation.ts";
 
-describe.each([...PLAYS])("in the world of seed $seed, where the operator's ledger is: $ledger", (play) => {
-  const { url } = useDatabase();
-
-  test("exactly the planted faults are open, each once, with the exact amount at risk, and no other ever was", async () => {
-    const run = await runSeed(play.seed, url, play.ledger);
-    expect(run.missed).toEqual([]);
-    expect(run.wrong).toEqual([]);
-    expect(run.unexplained).toEqual([]);
-    expect(run.planted).toBeGreaterThan(25);
-  });
-});
+describePlays(PLAYS.filter((_, index) => index % 2 === 0));
 
 test("each way to keep a ledger is played once, here or in test/field", () => {
-  const inField = ["insert", "relation", "changing", "import-entries", "tap"];
-  expect([...PLAYS.map(({ ledger }) => ledger), ...inField].toSorted()).toEqual(LEDGERS.toSorted());
+  const played = [...PLAYS.map(({ ledger }) => ledger), "insert", "relation", "changing"];
+  expect(played.toSorted()).toEqual(LEDGERS.toSorted());
 });
 
 test("some of the seeds plant every kind of mismatch that callbacks and records can make", () => {
@@ -51,11 +40,10 @@ test("some of the seeds plant every kind of mismatch that callbacks and records 
   ]);
 });
 
-test("the seeds and test/jobs play each product", () => {
+test("the seeds play each product", () => {
   const played = PLAYS.flatMap(({ seed }) => planSeed(seed).world.products.map(({ productId }) => productId));
-  const inJobs = ["SPORT"];
-  const all = ["TABLE", "SLOT", ...inJobs, "ODD", "SINGLE", "LISTED", "ROUND", "FISH", "OMITTED", "CENTS"];
-  expect(all.filter((productId) => !played.includes(productId))).toEqual(inJobs);
+  const all = ["TABLE", "SLOT", "SPORT", "ODD", "SINGLE", "LISTED", "ROUND", "FISH", "OMITTED", "CENTS"];
+  expect(all.filter((productId) => !played.includes(productId))).toEqual([]);
 });
 
 describe("a run of several seeds at a time", () => {
