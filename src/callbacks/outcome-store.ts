@@ -33,9 +33,9 @@ export function writeOutcomes(
   form: RowForm,
 ): readonly WritingPart[] {
   const outcomes = judged.map(rowsOfOutcome);
-  const parts = Object.entries(PARTS).flatMap(([name, { columns, write }]) => {
+  const parts = Object.entries<Part>(PARTS).flatMap(([name, { columns, write, returned }]) => {
     const rows = outcomes.flatMap((one) => one[name as PartName] ?? []);
-    return rows.length === 0 ? [] : [{ name, text: write(putRows(put, form, "r", columns, rows)) }];
+    return rows.length === 0 ? [] : [{ name, text: write(putRows(put, form, "r", columns, rows)), returned }];
   });
   return parts.some(({ name }) => name === "entries") ? [...parts, ...MARKS] : parts;
 }
@@ -44,6 +44,8 @@ export function writeOutcomes(
 interface Part {
   readonly columns: Columns;
   write(rows: string): string;
+  /** what other parts read */
+  readonly returned?: string;
 }
 
 /** The columns of a bet that can change. */
@@ -93,18 +95,17 @@ const PARTS = {
   balances: {
     columns: columnsOf({ username: "text", currency: "text", balance: "numeric" }),
     write: (rows) => `update wallets w set balance = r.balance from ${rows}
-        where w.username = r.username and w.currency = r.currency returning 1`,
+        where w.username = r.username and w.currency = r.currency`,
   },
   // In the order in which bets began, so that their row ids have that order.
   newBets: insertInto("wallet_bets", { ...BET, currency: "text", tip: "boolean", ...CHANGING }),
   changedBets: {
     columns: columnsOf({ ...BET, ...CHANGING }),
     write: (rows) => `update wallet_bets b set ${CHANGES} from ${rows}
-        where b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id returning 1`,
+        where b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id`,
   },
-  entries: insertInto(
-    "callback_entries",
-    {
+  entries: {
+    ...insertInto("callback_entries", {
       callback: "text",
       request_id: "text",
       product_id: "text",
@@ -125,10 +126,9 @@ const PARTS = {
       moved: "numeric",
       single_state: "boolean",
       end_round: "boolean",
-    },
-    "",
-    "product_id, username, round_id, txn_id, received_at",
-  ),
+    }),
+    returned: "product_id, username, round_id, txn_id, received_at",
+  },
   tombstones: insertInto(
     "wallet_tombstones",
     {
@@ -154,16 +154,11 @@ const PARTS = {
 type PartName = keyof typeof PARTS;
 type OutcomeRows = Partial<Record<PartName, Row[]>>;
 
-function insertInto(
-  table: string,
-  columns: Readonly<Record<string, string>>,
-  onConflict = "",
-  returned = "1",
-): Part {
+function insertInto(table: string, columns: Readonly<Record<string, string>>, onConflict = ""): Part {
   const given = columnsOf(columns);
   const values = Object.keys(columns).map(fromRow).join(", ");
   const start = `insert into ${table} (${given.names}) overriding system value select ${values} from`;
-  return { columns: given, write: (rows) => `${start} ${rows} ${onConflict} returning ${returned}` };
+  return { columns: given, write: (rows) => `${start} ${rows} ${onConflict}` };
 }
 
 /** What the triggers do for the entries of other writers: they write marks, and note the number. */
@@ -173,9 +168,9 @@ const MARKS: readonly WritingPart[] = [
     text: `insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
         select product_id, array_agg(username), array_agg(nullif(nullif(round_id, ''), 'UNKNOWN')), array_agg(txn_id),
           least(min(received_at), now())
-        from entries group by product_id returning 1`,
+        from entries group by product_id`,
   },
-  { name: "added", text: `${noteAddedText("callback_entries", "count(*)", "from entries")} returning 1` },
+  { name: "added", text: noteAddedText("callback_entries", "count(*)", "from entries") },
 ];
 
 /** Rows hold an array as text. */

@@ -80,11 +80,13 @@ export type CommitGuard = Pick<Deadline, "check" | "beginCommit" | "undoCommit">
 /** A column of a select: the database's time in seconds since 1970, which `writeInTime` needs. */
 export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
 
-/** A part of a statement: it inserts, updates or deletes, and returns something. */
+/** A part of a statement, which inserts, updates or deletes. */
 export interface WritingPart {
-  /** other parts read what it returns by this name */
   readonly name: string;
+  /** without `returning` */
   readonly text: string;
+  /** columns of the written rows, which other parts read by the name of this one */
+  readonly returned?: string | undefined;
 }
 
 /**
@@ -104,7 +106,7 @@ export function writeInTime(
   const endsAt = Number(row["databaseClock"]) + leftMs / 1000;
   return writeStatement((put) => {
     const parts = write(put);
-    return `with ${parts.map(({ name, text }) => `${name} as (${text})`).join(",\n")}
+    return `with ${parts.map(({ name, text, returned = "1" }) => `${name} as (${text} returning ${returned})`).join(",\n")}
       select 1 / (extract(epoch from clock_timestamp()) < ${put(endsAt.toFixed(6))}::numeric)::integer as "inTime",
         count(*) as written from (${parts.map(({ name }) => `select from ${name}`).join(" union all ")}) as parts`;
   });

@@ -84,8 +84,8 @@ function browserOf({ drawn = true }: Visit): Promise<Browser> {
 }
 
 /**
- * Call at the top of a test file: visits of a browser for all its tests. A test fails where one of its pages has a script error, a
- * missing asset or a violation of the Content-Security-Policy.
+ * Call at the top of a test file. A test fails where one of its pages has a script error, a missing asset or a violation of
+ * the Content-Security-Policy.
  */
 export function useBrowser(): TestBrowser {
   const visits: BrowserContext[] = [];
