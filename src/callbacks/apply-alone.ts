@@ -32,7 +32,7 @@ export async function applyAlone(
       const [player] = asked.read(answers);
       if (player == null) return { result: "locked", write: [] };
       const judged = judgeReceived(received, player, clock);
-      return { result: outcomeOf(judged), write: [writeJudged([judged], deadline.leftMs(), "listed")] };
+      return { result: outcomeOf(judged), write: writeJudged([judged], deadline.leftMs(), "listed") };
     },
     deadline,
   );

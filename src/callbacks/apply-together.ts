@@ -58,7 +58,7 @@ export async function applyTogether(
         const leftMs = Math.min(...[...committing].map((deadline) => deadline.leftMs()));
         return {
           result: outcomes.map((one) => (typeof one === "string" ? one : outcomeOf(one))),
-          write: judged.length === 0 ? [] : [writeJudged(judged, leftMs, formOf(batch))],
+          write: judged.length === 0 ? [] : writeJudged(judged, leftMs, formOf(batch)),
         };
       },
       guard,

@@ -1,10 +1,10 @@
 /**
  * Writes the outcomes of judged requests, as parts of one statement (`writeInTime`): one part for each table. The
- * entries' marks are among them, so that no trigger has to write them row by row (decision 266).
+ * entries' marks and number are among them, so that no trigger has to write them row by row (decision 266).
  */
 
+import { realRound } from "../bet.ts";
 import { formatInstant, type Instant } from "../clock.ts";
-import type { WritingPart } from "../db/deadline.ts";
 import { noteAddedText } from "../db/row-counts.ts";
 import { type Columns, columnsOf, type Put, putRows, type Row, type RowForm } from "../db/statement.ts";
 import type { BetState } from "../ledger/bet-state.ts";
@@ -27,25 +27,22 @@ export interface JudgedCallback {
 }
 
 /** The parts that write the outcomes of requests of different players. Tables without a change are left out. */
-export function writeOutcomes(
-  put: Put,
-  judged: readonly JudgedCallback[],
-  form: RowForm,
-): readonly WritingPart[] {
-  const outcomes = judged.map(rowsOfOutcome);
-  const parts = Object.entries<Part>(PARTS).flatMap(([name, { columns, write, returned }]) => {
-    const rows = outcomes.flatMap((one) => one[name as PartName] ?? []);
-    return rows.length === 0 ? [] : [{ name, text: write(putRows(put, form, "r", columns, rows)), returned }];
+export function writeOutcomes(put: Put, judged: readonly JudgedCallback[], form: RowForm): readonly string[] {
+  const outcomes = [...judged.map(rowsOfOutcome), { marks: rowsOfMarks(judged) }];
+  const rowsOf = (name: PartName) => outcomes.flatMap((one: OutcomeRows) => one[name] ?? []);
+  const parts = Object.entries<Part>(PARTS).flatMap(([name, { columns, write }]) => {
+    const rows = rowsOf(name as PartName);
+    return rows.length === 0 ? [] : [write(putRows(put, form, "r", columns, rows))];
   });
-  return parts.some(({ name }) => name === "entries") ? [...parts, ...MARKS] : parts;
+  const entries = rowsOf("entries").length;
+  if (entries === 0) return parts;
+  return [...parts, noteAddedText("callback_entries", `${put(String(entries))}::bigint`)];
 }
 
 /** A part of the statement: its rows, and what is done with them. */
 interface Part {
   readonly columns: Columns;
   write(rows: string): string;
-  /** what other parts read */
-  readonly returned?: string;
 }
 
 /** The columns of a bet that can change. */
@@ -104,30 +101,40 @@ const PARTS = {
     write: (rows) => `update wallet_bets b set ${CHANGES} from ${rows}
         where b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id`,
   },
-  entries: {
-    ...insertInto("callback_entries", {
-      callback: "text",
-      request_id: "text",
+  entries: insertInto("callback_entries", {
+    callback: "text",
+    request_id: "text",
+    product_id: "text",
+    username: "text",
+    currency: "text",
+    balance_before: "numeric",
+    balance_after: "numeric",
+    occurred_at: "timestamptz",
+    received_at: "timestamptz",
+    entry_id: "text",
+    txn_id: "text",
+    round_id: "text",
+    status: "text",
+    bet_amount: "numeric",
+    payout_amount: "numeric",
+    transaction_type: "text",
+    skip_balance_update: "boolean",
+    moved: "numeric",
+    single_state: "boolean",
+    end_round: "boolean",
+  }),
+  marks: {
+    columns: columnsOf({
       product_id: "text",
-      username: "text",
-      currency: "text",
-      balance_before: "numeric",
-      balance_after: "numeric",
-      occurred_at: "timestamptz",
+      usernames: "text",
+      round_ids: "text",
+      bet_refs: "text",
       received_at: "timestamptz",
-      entry_id: "text",
-      txn_id: "text",
-      round_id: "text",
-      status: "text",
-      bet_amount: "numeric",
-      payout_amount: "numeric",
-      transaction_type: "text",
-      skip_balance_update: "boolean",
-      moved: "numeric",
-      single_state: "boolean",
-      end_round: "boolean",
     }),
-    returned: "product_id, username, round_id, txn_id, received_at",
+    // A mark is due by the clock of the database, where the operator's is ahead.
+    write: (rows) => `insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+        select r.product_id, r.usernames::text[], r.round_ids::text[], r.bet_refs::text[], least(r.received_at, now())
+        from ${rows}`,
   },
   tombstones: insertInto(
     "wallet_tombstones",
@@ -160,18 +167,6 @@ function insertInto(table: string, columns: Readonly<Record<string, string>>, on
   const start = `insert into ${table} (${given.names}) overriding system value select ${values} from`;
   return { columns: given, write: (rows) => `${start} ${rows} ${onConflict}` };
 }
-
-/** What the triggers do for the entries of other writers: they write marks, and note the number. */
-const MARKS: readonly WritingPart[] = [
-  {
-    name: "marks",
-    text: `insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-        select product_id, array_agg(username), array_agg(nullif(nullif(round_id, ''), 'UNKNOWN')), array_agg(txn_id),
-          least(min(received_at), now())
-        from entries group by product_id`,
-  },
-  { name: "added", text: noteAddedText("callback_entries", "count(*)", "from entries") },
-];
 
 /** Rows hold an array as text. */
 function fromRow(column: string): string {
@@ -227,6 +222,23 @@ function rowsOfSuccess(
       .map((bet) => [...keyOf(bet), ...changingValuesOf(bet)]),
     entries: rowsOfEntries(judged, [before, after, formatInstant(request.occurredAt), at], moved),
   };
+}
+
+/** A row for each product, with an element for each entry. Triggers mark the entries of other writers so. */
+function rowsOfMarks(judged: readonly JudgedCallback[]): Row[] {
+  const applied = judged.filter(({ verdict }) => verdict.statusCode === 0 && verdict.changes !== null);
+  return [...Map.groupBy(applied, ({ request }) => request.productId)].map(([productId, ofProduct]) => {
+    const items = ofProduct.flatMap(({ request }) =>
+      request.items.map((item) => ({ ...item, username: request.username })),
+    );
+    return [
+      productId,
+      items.map(({ username }) => username),
+      items.map(({ roundId }) => realRound(roundId)),
+      items.map(({ txnId }) => txnId),
+      formatInstant(Math.min(...ofProduct.map(({ receivedAt }) => receivedAt))),
+    ];
+  });
 }
 
 /** The values of `CHANGING`, in order. */

@@ -108,9 +108,10 @@ function askForRequests(questions: readonly Question[], form: RowForm): SqlState
         case when q.digest is not null then (${ANSWERED_AT}) end as "answeredAt",
         ${canBegin ? `${tombstoneOf("bet")} as "betTombstone", ${tombstoneOf("round")} as "roundTombstone",` : ""}
         ${areSigned ? 's.callback as "signedFor",' : ""}
-        floor(extract(epoch from ${DELETED_UP_TO}) * 1000) as "deletedBefore",
+        floor(extract(epoch from k.deleted_up_to) * 1000) as "deletedBefore",
         case when ${wasDeleted("txn_id")} then r.txn_id end as "deletedTxnId", ${BET_COLUMNS}
       from ${putRows(put, form, "r", columns, rows)}
+      ${RETENTION}
       left join callback_requests q on q.product_id = r.product_id and q.callback = r.callback
         and q.request_id = r.request_id
       left join wallet_bets b on b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id
@@ -141,13 +142,13 @@ function rowsOfItems({ request, settings, signature }: Question, place: string):
   });
 }
 
-/** The end of the time in which retention deletes entries; null: it has deleted none. */
-const DELETED_UP_TO = `(select deleted_up_to from retention_states where walk = '${ENTRIES_WALK}')`;
+/** `deleted_up_to` is the end of the time in which retention deletes entries; null: it has deleted none. */
+const RETENTION = `left join retention_states k on k.walk = '${ENTRIES_WALK}'`;
 
 /** Whether retention has deleted a bet, or the balance adjustment of a refId. Nothing is searched before it deletes. */
 function wasDeleted(column: "txn_id" | "ref"): string {
   const digest = digestText("r.product_id", "r.username", `r.${column}`);
-  return `${DELETED_UP_TO} is not null and exists (select from deleted_bets d where d.digest = ${digest})`;
+  return `k.deleted_up_to is not null and exists (select from deleted_bets d where d.digest = ${digest})`;
 }
 
 /** The time of the earlier request's first entry, in milliseconds. */
@@ -202,6 +203,7 @@ function askForRefs(refs: readonly Row[], form: RowForm): SqlStatement {
   return writeStatement(
     (put) => `
       select r.place, r.ref from ${putRows(put, form, "r", REF, refs)}
+      ${RETENTION}
       where exists (select from callback_entries e where e.product_id = r.product_id and e.username = r.username
         and e.txn_id = r.ref and e.callback = 'adjustBalance') or ${wasDeleted("ref")}`,
   );

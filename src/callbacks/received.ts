@@ -26,8 +26,12 @@ export function outcomeOf({ verdict, receivedAt }: JudgedCallback): CallbackOutc
   return verdict.statusCode === 0 ? { ...verdict, answeredAt: verdict.answeredAt ?? receivedAt } : verdict;
 }
 
-/** The one statement with the outcomes of requests. @param judged at least one */
-export function writeJudged(judged: readonly JudgedCallback[], leftMs: number, form: RowForm): SqlStatement {
+/** The statements that write the outcomes of requests within the time that is left. @param judged at least one */
+export function writeJudged(
+  judged: readonly JudgedCallback[],
+  leftMs: number,
+  form: RowForm,
+): readonly SqlStatement[] {
   return writeInTime(leftMs, judged[0]?.player.row ?? {}, (put) => writeOutcomes(put, judged, form));
 }
 

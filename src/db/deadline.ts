@@ -80,36 +80,31 @@ export type CommitGuard = Pick<Deadline, "check" | "beginCommit" | "undoCommit">
 /** A column of a select: the database's time in seconds since 1970, which `writeInTime` needs. */
 export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
 
-/** A part of a statement, which inserts, updates or deletes. */
-export interface WritingPart {
-  readonly name: string;
-  /** without `returning` */
-  readonly text: string;
-  /** columns of the written rows, which other parts read by the name of this one */
-  readonly returned?: string | undefined;
-}
-
 /**
- * Builds the one statement with all writes of a transaction. The statement fails, and the transaction with it, where
- * the database's clock is past the deadline after all parts were written (decision 134). The check also covers a
- * server that stood still, and a part that waited for a lock.
+ * Builds the writes of a transaction: one statement with all parts, and behind it one that fails, and the transaction with
+ * it, where the database's clock is past the deadline after all parts were written (decision 134). The check also covers
+ * a server that stood still, and a part that waited for a lock.
  * @param leftMs the time that is left until the deadline
  * @param row a row with the column of `CLOCK`
- * @param write returns the parts, at least one. They run in any order, and none sees the writes of another one, except by
- * what that one returns
+ * @param write returns the parts, at least one. Each inserts, updates or deletes. They run in any order, and none sees
+ * the writes of another one
  */
 export function writeInTime(
   leftMs: number,
   row: TextRow,
-  write: (put: Put) => readonly WritingPart[],
-): SqlStatement {
+  write: (put: Put) => readonly string[],
+): readonly SqlStatement[] {
   const endsAt = Number(row["databaseClock"]) + leftMs / 1000;
-  return writeStatement((put) => {
+  const writes = writeStatement((put) => {
     const parts = write(put);
-    return `with ${parts.map(({ name, text, returned = "1" }) => `${name} as (${text} returning ${returned})`).join(",\n")}
-      select 1 / (extract(epoch from clock_timestamp()) < ${put(endsAt.toFixed(6))}::numeric)::integer as "inTime",
-        count(*) as written from (${parts.map(({ name }) => `select from ${name}`).join(" union all ")}) as parts`;
+    const others = parts.slice(0, -1).map((part, index) => `part_${index + 1} as (${part})`);
+    return `${others.length === 0 ? "" : `with ${others.join(",\n")}\n`}${parts.at(-1)}`;
   });
+  const check = writeStatement(
+    (put) =>
+      `select 1 / (extract(epoch from clock_timestamp()) < ${put(endsAt.toFixed(6))}::numeric)::integer as "inTime"`,
+  );
+  return [writes, check];
 }
 
 /** PostgreSQL's code for the division by zero with which `writeInTime` fails. */
