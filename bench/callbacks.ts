@@ -51,13 +51,17 @@ export async function measureCallbacks(): Promise<Figure[]> {
   const pgbench = await findPgbench();
   return await withDatabase(async (sql, url) => {
     await initPgbench(pgbench, url, SIMPLE_UPDATE_SCALE);
-    const lastPlayer = PLAYERS - 1;
+    // Those of the server, and those of each run of pgbench.
+    const players = PLAYERS * (1 + ROUNDS);
     await sql`
       insert into wallets (username, currency, balance, created_at)
-      select 'player-' || number, 'THB', ${CREDIT}, now() from generate_series(0, ${lastPlayer}::integer) as number`;
+      select 'player-' || number, 'THB', ${CREDIT}, now() from generate_series(0, ${players - 1}::integer) as number`;
     const folder = await mkdtemp(join(tmpdir(), "recon-bench-"));
     const script = join(folder, "callbacks.sql");
-    await writeFile(script, await scriptOfCallbacks(url, { clients: SESSIONS, players: PLAYERS }));
+    await writeFile(
+      script,
+      await scriptOfCallbacks(url, { playersOfClient: Math.floor(PLAYERS / SESSIONS), credit: CREDIT }),
+    );
     const server = await startServer(url, folder);
     const served: LoadResult[] = [];
     const servedFew: LoadResult[] = [];
@@ -71,6 +75,7 @@ export async function measureCallbacks(): Promise<Figure[]> {
         servedFew.push(await runLoad(server.port, firstBet + BETS_OF_A_RUN, SESSIONS));
         const own = [
           `--define=first=${firstBet + 2 * BETS_OF_A_RUN}`,
+          `--define=player=${PLAYERS * (1 + round)}`,
           "--define=count=0",
           `--file=${script}`,
         ];

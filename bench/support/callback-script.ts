@@ -10,34 +10,37 @@ import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { silentLog } from "../../src/log.ts";
 import { type Amount, formatAmount, parseAmount } from "../../src/money.ts";
 import { createTestClock } from "../../test/support/clock.ts";
-import {
-  BETS_OF_CLIENT,
-  callbackBody,
-  type LoadPlan,
-  PAYOUT,
-  playersOfClient,
-  STAKE,
-} from "./callback-plan.ts";
+import { BETS_OF_CLIENT, callbackBody, PAYOUT, STAKE } from "./callback-plan.ts";
 
 /** Values that stand for the variable parts, and occur nowhere else. */
 export const SCRIPT_PLAYER = "player-2718281828";
 const BET = "3141592653";
 const BALANCE = "577215";
-/** The number of the first request; later numbers have as many digits. */
-const NUMBER = 141421356;
+/** The number of the first request that is recorded. The server gives the numbers behind it. */
+const NUMBER = 1_414_213_562;
+/** The numbers in the script begin above those that the server gives, and have as many digits. */
+const FIRST_NUMBER = 2_000_000_000;
 
 interface ScriptStatement {
   readonly text: string;
   readonly parameters: readonly unknown[];
 }
 
+export interface ScriptPlan {
+  /** the players of each client take turns */
+  readonly playersOfClient: number;
+  /** the balance of each player before a run */
+  readonly credit: number;
+}
+
 /**
  * @returns the text of a script; each run of it is one placement and one settlement. It needs the variables `first`, the
- * first number of a bet, and `count`, which begins at 0.
+ * first number of a bet, `player`, the number of the first player, and `count`, which begins at 0. Every run of pgbench
+ * needs bets and players of its own.
  */
 export async function scriptOfCallbacks(
   url: string,
-  plan: Pick<LoadPlan, "clients" | "players">,
+  { playersOfClient, credit }: ScriptPlan,
 ): Promise<string> {
   const amount = parseAmount(BALANCE, "balance");
   const sql = openDatabase(url, 1);
@@ -48,11 +51,15 @@ export async function scriptOfCallbacks(
     const settled = await listen(sql, "settleBets");
     const open = amount.minus(String(STAKE));
     return [
-      "\\set count :count + 1",
       `\\set bet :first + :client_id * ${BETS_OF_CLIENT} + :count`,
-      `\\set player :client_id + ${plan.clients} * (:count % ${playersOfClient(plan)})`,
-      ...toScript(placed, { before: amount, moved: `-${STAKE}`, number: NUMBER }),
-      ...toScript(settled, { before: open, moved: `${PAYOUT}`, number: NUMBER + 1 }),
+      `\\set player_number :player + :client_id * ${playersOfClient} + :count % ${playersOfClient}`,
+      `\\set number ${FIRST_NUMBER} + 2 * :bet`,
+      `\\set balance ${credit} + ${PAYOUT - STAKE} * (:count / ${playersOfClient})`,
+      ...toPackets(placed, { before: amount, moved: `-${STAKE}`, number: NUMBER }),
+      "\\set number :number + 1",
+      `\\set balance :balance - ${STAKE}`,
+      ...toPackets(settled, { before: open, moved: `${PAYOUT}`, number: NUMBER + 1 }),
+      "\\set count :count + 1",
     ].join("\n");
   } finally {
     await sql.end();
@@ -92,12 +99,17 @@ interface FoundState {
   readonly number: number;
 }
 
-/** As in the server, the statement that writes is sent with the commit, and depends on what was read before. */
-function toScript(heard: readonly ScriptStatement[], found: FoundState): string[] {
-  const texts = heard.map((statement) => fill(statement, found));
-  const reads = texts.slice(0, -2).map((text) => `${text}${/^select/.test(text) ? " \\gset" : ";"}`);
-  const writes = texts.slice(-2).map((text) => `${text};`);
-  return [...reads, "\\startpipeline", ...writes, "\\endpipeline"];
+/**
+ * The server sends two packets for each request: one that begins and reads, and one that writes and commits. pgbench cannot
+ * use what it reads in a packet, so the script computes the balance and the number that the server takes from there.
+ */
+function toPackets(heard: readonly ScriptStatement[], found: FoundState): string[] {
+  const reads = heard.findIndex(({ text }) => !/^\s*(begin|select)\b/.test(text));
+  return [heard.slice(0, reads), heard.slice(reads)].flatMap((packet) => [
+    "\\startpipeline",
+    ...packet.map((statement) => `${fill(statement, found)};`),
+    "\\endpipeline",
+  ]);
 }
 
 /** Replaces values by variables. */
@@ -123,7 +135,7 @@ function toLiteral(parameter: unknown, number: number): string {
   const literal = parameter
     .replaceAll("'", "''")
     .replaceAll('":', '": ')
-    .replaceAll(SCRIPT_PLAYER, "player-' || :player || '")
+    .replaceAll(SCRIPT_PLAYER, "player-' || :player_number || '")
     .replaceAll(BET, "' || :bet || '")
     .replaceAll(String(number), "' || :number || '");
   return `('${literal}')`;
