@@ -30,7 +30,10 @@ const DEADLINE_MS = 300_000;
 const LOOK_EVERY_MS = 100;
 /** Longer than a comparison of hurried marks takes. */
 const HURRY_EVERY_MS = 3_000;
-/** A callback that is later than this can look missing, because the graces are hardly longer. */
+/**
+ * A callback that is later than this can look missing, because the graces are hardly longer. So can a bet whose record was
+ * dated anew while nothing was pulled for longer than this.
+ */
 const LATE_MS = 2_500;
 
 /** @param databaseUrl a migrated, empty database */
@@ -64,7 +67,7 @@ export async function runThroughCallbacks(plan: CallbackPlan, databaseUrl: strin
 interface Played {
   readonly summary: string;
   readonly problems: readonly string[];
-  /** earlier mismatches that are over were no false alarms: a callback came later than the graces allow */
+  /** earlier mismatches that are over were no false alarms: callbacks or pulling were later than the graces allow */
   readonly since: Instant;
 }
 
@@ -100,9 +103,10 @@ async function play(plan: CallbackPlan, stage: CallbackStage): Promise<Played> {
   await Promise.all([watched, hurried]);
   problems.push(...(await auditMoney(sql, script, plan.singleState, sender)));
   const { unanswered, repeated, refused } = sender;
+  const pauseMs = await longestPauseOfPulling(stage, startsAt);
   return {
     problems: [...sender.problems, ...problems],
-    since: Math.max(outageMs, latestMs) > LATE_MS ? saidAt : 0,
+    since: Math.max(outageMs, latestMs, pauseMs) > LATE_MS ? saidAt : 0,
     summary: [
       `${script.requests.flat().length} callbacks`,
       `${unanswered} times no answer`,
@@ -110,7 +114,7 @@ async function play(plan: CallbackPlan, stage: CallbackStage): Promise<Played> {
       `${refused} refused`,
       `${script.direct.length} entries written directly`,
       `${plan.blows.length} kills`,
-      `the latest callback after ${latestMs} ms, the longest outage ${outageMs} ms, all after ${systemClock.now() - startsAt} ms`,
+      `the latest callback after ${latestMs} ms, the longest outage ${outageMs} ms, the longest pause of pulling ${pauseMs} ms, all after ${systemClock.now() - startsAt} ms`,
     ].join(", "),
   };
 }
@@ -135,6 +139,16 @@ async function strikeAll(
   };
   await Promise.all([strike("worker"), strike("callbacks")]);
   return longestMs;
+}
+
+/** @returns for how long a product's newest time was not requested, in milliseconds */
+async function longestPauseOfPulling({ sql }: CallbackStage, startsAt: Instant): Promise<number> {
+  const [row] = await sql<{ pauseMs: number }[]>`
+    select coalesce(max(extract(epoch from next_at - started_at) * 1000), 0)::integer as "pauseMs" from (
+      select started_at, lead(started_at) over (partition by product_id order by started_at) as next_at
+      from windows where kind = 'live' and started_at is not null
+    ) pulled where next_at > ${startsAt}`;
+  return row?.pauseMs ?? 0;
 }
 
 /** A record that will vanish must have been seen: it is shown until the worker has stored it. */

@@ -187,6 +187,8 @@ export function configFrom({ products, graces }: LiveRunPlan, now: Instant): obj
       overlap: iso(graces.overlap),
       requestTimeout: "PT4S",
       windowMin: "PT5S",
+      // Only whole windows are fetched again: with an hour's, no time of the run would be.
+      windowMax: "PT10S",
       // No fault of the provider lasts: a repeated request is answered in the end.
       attempts: 100,
       resweepAfter: graces.resweepAfter.map(iso),
