@@ -15,7 +15,7 @@ import {
 import { DIFFERING_IN_PARTS, everything, planReading, type WholeReading } from "./whole-tables-store.ts";
 
 /** A reading by index needs no bounds, and adds the times of flagged settlements up for few rows. */
-const AROUND_MARKS: WholeReading = { bounds: [], areFlagged: true };
+const AROUND_MARKS: WholeReading = { bounds: [], areFlagged: true, isInOrder: false };
 
 const EXACT: ScreenRules = { dropsOmittedLosses: false, tolerance: new Map() };
 
@@ -78,7 +78,11 @@ export async function screenMarks(
     set_config('enable_mergejoin', 'off', true), set_config('enable_sort', 'off', true),
     set_config('max_parallel_workers_per_gather', coalesce(${due.readsAll ? workers : 0}::text,
       current_setting('max_parallel_workers_per_gather')), true)`;
-  const { bounds, areFlagged } = due.readsAll ? await planReading(tx, productId, due.bytes) : AROUND_MARKS;
+  const { bounds, areFlagged, isInOrder } = due.readsAll
+    ? await planReading(tx, productId, due.bytes)
+    : AROUND_MARKS;
+  // The operating system reads consecutive pages ahead by itself. To ask for them too costs PostgreSQL more than it saves.
+  if (isInOrder) await tx`select set_config('effective_io_concurrency', '0', true)`;
   const all: StatementRules = { ...rules, areFlagged, namedBy: ["betId"] };
   // A statement of its own, because PostgreSQL uses several processes only where nothing is written.
   await tx.unsafe(

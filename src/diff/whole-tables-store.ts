@@ -28,6 +28,8 @@ export interface WholeReading {
   readonly bounds: readonly string[];
   /** settlements of the product that carry the single-state flag are not rare */
   readonly areFlagged: boolean;
+  /** a part of the ids lies on consecutive pages of the tables */
+  readonly isInOrder: boolean;
 }
 
 /**
@@ -38,7 +40,9 @@ export interface WholeReading {
 export async function planReading(tx: Query, productId: string, bytes: number): Promise<WholeReading> {
   const percent = Math.min(100, (100 * SAMPLE_BYTES) / Math.max(bytes, 1));
   const partsInOrder = Math.min(Math.floor(bytes / BYTES_OF_PART), MOST_PARTS_IN_ORDER);
-  const [row] = await tx<{ bounds: string[] | null; areFlagged: boolean | null }[]>`
+  const [row] = await tx<
+    { bounds: string[] | null; areFlagged: boolean | null; isInOrder: boolean | null }[]
+  >`
     with ids as (
       select count(*) = 2 and min(abs(correlation)) >= ${IN_ORDER} as are_in_order from pg_stats
       where (tablename, attname) in (('callback_entries', 'txn_id'), ('bet_records', 'bet_id')) and not inherited
@@ -52,9 +56,14 @@ export async function planReading(tx: Query, productId: string, bytes: number): 
     )
     select percentile_disc(
       (select array_agg(part::double precision / number) from parts, generate_series(1, number - 1) as part)
-    ) within group (order by txn_id) as bounds, bool_or(single_state is not null) as "areFlagged"
+    ) within group (order by txn_id) as bounds, bool_or(single_state is not null) as "areFlagged",
+      (select are_in_order from ids) as "isInOrder"
     from callback_entries tablesample system (${percent}::real) where product_id = ${productId}`;
-  return { bounds: [...new Set(row?.bounds)], areFlagged: row?.areFlagged ?? false };
+  return {
+    bounds: [...new Set(row?.bounds)],
+    areFlagged: row?.areFlagged ?? false,
+    isInOrder: row?.isInOrder ?? false,
+  };
 }
 
 /** The condition that an id lies in a part. The bounds are the parameters after the product's. */
