@@ -131,6 +131,7 @@ async function answerMove(
   const received = { request, settings, body: arrived.body.kept, signature: arrived.signature };
   const verdict = await context.wallet.apply(received, arrived.deadline);
   if (verdict.statusCode !== 0) return fail(context, arrived, verdict.statusCode, verdict.reason);
+  if (arrived.deadline.isAlone) sayApplied(context, arrived);
   const { balanceBefore, balanceAfter, answeredAt } = verdict;
   return successAnswer(request, { balanceBefore, balanceAfter }, answeredAt ?? context.clock.now());
 }
@@ -195,6 +196,13 @@ function drop({ log }: AnswerContext, { callback, names }: Arrived, error: unkno
     log.warn({ callback, ...names, reason }, "a callback was dropped, and not applied");
   }
   return null;
+}
+
+/** Logs a callback that was applied for nobody: once its writes are sent, only the database decides. */
+function sayApplied({ log }: AnswerContext, { callback, names }: Arrived): void {
+  const message =
+    "the caller of a callback hung up during its commit, and got no answer; the callback was applied";
+  log.warn({ callback, ...names }, message);
 }
 
 /** Sends no answer, because any answer could be wrong. The provider repeats the request or asks for its outcome. */

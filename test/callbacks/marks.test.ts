@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { useDatabase } from "../support/database.ts";
 import { amount, NOON } from "../support/examples.ts";
@@ -56,4 +56,35 @@ test.each([
   const [added] =
     await sql`select sum(added)::integer as entries from rows_added where table_name = 'callback_entries'`;
   expect(added).toEqual({ entries: 4 });
+});
+
+describe("a batch's row of marks", () => {
+  /** Players with 10 THB each, and no marks yet. */
+  async function openPlayers(...players: readonly string[]) {
+    for (const username of players)
+      await creditWallet(sql, { username, currency: "THB", amount: amount("10"), ref: username }, NOON);
+    await sql`delete from diff_marks`;
+  }
+  const dueAts = async () => (await sql`select due_at as "dueAt" from diff_marks`).map(({ dueAt }) => dueAt);
+
+  test("has no mark of a replay, which wrote no entry", async () => {
+    const together = openTogether(sql);
+    onTestFinished(() => together.close());
+    await openPlayers("emma", "finn");
+    const sent = [place("emma", "P1", ["round-1"])];
+    await together.answer(sent);
+    await sql`delete from diff_marks`;
+    const answers = await together.answer([...sent, place("finn", "P1", ["round-1"])]);
+    expect(outcomesOf(answers)).toEqual(["0 9", "0 9"]);
+    expect((await marks()).map(({ player }) => player)).toEqual(["finn"]);
+  });
+
+  test("is due when the first of its entries was received, by an operator's clock that is behind", async () => {
+    const behind = Date.now() - 3_600_000;
+    await openPlayers("gina", "hugo");
+    const together = openTogether(sql, behind);
+    onTestFinished(() => together.close());
+    await together.answer([place("gina", "P1", ["round-1"]), place("hugo", "P1", ["round-1"])]);
+    expect(await dueAts()).toEqual([behind]);
+  });
 });

@@ -236,6 +236,20 @@ describe("a request that cannot share a commit is applied alone", () => {
     expect(await debited()).toEqual([anna, cora]);
   });
 
+  test("because its deadline passed while the writes of all took long: it is not applied, and the others are", async () => {
+    const [anna = "", ben = ""] = await openPlayers(2);
+    await sql.unsafe(`create or replace function take_long() returns trigger language plpgsql as
+      'begin perform pg_sleep(1.6); return null; end'`);
+    await sql`create trigger slow before insert on callback_requests for each statement execute function take_long()`;
+    onTestFinished(async () => {
+      await sql`drop trigger slow on callback_requests`;
+    });
+    const soonOver = new Deadline(1_500);
+    const answers = await together.answer([{ ...place(anna), deadline: soonOver }, place(ben)]);
+    expect(outcomesOf(answers)).toEqual(["50001", "0 90"]);
+    expect(await debited()).toEqual([ben]);
+  });
+
   test("because its time is over: it is not applied, and the others are", async () => {
     const [anna = "", ben = ""] = await openPlayers(2);
     const over = new Deadline(60_000);

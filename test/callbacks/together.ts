@@ -8,7 +8,7 @@ import { openWallet } from "../../src/callbacks/wallet.ts";
 import type { Instant } from "../../src/clock.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { Deadline } from "../../src/db/deadline.ts";
-import { silentLog } from "../../src/log.ts";
+import { type Log, silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { NOON } from "../support/examples.ts";
 import { CONFIG, toBody } from "./operator.ts";
@@ -27,11 +27,11 @@ export interface Together {
 }
 
 /** @param now the time of the operator's clock */
-export function openTogether(sql: Sql, now: Instant = NOON): Together {
+export function openTogether(sql: Sql, now: Instant = NOON, log: Log = silentLog): Together {
   const clock = createTestClock(now);
   const wallet = openWallet(sql, clock);
   const queue = openPlayerQueue({ mostUnanswered: 1_000, mostWaitingOfPlayer: 100 });
-  const context = { config: CONFIG, clock, log: silentLog, wallet, queue, signatureKey: null };
+  const context = { config: CONFIG, clock, log, wallet, queue, signatureKey: null };
   const answerOne = async ({ name, body, deadline = new Deadline(60_000) }: Sent) => {
     const text = typeof body === "string" ? body : toBody(body);
     try {

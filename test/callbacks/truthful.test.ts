@@ -12,6 +12,7 @@ import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { exampleEnvelope, type Operator, startOperator } from "./operator.ts";
+import { openTogether } from "./together.ts";
 
 const { sql, url } = useDatabase();
 let operator: Operator;
@@ -139,6 +140,24 @@ describe("a request without a successful answer is not applied", () => {
     expect(logged.join("")).toMatch(/its caller has hung up.*a callback was dropped, and not applied/);
     expect(await operator.outcomeOf("placeBets", {})).toBe("0 90");
   });
+});
+
+test("a request whose caller hangs up during its commit is applied, and the log says so", async () => {
+  const commits = await holdCommits();
+  const together = openTogether(sql, NOON, log);
+  onTestFinished(() => together.close());
+  const deadline = new Deadline(60_000);
+  const txns = [{ id: "bet-1", status: "OPEN", roundId: "round-1", betAmount: 10 }];
+  const body = { ...exampleEnvelope(operator.player), txns };
+  const answering = together.answer([{ name: "placeBets", body, deadline }]);
+  await untilWaiting("advisory");
+  deadline.leave(new Error("its caller has hung up"));
+  await commits.letGo();
+  await answering;
+  expect(logged.join("")).toContain(
+    "the caller of a callback hung up during its commit, and got no answer; the callback was applied",
+  );
+  expect(await operator.balance()).toBe("90");
 });
 
 /** A pool of one connection through a proxy that can break it. */
