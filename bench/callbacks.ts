@@ -13,7 +13,7 @@ import { promisify } from "node:util";
 import type { Sql } from "../src/db/client.ts";
 import { freePort } from "../src/embedded/free-port.ts";
 import { startRecon } from "../test/simulation/recon-process.ts";
-import type { LoadPlan, LoadResult } from "./support/callback-plan.ts";
+import { type LoadPlan, type LoadResult, playersOfClient } from "./support/callback-plan.ts";
 import { SCRIPT_PLAYER, scriptOfCallbacks } from "./support/callback-script.ts";
 import { withDatabase } from "./support/database.ts";
 import type { Figure } from "./support/figure.ts";
@@ -58,10 +58,11 @@ export async function measureCallbacks(): Promise<Figure[]> {
       select 'player-' || number, 'THB', ${CREDIT}, now() from generate_series(0, ${players - 1}::integer) as number`;
     const folder = await mkdtemp(join(tmpdir(), "recon-bench-"));
     const script = join(folder, "callbacks.sql");
-    await writeFile(
-      script,
-      await scriptOfCallbacks(url, { playersOfClient: Math.floor(PLAYERS / SESSIONS), credit: CREDIT }),
-    );
+    const plan = {
+      playersOfClient: playersOfClient({ clients: SESSIONS, players: PLAYERS }),
+      credit: CREDIT,
+    };
+    await writeFile(script, await scriptOfCallbacks(url, plan));
     const server = await startServer(url, folder);
     const served: LoadResult[] = [];
     const servedFew: LoadResult[] = [];

@@ -26,7 +26,7 @@ export const BETS_OF_CLIENT = 1_000_000;
  * The players of a client are its own and take turns, because a provider sends the requests of one player one after the
  * other.
  */
-function playersOfClient({ clients, players }: Pick<LoadPlan, "clients" | "players">): number {
+export function playersOfClient({ clients, players }: Pick<LoadPlan, "clients" | "players">): number {
   return Math.floor(players / clients);
 }
 
