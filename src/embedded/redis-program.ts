@@ -27,8 +27,9 @@ export async function findRedis(cache: string): Promise<RedisProgram> {
   } catch (error) {
     throw new ReconError(
       "embedded-failed",
-      "Redis is not installed and could not be downloaded. Install it: `apt-get install redis-server` or " +
-        `\`brew install redis\`. The download said: ${describeError(error).trim()}`,
+      "Redis is not installed and could not be downloaded. Install it, so that redis-server or valkey-server is on the PATH " +
+        "(`apt-get install redis-server`, `brew install redis`, `dnf install valkey`). " +
+        `The download said: ${describeError(error).trim().split("\n").at(-1)}`,
       { cause: error },
     );
   }

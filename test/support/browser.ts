@@ -1,18 +1,17 @@
 /** A real Chromium for tests of pages: what a visitor sees, types and reaches by keyboard. */
 
-import { existsSync } from "node:fs";
 import axe from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterEach, expect } from "vitest";
-
-/** The paths of Debian's packages. The one without a desktop's parts shows the same pages for less than half the work. */
-const CHROMIUMS = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
+import { findChromium } from "./chromium.ts";
 
 /** No traffic of its own to the network, root in a container, and few processes: all pages are ours. */
 const FLAGS = [
   "--headless",
   "--no-sandbox",
   "--disable-gpu",
+  // Without it Chromium looks for a Vulkan driver, and ends if there is none.
+  "--disable-software-rasterizer",
   "--disable-quic",
   "--no-first-run",
   "--disable-background-networking",
@@ -55,16 +54,14 @@ export interface TestBrowser {
   newPage(visit: Visit): Promise<Page>;
 }
 
-/** @throws Error that says how to install Chromium where it is missing */
+/** @throws Error that says what to do, if there is no Chromium */
 export async function launchChromium(...more: readonly string[]): Promise<Browser> {
-  const executablePath = CHROMIUMS.find((path) => existsSync(path));
-  if (executablePath === undefined) {
-    throw new Error(
-      `Chromium is not installed, and the dashboard is tested in it: there is no ${CHROMIUMS.join(", and no ")}. ` +
-        "On Debian: apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell",
-    );
-  }
-  return await chromium.launch({ executablePath, args: [...FLAGS, ...more] });
+  const { executablePath, environment } = await findChromium();
+  return await chromium.launch({
+    executablePath,
+    args: [...FLAGS, ...more],
+    env: { ...process.env, ...environment },
+  });
 }
 
 /**

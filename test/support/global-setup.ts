@@ -7,6 +7,7 @@ import type { TestProject } from "vitest/node";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
+import { findChromium } from "./chromium.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -38,6 +39,8 @@ async function openRedis(): Promise<{ url: string; stop(): Promise<void> }> {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Unpacked here once, not by four test processes at the same time.
+  await findChromium();
   const server = await openPostgres();
   const redis = await openRedis();
   const admin = postgres(server.url, { max: 1, onnotice: () => {} });
