@@ -61,6 +61,11 @@ export interface BetPageRequest {
   readonly nextId: string | null;
   /** called right before the request is sent, after any wait; an error that it throws rejects the request */
   readonly beforeSending?: () => void;
+  /**
+   * asked while the request waits for a slot; true: it takes one only when its share of the requests is due (decision
+   * 267)
+   */
+  readonly waitsForTurn?: () => Promise<boolean>;
 }
 
 /** The urgencies of requests, the most urgent first. */

@@ -5,6 +5,7 @@ import type { Alert } from "./alert.ts";
 
 type ConditionKind =
   | "product-stalled"
+  | "resweep-behind"
   | "credentials-refused"
   | "alerts-undelivered"
   | "clock-wrong"

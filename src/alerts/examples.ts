@@ -67,6 +67,14 @@ const CONDITIONS: readonly Condition[] = [
     whatWhenOver: `questions about transfers of ${PRODUCT} are answered again`,
   },
   {
+    kind: "resweep-behind",
+    subject: PRODUCT,
+    productId: PRODUCT,
+    what: `${PRODUCT}: time that is 1 h old has not been fetched again since noon`,
+    toDo: "New time comes first. Raise pull.concurrency, or shorten pull.resweepAfter.",
+    whatWhenOver: `${PRODUCT}: old time is fetched again when it is due`,
+  },
+  {
     kind: "closing-stalled",
     subject: "closing",
     productId: null,

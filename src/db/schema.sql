@@ -491,7 +491,8 @@ alter table pull_states add constraint pull_states_pkey PRIMARY KEY (product_id)
 create table pull_turns (
   product_id text not null,
   lanes text not null,
-  served_at timestamp(6) with time zone not null
+  served_at timestamp(6) with time zone not null,
+  leases integer default 0 not null
 );
 alter table pull_turns add constraint pull_turns_product_id_lanes_pk PRIMARY KEY (product_id, lanes);
 
@@ -557,14 +558,17 @@ alter table request_pauses add constraint request_pauses_pkey PRIMARY KEY (produ
 create table request_slots (
   slot integer not null,
   holder uuid not null,
-  held_until timestamp(6) with time zone not null
+  held_until timestamp(6) with time zone not null,
+  owed_verify integer default 0 not null,
+  owed_rest integer default 0 not null
 );
 alter table request_slots add constraint request_slots_pkey PRIMARY KEY (slot);
 
 create table request_waiters (
   waiter uuid not null,
   urgency integer not null,
-  seen_at timestamp(6) with time zone not null
+  seen_at timestamp(6) with time zone not null,
+  since timestamp(6) with time zone default now() not null
 );
 alter table request_waiters add constraint request_waiters_pkey PRIMARY KEY (waiter);
 
@@ -813,7 +817,8 @@ create table windows (
   resumed boolean default false not null,
   failures integer default 0 not null,
   timeouts integer default 0 not null,
-  restarts integer default 0 not null
+  restarts integer default 0 not null,
+  due_at timestamp(6) with time zone
 );
 alter table windows add constraint windows_backfill_id_backfills_id_fk FOREIGN KEY (backfill_id) REFERENCES backfills(id);
 alter table windows add constraint windows_pkey PRIMARY KEY (id);

@@ -1,12 +1,15 @@
 /** The request budget in PostgreSQL, so that all worker processes share it (decision 18). */
 
 import { randomUUID } from "node:crypto";
+import { REQUEST_URGENCIES } from "../bet.ts";
 import type { Query, Sql } from "../db/client.ts";
 
 /** A slot, which a request uses while it is under way. */
 export interface RequestSlot {
   readonly slot: number;
   readonly holder: string;
+  /** taken in the turn of the request's kind */
+  readonly isTurn: boolean;
 }
 
 export interface BudgetLimits {
@@ -41,7 +44,7 @@ export async function ensureSlots(sql: Sql, slots: number): Promise<void> {
     on conflict (slot) do nothing`;
 }
 
-/** Which slots a request may take, and in what order. */
+/** Which slots a request may take, in what order, and when. */
 export interface SlotChoice {
   /** the highest number of a slot that the request may take */
   readonly most: number;
@@ -50,25 +53,38 @@ export interface SlotChoice {
    * slots to requests that may hang (decision 135)
    */
   readonly fromBelow: boolean;
+  /** the request takes a slot only in the turn of its kind (decision 267) */
+  readonly onlyInTurn?: boolean;
+  /** the name by which `rememberWaiter` knows the request; absent: it has not waited yet */
+  readonly waiter?: string;
 }
+
+/** After so many requests of others, the next slot belongs to a kind that waits: a tenth of all requests (decision 267). */
+export const OTHERS_IN_BETWEEN = 9;
+
+/** The kinds of requests that have a share of their own, and their smallest and largest urgency. */
+const VERIFY = REQUEST_URGENCIES.indexOf("verify");
+const REST = REQUEST_URGENCIES.indexOf("confirm");
+const isRest = (urgency: number) => urgency >= REST;
 
 /**
  * Takes a slot for `SLOT_LEASE_MS`. Simultaneous callers do not wait for each other: each takes a slot of its own.
  * @param urgency smaller is more urgent
  * @param productId null: the request is about no single product
- * @returns null where no slot is free, everything or this product is paused, the last request began too recently, or a
- * more urgent request waits
+ * @returns null if no slot is free, everything or this product is paused, the last request began too recently, or the
+ * next slot belongs to another request that waits
  */
 export async function takeSlot(
   sql: Sql,
   urgency: number,
   limits: BudgetLimits,
   productId: string | null,
-  { most, fromBelow }: SlotChoice = { most: limits.concurrency, fromBelow: false },
+  choice: SlotChoice = { most: limits.concurrency, fromBelow: false },
 ): Promise<RequestSlot | null> {
+  const { most, fromBelow, onlyInTurn = false, waiter = null } = choice;
   const holder = randomUUID();
   const isSpaced = limits.minIntervalMs > 0;
-  const [taken] = await sql<{ slot: number }[]>`
+  const [taken] = await sql<{ slot: number; isTurn: boolean }[]>`
     with open as (
       select id from request_budget
       where id = 1 and paused_until <= clock_timestamp() and next_at <= clock_timestamp()
@@ -76,27 +92,51 @@ export async function takeSlot(
           select from request_pauses p where p.product_id = ${productId} and p.paused_until > clock_timestamp())
       ${isSpaced ? sql`for update` : sql``}
     ),
+    owed as materialized (
+      select coalesce(sum(owed_verify), 0)::int as verify, coalesce(sum(owed_rest), 0)::int as rest from request_slots
+    ),
+    other as materialized (
+      select urgency, since from request_waiters
+      where seen_at > clock_timestamp() - make_interval(secs => ${WAITER_SECONDS}) and waiter is distinct from ${waiter}
+    ),
+    turn as materialized (select ${isTurnSql(sql, urgency, waiter)} as is_turn),
     free as (
       select slot from request_slots
-      where slot <= ${most} and held_until <= clock_timestamp()
-        and exists (select from open)
-        and not exists (
-          select from request_waiters
-          where urgency < ${urgency} and seen_at > clock_timestamp() - make_interval(secs => ${WAITER_SECONDS})
-        )
+      where slot <= ${most} and held_until <= clock_timestamp() and exists (select from open)
+        and ((select is_turn from turn) ${onlyInTurn ? sql`` : sql`or not ${isOthersSql(sql, urgency)}`})
       order by slot ${fromBelow ? sql`` : sql`desc`}
       limit 1
       for update skip locked
     ),
     taken as (
       update request_slots s
-      set holder = ${holder}, held_until = clock_timestamp() + make_interval(secs => ${SLOT_LEASE_MS / 1000})
-      from free where s.slot = free.slot
+      set holder = ${holder}, held_until = clock_timestamp() + make_interval(secs => ${SLOT_LEASE_MS / 1000}),
+        owed_verify = owed_verify - case when is_turn and ${urgency === VERIFY} then ${OTHERS_IN_BETWEEN}::int else 0 end,
+        owed_rest = owed_rest - case when is_turn and ${isRest(urgency)} then ${OTHERS_IN_BETWEEN}::int else 0 end
+      from free, turn where s.slot = free.slot
       returning s.slot
     )
     ${isSpaced ? spaceOut(sql, limits.minIntervalMs) : sql``}
-    select slot, ${withoutDisk(sql)} from taken`;
-  return taken === undefined ? null : { slot: taken.slot, holder };
+    select slot, (select is_turn from turn) as "isTurn", ${withoutDisk(sql)} from taken`;
+  return taken === undefined ? null : { slot: taken.slot, holder, isTurn: taken.isTurn };
+}
+
+/** Whether the next slot belongs to a request's kind; among confirm fetches, resweeps and backfills, to the oldest waiter. */
+function isTurnSql(sql: Sql, urgency: number, waiter: string | null) {
+  if (urgency === VERIFY) return sql`(select verify >= ${OTHERS_IN_BETWEEN} from owed)`;
+  if (!isRest(urgency)) return sql`false`;
+  return sql`(select rest >= ${OTHERS_IN_BETWEEN} from owed) and not exists (
+    select from other where urgency >= ${REST}
+      and since < coalesce((select since from request_waiters where waiter = ${waiter}), clock_timestamp()))`;
+}
+
+/** Whether a more urgent request waits, or one whose turn it is. */
+function isOthersSql(sql: Sql, urgency: number) {
+  return sql`exists (
+    select from other, owed
+    where other.urgency < ${urgency}
+      or other.urgency = ${VERIFY} and owed.verify >= ${OTHERS_IN_BETWEEN}
+      or other.urgency >= ${REST} and owed.rest >= ${OTHERS_IN_BETWEEN})`;
 }
 
 function spaceOut(sql: Sql, minIntervalMs: number) {
@@ -106,17 +146,38 @@ function spaceOut(sql: Sql, minIntervalMs: number) {
   )`;
 }
 
-/** Stores that a request waits. Less urgent requests get no slot while it keeps asking. */
+/** Stores that a request waits. Less urgent requests get no slot while it keeps asking, but for their share. */
 export async function rememberWaiter(sql: Sql, waiter: string, urgency: number): Promise<void> {
   await sql`
     insert into request_waiters (waiter, urgency, seen_at) values (${waiter}, ${urgency}, clock_timestamp())
     on conflict (waiter) do update set seen_at = excluded.seen_at returning ${withoutDisk(sql)}`;
 }
 
-export async function releaseSlot(sql: Sql, slot: RequestSlot): Promise<void> {
+/** What a kind can be owed at the most, for each slot: after a long time without such requests they come in a short burst. */
+const MOST_OWED = 2 * OTHERS_IN_BETWEEN;
+
+/**
+ * Frees a slot, and counts the requests that it served for the shares of others (decision 267).
+ * @param served the number of requests, all of this urgency
+ */
+export async function releaseSlot(
+  sql: Sql,
+  { slot, holder, isTurn }: RequestSlot,
+  urgency: number,
+  served: number,
+): Promise<void> {
+  const owes = (isOwn: boolean) => (isTurn && isOwn ? 0 : served);
   await sql`
-    update request_slots set held_until = 'epoch'
-    where slot = ${slot.slot} and holder = ${slot.holder}
+    with owed as (
+      select ${MOST_OWED}::int * count(*)::int as most, sum(owed_verify)::int as verify, sum(owed_rest)::int as rest
+      from request_slots
+    )
+    update request_slots s
+    set held_until = 'epoch',
+      owed_verify = owed_verify + least(${owes(urgency === VERIFY)}, greatest(owed.most - owed.verify, 0)),
+      owed_rest = owed_rest + least(${owes(isRest(urgency))}, greatest(owed.most - owed.rest, 0))
+    from owed
+    where s.slot = ${slot} and s.holder = ${holder}
     returning ${withoutDisk(sql)}`;
 }
 

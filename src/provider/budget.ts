@@ -12,6 +12,7 @@ import {
   ensureSlots,
   forgetWaiter,
   isSlotWanted,
+  OTHERS_IN_BETWEEN,
   pauseRequests,
   type RequestSlot,
   readPauseMs,
@@ -22,7 +23,7 @@ import {
   type SlotChoice,
   takeSlot,
 } from "./budget-store.ts";
-import { keepSlots } from "./kept-slots.ts";
+import { type HeldSlot, keepSlots } from "./kept-slots.ts";
 import { lowerHalf, openRoom } from "./room.ts";
 
 /** What the budget must know about a request besides its urgency. */
@@ -40,6 +41,8 @@ export interface About {
    * use any slot and is never given up
    */
   readonly pace?: "may-hang" | "hangs";
+  /** as in `BetPageRequest` */
+  readonly waitsForTurn?: (() => Promise<boolean>) | undefined;
 }
 
 export interface RequestBudget {
@@ -78,7 +81,8 @@ export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): Fe
     };
     // A backfill waits: its fetchers could only take further windows of the same paused product.
     const leavesWhilePaused = urgency !== "backfill";
-    return await budget.spend(urgency, send, signal, { productId: request.productId, leavesWhilePaused });
+    const { productId, waitsForTurn } = request;
+    return await budget.spend(urgency, send, signal, { productId, leavesWhilePaused, waitsForTurn });
   };
 }
 
@@ -93,9 +97,9 @@ export function openBudget(
   const room = openRoom(limits.concurrency);
   const makeRoom = () => room.make(() => isSlotWanted(sql, MAY_HANG, limits.concurrency));
   const leases = leaseSlots(sql, requestTimeoutMs, makeRoom);
-  const giveBack = async (slot: RequestSlot) => {
+  const giveBack = async ({ slot, urgency, served }: HeldSlot) => {
     leases.end(slot);
-    await releaseSlot(sql, slot);
+    await releaseSlot(sql, slot, urgency, served);
     slotSignal.ring();
   };
   // With a minimal interval each request must ask for its own slot.
@@ -110,27 +114,29 @@ export function openBudget(
         await ensureSlots(sql, limits.concurrency);
         ensured = true;
       }
-      const { productId = null, pace } = about;
+      const { productId = null, pace, waitsForTurn } = about;
       const urgency = REQUEST_URGENCIES.indexOf(urgencyName);
       const most = pace === "hangs" ? lowerHalf(limits.concurrency) : limits.concurrency;
       const asking = { ...about, productId, urgency, choice: { most, fromBelow: pace !== undefined } };
-      const held = kept.reuse(productId, urgency, most) ?? {
+      const held: HeldSlot = (waitsForTurn ? undefined : kept.reuse(productId, urgency, most)) ?? {
         slot: await waitForSlot(sql, limits, asking, { slotSignal, makeRoom }, signal),
         urgency,
         productId,
         takenAt: clock.now(),
+        served: 0,
       };
       // The caller may have given up while the database handed out the slot.
       if (signal.aborted) {
-        await giveBack(held.slot);
+        await giveBack(held);
         signal.throwIfAborted();
       }
+      const used = { ...held, served: held.served + 1 };
       leases.begin(held.slot);
       const own = pace === "may-hang" ? room.begin(held.slot) : null;
       let mayKeep = false;
       try {
         const answer = await request(own?.signal ?? null);
-        mayKeep = !signal.aborted && !slotSignal.isAwaited();
+        mayKeep = !signal.aborted && !slotSignal.isAwaited() && used.served < OTHERS_IN_BETWEEN;
         return answer;
       } catch (error) {
         if (error instanceof ReconError && error.code === "provider-throttled") {
@@ -141,7 +147,7 @@ export function openBudget(
         throw error;
       } finally {
         own?.end();
-        if (!mayKeep || !kept.keep(held)) await giveBack(held.slot);
+        if (!mayKeep || !kept.keep(used)) await giveBack(used);
       }
     },
   };
@@ -158,33 +164,38 @@ async function waitForSlot(
   { slotSignal, makeRoom }: { readonly slotSignal: SlotSignal; readonly makeRoom: () => Promise<void> },
   signal: AbortSignal,
 ): Promise<RequestSlot> {
-  const { urgency, productId, leavesWhilePaused = false, choice, pace } = asking;
+  const { urgency, productId, leavesWhilePaused = false, choice, pace, waitsForTurn } = asking;
   const waiter = randomUUID();
+  const place = slotSignal.comeIn(pace === "hangs" ? null : urgency);
   let waitMs = FIRST_WAIT_MS;
-  let waited = false;
+  let isRemembered = false;
   try {
     for (;;) {
       signal.throwIfAborted();
-      const slot = await takeSlot(sql, urgency, limits, productId, choice);
+      const onlyInTurn = (await waitsForTurn?.()) ?? false;
+      const slot = await takeSlot(sql, urgency, limits, productId, { ...choice, onlyInTurn, waiter });
       if (slot !== null) return slot;
-      if (leavesWhilePaused && productId !== null) await leaveWherePaused(sql, productId);
-      if (pace !== "hangs") {
+      const pauseMs = productId === null ? 0 : await readPauseMs(sql, productId);
+      if (leavesWhilePaused && pauseMs > SHORT_PAUSE_MS) throw asThrottled(productId, pauseMs);
+      // No other request may wait for one that is paused, or that is known to hang.
+      if (pace !== "hangs" && pauseMs === 0) {
         await rememberWaiter(sql, waiter, urgency);
-        waited = true;
+        isRemembered = true;
         await makeRoom();
+      } else if (isRemembered) {
+        await forgetWaiter(sql, waiter);
+        isRemembered = false;
       }
-      await slotSignal.wait(pace === "hangs" ? REQUEST_URGENCIES.length : urgency, waitMs, signal);
+      await place.wait(waitMs, signal);
       waitMs = Math.min(waitMs * 1.5, LONGEST_WAIT_MS);
     }
   } finally {
-    if (waited) await forgetWaiter(sql, waiter);
+    if (isRemembered) await forgetWaiter(sql, waiter);
   }
 }
 
-async function leaveWherePaused(sql: Sql, productId: string): Promise<void> {
-  const retryAfterMs = await readPauseMs(sql, productId);
-  if (retryAfterMs <= SHORT_PAUSE_MS) return;
-  throw new ReconError("provider-throttled", `${productId}: the provider limits the requests (429)`, {
+function asThrottled(productId: string | null, retryAfterMs: number): ReconError {
+  return new ReconError("provider-throttled", `${productId}: the provider limits the requests (429)`, {
     retryAfterMs,
   });
 }
@@ -223,27 +234,36 @@ function leaseSlots(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<
   };
 }
 
-/**
- * Wakes the most urgent waiter of this process when one of its slots becomes free. Other processes poll.
- */
+/** Wakes those waiters of this process that may take a slot of it that becomes free. Other processes poll. */
 interface SlotSignal {
-  wait(urgency: number, waitMs: number, signal: AbortSignal): Promise<void>;
+  /** @param urgency null: it is known to hang, and is woken last */
+  comeIn(urgency: number | null): { wait(waitMs: number, signal: AbortSignal): Promise<void> };
   ring(): void;
   isAwaited(): boolean;
 }
 
 function createSlotSignal(clock: Clock): SlotSignal {
-  const waiting = new Set<{ urgency: number; woken: AbortController }>();
+  const waiting = new Set<{ urgency: number; place: number; woken: AbortController }>();
+  let places = 0;
   return {
-    wait: async (urgency, waitMs, signal) => {
-      const one = { urgency, woken: new AbortController() };
-      waiting.add(one);
-      await clock.sleep(waitMs, AbortSignal.any([signal, one.woken.signal]));
-      waiting.delete(one);
+    comeIn: (urgency) => {
+      const place = places++;
+      return {
+        wait: async (waitMs, signal) => {
+          const one = { urgency: urgency ?? REQUEST_URGENCIES.length, place, woken: new AbortController() };
+          waiting.add(one);
+          await clock.sleep(waitMs, AbortSignal.any([signal, one.woken.signal]));
+          waiting.delete(one);
+        },
+      };
     },
+    // The most urgent one, and of each share the one that has waited longest: the database decides between them.
     ring: () => {
-      const [first] = [...waiting].sort((a, b) => a.urgency - b.urgency);
-      first?.woken.abort();
+      const inOrder = [...waiting].sort((a, b) => a.place - b.place);
+      const mostUrgent = inOrder.toSorted((a, b) => a.urgency - b.urgency)[0];
+      const verify = inOrder.find(({ urgency }) => urgency === MAY_HANG);
+      const rest = inOrder.find(({ urgency }) => urgency > MAY_HANG && urgency < REQUEST_URGENCIES.length);
+      for (const one of new Set([mostUrgent, verify, rest])) one?.woken.abort();
     },
     isAwaited: () => waiting.size > 0,
   };

@@ -3,17 +3,19 @@
 import type { Clock, Instant } from "../clock.ts";
 import type { RequestSlot } from "./budget-store.ts";
 
-interface HeldSlot {
+export interface HeldSlot {
   readonly slot: RequestSlot;
   /** the urgency for which it was taken; it serves no less urgent request */
   readonly urgency: number;
   /** the product for which it was taken: another one may be paused; null: for no single product */
   readonly productId: string | null;
   readonly takenAt: Instant;
+  /** the requests that it has served */
+  readonly served: number;
 }
 
 interface KeptSlots {
-  /** Keeps the slot, unless it was taken too long ago. @returns false where the slot must be released */
+  /** Keeps the slot, unless it was taken too long ago or in a turn of its kind. @returns false where the slot must be released */
   keep(held: HeldSlot): boolean;
   /**
    * Takes a kept slot for a request about this product and of this urgency, with a number up to `most`.
@@ -31,7 +33,7 @@ interface KeptSlots {
  */
 export function keepSlots(
   reusedMs: number,
-  giveBack: (slot: RequestSlot) => Promise<void>,
+  giveBack: (held: HeldSlot) => Promise<void>,
   clock: Clock,
 ): KeptSlots {
   let kept: HeldSlot[] = [];
@@ -39,13 +41,13 @@ export function keepSlots(
   return {
     keep: (held) => {
       const isYoung = held.takenAt > forgottenAt && clock.now() - held.takenAt < reusedMs;
-      if (!isYoung) return false;
+      if (!isYoung || held.slot.isTurn) return false;
       kept.push(held);
       setImmediate(() => {
         if (!kept.includes(held)) return;
         kept = kept.filter((one) => one !== held);
         // Without this release the lease ends by itself.
-        giveBack(held.slot).catch(() => {});
+        giveBack(held).catch(() => {});
       });
       return true;
     },

@@ -139,8 +139,8 @@ export async function splitWindow(
       where id = ${window.id} and lease_token = ${window.leaseToken}`;
     assertLeased(count, window);
     await tx`
-      insert into windows (product_id, kind, from_at, to_at, attempts, backfill_id)
-      select w.product_id, w.kind, part.from_at, part.to_at, w.attempts, w.backfill_id
+      insert into windows (product_id, kind, from_at, to_at, attempts, due_at, backfill_id)
+      select w.product_id, w.kind, part.from_at, part.to_at, w.attempts, w.due_at, w.backfill_id
       from windows w, unnest(${parts.map((part) => part.from)}::timestamptz[],
         ${parts.map((part) => part.to)}::timestamptz[]) as part (from_at, to_at)
       where w.id = ${window.id}

@@ -5,7 +5,6 @@ import type { Query } from "../db/client.ts";
 import { type LostTime, readLost } from "./lost-store.ts";
 import type { Outage } from "./outage.ts";
 import type { RangeState } from "./range-control.ts";
-import type { WindowKind } from "./window-store.ts";
 
 export interface PullState extends RangeState, Outage {
   /** where live pulling began */
@@ -63,7 +62,8 @@ export interface PullPlan extends PullState {
   readonly hasPlannedLive: boolean;
   /** a planned live window ends after the head */
   readonly hasPlannedNewest: boolean;
-  readonly hasPlannedResweep: boolean;
+  /** the number of planned resweeps that are not done */
+  readonly plannedResweeps: number;
   readonly lost: readonly LostTime[];
   /** by age in milliseconds, the time up to which resweeps are planned */
   readonly sweptUntil: ReadonlyMap<number, Instant>;
@@ -74,16 +74,18 @@ export async function readPullPlan(sql: Query, productId: string): Promise<PullP
     (PullState & {
       hasPlannedLive: boolean;
       hasPlannedNewest: boolean;
-      hasPlannedResweep: boolean;
+      plannedResweeps: number;
       ageMs: number | null;
       sweptUntil: Instant;
     })[]
   >`
     select ${stateColumns(sql)}, r.age_ms as "ageMs", r.swept_until as "sweptUntil",
-      ${isPlanned(sql, productId, "live")} as "hasPlannedLive",
+      exists (select from windows w where w.product_id = ${productId} and w.kind = 'live' and w.status = 'planned')
+        as "hasPlannedLive",
       exists (select from windows w where w.product_id = ${productId} and w.kind = 'live' and w.status = 'planned'
         and w.to_at > head) as "hasPlannedNewest",
-      ${isPlanned(sql, productId, "resweep")} as "hasPlannedResweep"
+      (select count(*)::int from windows w where w.product_id = ${productId} and w.kind = 'resweep'
+        and w.status = 'planned') as "plannedResweeps"
     from pull_states left join resweep_states r using (product_id)
     where product_id = ${productId}`;
   const [rows, lost] = await Promise.all([reading, readLost(sql, productId)]);
@@ -93,11 +95,6 @@ export async function readPullPlan(sql: Query, productId: string): Promise<PullP
     ageMs === null ? [] : [[ageMs, sweptUntil] as const],
   );
   return { ...state, lost, sweptUntil: new Map(swept) };
-}
-
-function isPlanned(sql: Query, productId: string, kind: WindowKind) {
-  return sql`exists (
-    select from windows where product_id = ${productId} and kind = ${kind} and status = 'planned')`;
 }
 
 /** Locks the pull state of a product until the transaction ends, so that one worker at a time plans. */

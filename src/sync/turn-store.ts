@@ -1,22 +1,18 @@
-/** Decides which product's window is fetched next, over all products and worker processes (decision 112). */
+/** Decides which product's window is fetched next, over all products and worker processes (decisions 112, 267). */
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
 import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./leased-window-store.ts";
-import type { WindowKind } from "./window-store.ts";
 
-/** Fetchers of live windows and fetchers of all other windows have separate turns. */
-export type FetcherGroup = "live" | "rest";
+/** The kinds of windows that products take turns in. Backfills have their own turns (`run-backfills.ts`). */
+export const LANES = ["live", "confirm", "resweep"] as const;
+export type Lane = (typeof LANES)[number];
 
 /** Adds the turns of new products. Products that were never served come first. */
-export async function ensureTurns(
-  sql: Query,
-  group: FetcherGroup,
-  products: readonly string[],
-): Promise<void> {
+export async function ensureTurns(sql: Query, lane: Lane, products: readonly string[]): Promise<void> {
   await sql`
     insert into pull_turns (product_id, lanes, served_at)
-    select product_id, ${group}, 'epoch' from unnest(${products as string[]}::text[]) as product_id
+    select product_id, ${lane}, 'epoch' from unnest(${products as string[]}::text[]) as product_id
     on conflict do nothing`;
 }
 
@@ -48,74 +44,86 @@ function mayBeLeasedSql(sql: Query, now: Instant) {
 }
 
 /**
- * Whether a live window `w` ends before the head. Such windows come after newer ones, so that a range which always
- * fails delays no newer time.
+ * Whether a live window `w` ends before the head. Such windows come after newer ones, because a range that always fails
+ * must delay no newer time. In every tenth turn of a product they come first: under load there is always newer time.
  */
 function isOldSql(sql: Query) {
-  return sql`w.kind = 'live' and w.to_at <= (select s.head from pull_states s where s.product_id = w.product_id)`;
+  return sql`w.to_at <= (select s.head from pull_states s where s.product_id = w.product_id)`;
 }
 
-/** Whether a live window of any product waits for a fetcher. No other window begins meanwhile (decision 112). */
-function liveWaitsSql(sql: Query, products: readonly string[], now: Instant) {
+/** The lanes whose windows come before those of a kind. */
+const COMES_AFTER: Readonly<Record<Lane | "backfill", readonly Lane[]>> = {
+  live: [],
+  confirm: ["live"],
+  resweep: ["live", "confirm"],
+  backfill: ["live"],
+};
+
+/** Whether a window that is more urgent than `kind` waits for a fetcher, of any product. */
+function moreUrgentWaitsSql(sql: Query, kind: Lane | "backfill", products: readonly string[], now: Instant) {
   return sql`exists (
     select from pull_turns t
-    where t.lanes = 'live' and t.product_id = any(${products as string[]}::text[]) and ${awakeSql(sql, now)}
+    where t.lanes = any(${COMES_AFTER[kind] as Lane[]}::text[]) and t.product_id = any(${products as string[]}::text[])
+      and ${awakeSql(sql, now)}
       and exists (
-        select from windows w where w.product_id = t.product_id and w.kind = 'live' and ${mayBeLeasedSql(sql, now)}))`;
+        select from windows w where w.product_id = t.product_id and w.kind = t.lanes and ${mayBeLeasedSql(sql, now)}))`;
 }
 
-/** Whether a live window waits for a fetcher, by the rule of `leaseInTurn`. */
-export async function doesLiveWait(sql: Query, products: readonly string[], now: Instant): Promise<boolean> {
-  const [row] = await sql<{ waits: boolean }[]>`select ${liveWaitsSql(sql, products, now)} as waits`;
+/** Whether a window that is more urgent than `kind` waits for a fetcher, by the rule of `leaseInTurn`. */
+export async function doesMoreUrgentWait(
+  sql: Query,
+  kind: Lane | "backfill",
+  products: readonly string[],
+  now: Instant,
+): Promise<boolean> {
+  const [row] = await sql<{ waits: boolean }[]>`
+    select ${moreUrgentWaitsSql(sql, kind, products, now)} as waits`;
   return row?.waits ?? false;
 }
 
 /**
- * Leases the most urgent window of the product that was served least recently; null: no window is due, or the windows
- * must wait for a live one. Among windows of one urgency, products that are being fetched already come last. Products
- * that are stopped or paused are skipped.
+ * Leases the next window of the product that was served least recently; null: no window is due, or the windows must wait
+ * for more urgent ones. Products that are being fetched already come last. Products that are stopped or paused are
+ * skipped.
  * @param products the products to lease from; `ensureTurns` must have added them
- * @param kinds the most urgent first
- * @param most the most windows of these kinds to lease at once, over all processes
+ * @param most the most windows of this kind to lease at once, over all processes
  * @param now the time by which windows must be due
+ * @param isReserved true: a window is leased although more urgent ones wait; its requests wait for their share
  */
 export async function leaseInTurn(
   sql: Sql,
-  group: FetcherGroup,
+  lane: Lane,
   products: readonly string[],
-  kinds: readonly WindowKind[],
   most: number,
   now: Instant,
+  isReserved = false,
 ): Promise<LeasedWindow | null> {
   const due = mayBeLeasedSql(sql, now);
-  const isLeased = sql`b.kind = any(${kinds as WindowKind[]}::text[])
-    and b.lease_token is not null and b.lease_until > clock_timestamp()`;
-  const mayBegin = group === "live" ? sql`true` : sql`not ${liveWaitsSql(sql, products, now)}`;
+  const isLeased = sql`b.kind = ${lane} and b.lease_token is not null and b.lease_until > clock_timestamp()`;
+  const mayBegin = isReserved ? sql`true` : sql`not ${moreUrgentWaitsSql(sql, lane, products, now)}`;
+  // Resweeps and confirm fetches in the order of their planning: by time, old ones that keep arriving would hold up new ones.
+  const order =
+    lane === "live" ? sql`coalesce(${isOldSql(sql)}, false) <> (t.leases % 10 = 9), w.from_at` : sql`w.id`;
   const [row] = await sql<LeasedWindow[]>`
     with turn as materialized (
       select t.product_id, first.id
       from pull_turns t
       cross join lateral (
-        select w.id, k.urgency
-        from unnest(${kinds as WindowKind[]}::text[]) with ordinality as k (kind, urgency)
-        cross join lateral (
-          select id from windows w
-          where w.product_id = t.product_id and w.kind = k.kind and ${due}
-          order by ${isOldSql(sql)}, w.from_at limit 1
-        ) w
-        order by k.urgency limit 1
+        select w.id from windows w
+        where w.product_id = t.product_id and w.kind = ${lane} and ${due}
+        order by ${order} limit 1
       ) first
-      where t.lanes = ${group} and t.product_id = any(${products as string[]}::text[])
+      where t.lanes = ${lane} and t.product_id = any(${products as string[]}::text[])
         and ${awakeSql(sql, now)} and ${mayBegin} and (select count(*) from windows b where ${isLeased}) < ${most}
-      order by first.urgency, exists (
+      order by exists (
           select from windows b where b.product_id = t.product_id and ${isLeased}
         ), t.served_at, t.product_id
       limit 1
       for update of t skip locked
     ),
     served as (
-      update pull_turns t set served_at = clock_timestamp() from turn
-      where t.product_id = turn.product_id and t.lanes = ${group}
+      update pull_turns t set served_at = clock_timestamp(), leases = t.leases + 1 from turn
+      where t.product_id = turn.product_id and t.lanes = ${lane}
     )
     update windows w
     set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})

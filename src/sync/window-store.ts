@@ -11,6 +11,7 @@ export type WindowKind = (typeof WINDOW_KINDS)[number];
 /**
  * Plans windows, except for ranges that an unfinished window of the same kind contains.
  * @param attempts 1: a request for a part of the range has failed already
+ * @param ageMs of resweeps: the age at which they are due; null: no resweeps
  */
 export async function planWindows(
   sql: Query,
@@ -18,11 +19,13 @@ export async function planWindows(
   kind: WindowKind,
   ranges: readonly TimeRange[],
   attempts = 0,
+  ageMs: number | null = null,
 ): Promise<void> {
   if (ranges.length === 0) return;
   await sql`
-    insert into windows (product_id, kind, from_at, to_at, attempts)
-    select ${productId}, ${kind}, asked.from_at, asked.to_at, ${attempts}
+    insert into windows (product_id, kind, from_at, to_at, attempts, due_at)
+    select ${productId}, ${kind}, asked.from_at, asked.to_at, ${attempts},
+      asked.to_at + ${ageMs === null ? null : `${ageMs} ms`}::interval
     from unnest(${ranges.map((r) => r.from)}::timestamptz[], ${ranges.map((r) => r.to)}::timestamptz[])
       as asked (from_at, to_at)
     where not exists (
@@ -47,15 +50,18 @@ export async function extendGaps(
       and (w.lease_until is null or w.lease_until < clock_timestamp())`;
 }
 
-/** The resweeps of a range that nobody has begun. They serve every age that is due now (decision 120). */
-export async function readPlannedResweeps(
+/**
+ * The windows of a range that are planned or lost and have not begun: resweeps, and live windows that will fetch the time for
+ * the first time. They serve every age that is due now (decision 120).
+ */
+export async function readFetchesToCome(
   sql: Query,
   productId: string,
   range: TimeRange,
 ): Promise<TimeRange[]> {
   return await sql<TimeRange[]>`
     select from_at as "from", to_at as "to" from windows
-    where product_id = ${productId} and kind = 'resweep' and status in ('planned', 'gap') and started_at is null
-      and from_at < ${range.to} and to_at > ${range.from}
+    where product_id = ${productId} and kind in ('resweep', 'live', 'lost') and status in ('planned', 'gap')
+      and started_at is null and from_at < ${range.to} and to_at > ${range.from}
     order by from_at`;
 }

@@ -1,6 +1,6 @@
 /** Whether pulling, following the ledger, alerting and the queues go on. */
 
-import { type Instant, showInstant } from "../clock.ts";
+import { type Instant, showDuration, showInstant } from "../clock.ts";
 import {
   DAY_OPEN,
   findState,
@@ -73,6 +73,46 @@ export function judgePulling(seen: PullingSeen): Stall[] {
 
 const FAILING =
   "The worker's log has the error; the worker tries again by itself. Nothing is lost: the work goes on where it stopped.";
+
+/** The resweeps of a product that are due and not done, the oldest first. */
+export interface ResweepsSeen {
+  readonly productId: string;
+  readonly due: readonly {
+    readonly ageMs: number;
+    readonly dueAt: Instant;
+    readonly error?: string | null;
+  }[];
+}
+
+/** A resweep may be this late at least: the next one of the age 1 h would be due then. */
+const LATE_RESWEEP_MS = 3_600_000;
+
+/** The products whose resweeps are late by more than a tenth of their age, or an hour if that is longer. */
+export function judgeResweeps({
+  products,
+  now,
+  watchedSince,
+}: Watch & { readonly products: readonly ResweepsSeen[] }): Stall[] {
+  return products.flatMap(({ productId, due }): Stall[] => {
+    const late = due.find(({ ageMs, dueAt }) =>
+      isLate(dueAt, Math.max(ageMs / 10, LATE_RESWEEP_MS), { now, watchedSince }),
+    );
+    if (late === undefined) return [];
+    const { ageMs, dueAt, error = null } = late;
+    const why = error === null ? "" : `: ${error}`;
+    return [
+      {
+        kind: "resweep-behind",
+        subject: productId,
+        productId,
+        what: `${productId}: time that is ${showDuration(ageMs)} old has not been fetched again since ${showInstant(dueAt)}${why}`,
+        toDo: `Changes that the provider made meanwhile are not seen. New time comes first, and resweeps get a tenth of the requests: raise pull.concurrency, or shorten pull.resweepAfter. To fetch the time now: recon backfill --product ${productId} --from … --to …`,
+        whatWhenOver: `${productId}: old time is fetched again when it is due`,
+        isWhole: false,
+      },
+    ];
+  });
+}
 
 export interface FollowingSeen extends StatesSeen {
   /** `ledger.relation` */

@@ -5,6 +5,7 @@ import type { WorkKind, WorkState } from "./work-store.ts";
 
 export type StallKind =
   | "product-stalled"
+  | "resweep-behind"
   | "comparing-stalled"
   | "comparing-set-aside"
   | "ledger-unreadable"

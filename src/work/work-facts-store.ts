@@ -28,10 +28,31 @@ export interface DueOfProduct {
   readonly due: number;
 }
 
+/** What is planned of a product's resweeps, and what of it is not done. */
+export interface ResweepFacts {
+  readonly productId: string;
+  /** where live pulling began */
+  readonly begin: Instant;
+  readonly head: Instant;
+  readonly windowMs: number;
+  /** the credentials were refused, or the provider does not answer: nothing is fetched again meanwhile */
+  readonly isHeldUp: boolean;
+  /** up to which time the resweeps of each age are planned */
+  readonly swept: readonly { readonly ageMs: number; readonly sweptUntil: Instant }[];
+  /** of each age the planned resweep that has been due the longest */
+  readonly waiting: readonly {
+    readonly ageMs: number;
+    readonly dueAt: Instant;
+    readonly error: string | null;
+  }[];
+}
+
 export interface WorkFacts {
   readonly states: readonly WorkState[];
   readonly marks: readonly WaitingMarks[];
   readonly due: readonly DueOfProduct[];
+  /** of the products that are pulled and have begun */
+  readonly resweeps: readonly ResweepFacts[];
   /** when the relation was last read to its end; null: never, or no relation is configured */
   readonly readAt: Instant | null;
 }
@@ -55,7 +76,7 @@ export async function readWorkFacts(
     [formatInstant(now), JSON.stringify(compared), most, relation],
     { prepare: true },
   );
-  return row ?? { states: [], marks: [], due: [], readAt: null };
+  return row ?? { states: [], marks: [], due: [], resweeps: [], readAt: null };
 }
 
 /** A time as JSON has it: whole milliseconds. */
@@ -108,7 +129,27 @@ const MARKS = `(
     select since, reason from comparisons_set_aside s where s.product_id = p.product_id order by since limit 1
   ) first on true)`;
 
+const RESWEEPS = `(
+  select coalesce(jsonb_agg(jsonb_build_object('productId', s.product_id, 'begin', ${ms("s.begin")},
+    'head', ${ms("s.head")}, 'windowMs', s.window_ms,
+    'isHeldUp', s.probe_at is not null or s.stopped_until is not null,
+    'swept', (
+      select coalesce(jsonb_agg(jsonb_build_object('ageMs', r.age_ms, 'sweptUntil', ${ms("r.swept_until")})), '[]')
+      from resweep_states r where r.product_id = s.product_id),
+    'waiting', (
+      select coalesce(jsonb_agg(jsonb_build_object('ageMs', ${ms("first.age")}, 'dueAt', ${ms("first.due_at")},
+        'error', first.error_message)), '[]')
+      from (
+        select distinct on (due_at - to_at) due_at - to_at as age, due_at, error_message
+        from windows w
+        where w.product_id = s.product_id and w.kind = 'resweep' and w.status in ('planned', 'gap')
+          and due_at is not null
+        order by due_at - to_at, due_at
+      ) first)
+    ) order by s.product_id), '[]')
+  from pull_states s join jsonb_array_elements_text($2::text::jsonb) as p (product_id) using (product_id))`;
+
 const ALL_FACTS = `
-  select ${STATES} as states, ${MARKS} as marks,
+  select ${STATES} as states, ${MARKS} as marks, ${RESWEEPS} as resweeps,
     ${dueOf("transfers", "transfer")} || ${dueOf("top_ups", "top-up")} as due,
     (select read_at from ledger_follows where relation = $4::text) as "readAt"`;

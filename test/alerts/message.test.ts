@@ -90,6 +90,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "queue-unserved-over",
     "rejected-entries",
     "rejected-records",
+    "resweep-behind",
+    "resweep-behind-over",
     "verifying-stalled",
     "verifying-stalled-over",
   ]);

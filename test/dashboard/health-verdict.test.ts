@@ -21,6 +21,7 @@ function goesOn(changes: Partial<WorkReport> = {}): WorkReport {
     following: null,
     verifying: { behindMs: 5_000, isFarBehind: false, due: 0, problem: null, stalls: [] },
     alerting: { doneAt: NOON - 20_000, problem: null },
+    resweeps: [],
     stalls: [],
     stop: null,
     ...changes,
@@ -100,6 +101,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
   ...(
     [
       "product-stalled",
+      "resweep-behind",
       "comparing-stalled",
       "comparing-set-aside",
       "ledger-unreadable",

@@ -66,6 +66,7 @@ test("of several waiting requests the most urgent one goes first", async () => {
   const first = heldRequest();
   const running = one.spend("backfill", first.run, never);
   await first.started;
+  await database.sql`update request_slots set owed_verify = 0, owed_rest = 0`;
   const order: string[] = [];
   const ask = (urgency: RequestUrgency) => one.spend(urgency, async () => void order.push(urgency), never);
   const waiting = (["backfill", "resweep", "confirm", "live"] as const).map(ask);
@@ -73,6 +74,74 @@ test("of several waiting requests the most urgent one goes first", async () => {
   first.end();
   await Promise.all([running, ...waiting]);
   expect(order).toEqual(["live", "confirm", "resweep", "backfill"]);
+});
+
+describe("under a load of live requests that never ends", () => {
+  /** Requests of each urgency follow each other, `atOnce` at the same time, until `most` were sent. @returns their order */
+  async function send(asking: Partial<Record<RequestUrgency, number>>, most: number, concurrency = 1) {
+    const [one, other] = [budget({ concurrency }), budget({ concurrency })];
+    await database.sql`update request_slots set owed_verify = 0, owed_rest = 0`;
+    const ending = new AbortController();
+    const order: RequestUrgency[] = [];
+    const follow = async (urgency: RequestUrgency, own: typeof one) => {
+      while (!ending.signal.aborted) {
+        const request = async () => {
+          order.push(urgency);
+          // A provider takes longer to answer than the database to hand out a slot.
+          await systemClock.sleep(10);
+        };
+        await own.spend(urgency, request, ending.signal).catch(() => {});
+        if (order.length >= most) ending.abort();
+      }
+    };
+    await Promise.all(
+      Object.entries(asking).flatMap(([urgency, atOnce]) =>
+        Array.from({ length: atOnce }, (_, index) =>
+          follow(urgency as RequestUrgency, index % 2 === 0 ? one : other),
+        ),
+      ),
+    );
+    return order.slice(0, most);
+  }
+  const countOf = (order: readonly RequestUrgency[], ...urgencies: readonly RequestUrgency[]) =>
+    order.filter((one) => urgencies.includes(one)).length;
+
+  test("a tenth belongs to confirm fetches, resweeps and backfills, in turns, and a tenth to verification", async () => {
+    const order = await send({ live: 4, verify: 2, confirm: 2, resweep: 2, backfill: 2 }, 300);
+    expect(countOf(order, "confirm", "resweep", "backfill")).toBeGreaterThanOrEqual(28);
+    expect(countOf(order, "live")).toBeGreaterThanOrEqual(230);
+    expect(countOf(order, "verify")).toBeGreaterThanOrEqual(25);
+    for (const one of ["confirm", "resweep", "backfill"] as const)
+      expect(countOf(order, one)).toBeGreaterThanOrEqual(7);
+  });
+
+  test.each([1, 4])(
+    "a lone resweep gets its tenth, with %d slot(s), from any process",
+    async (concurrency) => {
+      const order = await send({ live: 2 * concurrency, resweep: 1 }, 200, concurrency);
+      expect(countOf(order, "resweep")).toBeGreaterThanOrEqual(16);
+      expect(countOf(order, "resweep")).toBeLessThanOrEqual(26);
+    },
+  );
+
+  test("confirm fetches that never end hold up no resweep and no backfill", async () => {
+    const order = await send({ confirm: 4, resweep: 1, backfill: 1 }, 200);
+    expect(countOf(order, "resweep")).toBeGreaterThanOrEqual(4);
+    expect(countOf(order, "backfill")).toBeGreaterThanOrEqual(4);
+    expect(countOf(order, "confirm")).toBeGreaterThanOrEqual(170);
+  });
+
+  test("a request that may only use its share gets no idle slot", async () => {
+    await budget().spend("live", async () => {}, never);
+    await database.sql`update request_slots set owed_rest = 0, held_until = 'epoch'`;
+    await database.sql`update request_slots set owed_rest = 8 where slot = 1`;
+    const choice = { most: 1, fromBelow: false, onlyInTurn: true };
+    const limits = { concurrency: 1, minIntervalMs: 0 };
+    expect(await takeSlot(database.sql, 3, limits, null, choice)).toBeNull();
+    await database.sql`update request_slots set owed_rest = 9 where slot = 1`;
+    expect(await takeSlot(database.sql, 3, limits, null, choice)).toMatchObject({ isTurn: true });
+    await database.sql`update request_slots set held_until = 'epoch'`;
+  });
 });
 
 describe("a renewal", () => {
@@ -87,7 +156,7 @@ describe("a renewal", () => {
 
   test("that comes after the release of a slot leaves the slot free", async () => {
     const slot = await takeOnlySlot();
-    await releaseSlot(database.sql, slot);
+    await releaseSlot(database.sql, slot, 0, 1);
     await renewSlots(database.sql, [slot.holder]);
     expect(await countHeld()).toBe(0);
   });
@@ -97,7 +166,7 @@ describe("a renewal", () => {
     await database.sql`update request_slots set held_until = clock_timestamp() - interval '1 second'`;
     await renewSlots(database.sql, [slot.holder]);
     expect(await countHeld()).toBe(1);
-    await releaseSlot(database.sql, slot);
+    await releaseSlot(database.sql, slot, 0, 1);
   });
 });
 
@@ -133,7 +202,7 @@ describe("a 429 of one product", () => {
   /** Whether a request for the product gets a slot now, in any process. */
   const mayAsk = async (productId: string) => {
     const place = await takeSlot(database.sql, 0, { concurrency: 4, minIntervalMs: 0 }, productId);
-    if (place !== null) await releaseSlot(database.sql, place);
+    if (place !== null) await releaseSlot(database.sql, place, 0, 1);
     return place !== null;
   };
   beforeEach(async () => {

@@ -3,7 +3,7 @@
 import type { Instant } from "../../src/clock.ts";
 import type { Sql } from "../../src/db/client.ts";
 import type { LeasedWindow } from "../../src/sync/leased-window-store.ts";
-import { ensureTurns, leaseInTurn } from "../../src/sync/turn-store.ts";
+import { ensureTurns, type Lane, leaseInTurn } from "../../src/sync/turn-store.ts";
 import { WINDOW_KINDS, type WindowKind } from "../../src/sync/window-store.ts";
 
 /**
@@ -16,7 +16,12 @@ export async function leaseNextWindow(
   now: Instant,
   kinds: readonly WindowKind[] = WINDOW_KINDS,
 ): Promise<LeasedWindow | null> {
-  // No product has a turn of the group "live" here, so that no other window waits for a live one.
-  await ensureTurns(sql, "rest", [productId]);
-  return await leaseInTurn(sql, "rest", [productId], kinds, 1_000, now);
+  for (const kind of kinds) {
+    // The rules of a lane hold for every kind of window.
+    const lane = kind as Lane;
+    await ensureTurns(sql, lane, [productId]);
+    const window = await leaseInTurn(sql, lane, [productId], 1_000, now, true);
+    if (window !== null) return window;
+  }
+  return null;
 }

@@ -1,12 +1,9 @@
-/**
- * Pulls one product alone, on a clock that the test moves. Plans windows and fetches the due ones, the most urgent first,
- * until the product is up to date.
- */
+/** Pulls one product alone, as one tick of a worker does, on the clock of the test. */
 
 import type { Instant } from "../../src/clock.ts";
 import type { PullContext } from "../../src/flows/context.ts";
 import { fetchLeasedWindow } from "../../src/flows/pull/fetch-leased-window.ts";
-import { planProduct } from "../../src/flows/pull/plan-product.ts";
+import { planNextStep, planProduct } from "../../src/flows/pull/plan-product.ts";
 import type { WindowOutcome } from "../../src/sync/fetch-window.ts";
 import type { WindowKind } from "../../src/sync/window-store.ts";
 import { leaseNextWindow } from "./lease-window.ts";
@@ -22,9 +19,10 @@ export interface PullResult {
 }
 
 /**
- * Fetches what is due of one product: live windows, then confirm fetches, then resweeps. It waits for what is to be
- * tried again soon; a worker with other products serves them meanwhile (`openFetchers`).
- * @throws ReconError `provider-refused` where the credentials are not accepted
+ * Plans what is due once, and fetches what is planned: live windows, each followed by a plan of the next step, then confirm
+ * fetches, then resweeps. It waits for what is to be tried again soon; a worker with other products serves them meanwhile
+ * (`openFetchers`).
+ * @throws ReconError `provider-refused` if the credentials are not accepted
  */
 export async function pullProduct(
   context: PullContext,
@@ -33,24 +31,18 @@ export async function pullProduct(
 ): Promise<PullResult> {
   const { clock } = context;
   const result = { windows: 0, records: 0, gaps: 0 };
-  const startedAt = clock.now();
   const retries: Instant[] = [];
-  let dueBy = startedAt;
-  // Only a fetched live window and a plan that was carried out make room for more windows.
-  let hasRoom = true;
+  let dueBy = clock.now();
+  if ((await planProduct(context, productId, dueBy)) === null) return result;
   while (result.windows < MOST_WINDOWS_PER_RUN && !signal.aborted) {
-    const hasPlanned = hasRoom ? await planProduct(context, productId, startedAt) : false;
-    if (hasPlanned === null) break;
     const fetched = await fetchNextWindow(context, productId, KINDS, dueBy, signal);
-    if (fetched === null && hasRoom && !hasPlanned) {
+    if (fetched === null) {
       const retryAt = retries.sort((a, b) => a - b).shift();
       if (retryAt === undefined) break;
       await clock.sleep(Math.max(0, retryAt - clock.now()), signal);
       dueBy = Math.max(dueBy, retryAt);
       continue;
     }
-    hasRoom = fetched === null || fetched.kind === "live";
-    if (fetched === null) continue;
     if (fetched.outcome === "postponed") {
       retries.push(fetched.retryAt);
       continue;
@@ -58,6 +50,8 @@ export async function pullProduct(
     result.windows += 1;
     if (fetched.outcome === "done") result.records += fetched.records;
     if (fetched.outcome === "gap") result.gaps += 1;
+    const isEnded = fetched.outcome === "done" || fetched.outcome === "gap";
+    if (fetched.kind === "live" && isEnded) await planNextStep(context, productId);
   }
   return result;
 }

@@ -55,7 +55,8 @@ const EACH_INSTANT_ONCE = { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: 
 function worker(hoursBehind: number, pull: Record<string, unknown> = {}, hanging = 0): PullContext {
   const config = parseConfig({
     products: [{ productId: "P1", since: formatInstant(NOON - hoursBehind * HOUR_MS) }],
-    pull: { ...EACH_INSTANT_ONCE, requestTimeout: "PT1M", ...pull },
+    // Time that passes during a wait is not fetched before the next tick.
+    pull: { ...EACH_INSTANT_ONCE, requestTimeout: "PT1M", every: "PT1H", ...pull },
   });
   const open = (requestTimeoutMs: number) => {
     const limits = { requestTimeoutMs, connections: 4, production: false };

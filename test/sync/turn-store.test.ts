@@ -3,7 +3,13 @@ import { pauseRequests } from "../../src/provider/budget-store.ts";
 import { type LeasedWindow, postponeWindow, releaseWindow } from "../../src/sync/leased-window-store.ts";
 import { ensurePullState, stopPulling } from "../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../src/sync/range-control.ts";
-import { doesLiveWait, ensureTurns, leaseInTurn, restWindow } from "../../src/sync/turn-store.ts";
+import {
+  doesMoreUrgentWait,
+  ensureTurns,
+  type Lane,
+  leaseInTurn,
+  restWindow,
+} from "../../src/sync/turn-store.ts";
 import { planWindows, type WindowKind } from "../../src/sync/window-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
@@ -14,8 +20,7 @@ const hour = (hours: number) => ({ from: NOON - (hours + 1) * HOUR_MS, to: NOON 
 
 beforeEach(async () => {
   await emptyTables(sql);
-  await ensureTurns(sql, "live", PRODUCTS);
-  await ensureTurns(sql, "rest", PRODUCTS);
+  for (const lane of ["live", "confirm", "resweep"] as const) await ensureTurns(sql, lane, PRODUCTS);
 });
 
 const plan = (productId: string, kind: WindowKind, count = 1) =>
@@ -25,8 +30,8 @@ const plan = (productId: string, kind: WindowKind, count = 1) =>
     kind,
     Array.from({ length: count }, (_, index) => hour(index)),
   );
-const leaseLive = (now = NOON, most = 100) => leaseInTurn(sql, "live", PRODUCTS, ["live"], most, now);
-const leaseRest = (now = NOON) => leaseInTurn(sql, "rest", PRODUCTS, ["confirm", "resweep"], 100, now);
+const lease = (lane: Lane, isReserved = false) => leaseInTurn(sql, lane, PRODUCTS, 100, NOON, isReserved);
+const leaseLive = (now = NOON, most = 100) => leaseInTurn(sql, "live", PRODUCTS, most, now);
 const productOf = (window: LeasedWindow | null) => window?.productId ?? null;
 
 async function inTurn(lease: () => Promise<LeasedWindow | null>, count: number): Promise<(string | null)[]> {
@@ -60,14 +65,10 @@ describe("a turn", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("takes the earliest window of its product, of the most urgent kind of all products", async () => {
-    await plan("P1", "resweep", 2);
-    await plan("P3", "confirm", 2);
-    expect([await leaseRest(), await leaseRest()]).toMatchObject([
-      { productId: "P3", kind: "confirm", ...hour(1) },
-      { productId: "P3", kind: "confirm", ...hour(0) },
-    ]);
-    expect(await leaseRest()).toMatchObject({ productId: "P1", kind: "resweep", ...hour(1) });
+  test("takes the confirm fetch or resweep of its product that was planned first", async () => {
+    await planWindows(sql, "P1", "resweep", [hour(1)]);
+    await planWindows(sql, "P1", "resweep", [hour(2)]);
+    expect([await lease("resweep"), await lease("resweep")]).toMatchObject([hour(1), hour(2)]);
   });
 
   test("takes windows newer than the head before older ones, the earliest first", async () => {
@@ -76,6 +77,18 @@ describe("a turn", () => {
     await plan("P1", "live", 4);
     const taken = [await leaseLive(), await leaseLive(), await leaseLive(), await leaseLive()];
     expect(taken).toMatchObject([hour(1), hour(0), hour(3), hour(2)]);
+  });
+
+  test("takes an older one first every tenth time, so newer time that never ends does not hold it up", async () => {
+    await begin("P1", NOON - HOUR_MS);
+    await sql`update pull_states set ms_per_hour = 1`;
+    await planWindows(sql, "P1", "live", [hour(30)]);
+    const taken: number[] = [];
+    for (let count = 0; count < 12; count += 1) {
+      await planWindows(sql, "P1", "live", [{ from: NOON + count, to: NOON + count + 1 }]);
+      taken.push((await leaseLive())?.to ?? Number.NaN);
+    }
+    expect(taken.indexOf(hour(30).to)).toBe(9);
   });
 
   test("is given to at most as many windows as the limit says", async () => {
@@ -91,11 +104,18 @@ describe("while a live window waits for a fetcher", () => {
   });
 
   test("nothing less urgent is begun, for any product, until a fetcher has it", async () => {
-    expect(await doesLiveWait(sql, PRODUCTS, NOON)).toBe(true);
-    expect(await leaseRest()).toBeNull();
+    expect(await doesMoreUrgentWait(sql, "backfill", PRODUCTS, NOON)).toBe(true);
+    expect(await lease("confirm")).toBeNull();
     await leaseLive();
-    expect(await doesLiveWait(sql, PRODUCTS, NOON)).toBe(false);
-    expect(productOf(await leaseRest())).toBe("P1");
+    expect(await doesMoreUrgentWait(sql, "backfill", PRODUCTS, NOON)).toBe(false);
+    expect(productOf(await lease("confirm"))).toBe("P1");
+  });
+
+  test("a reserved fetcher begins a window all the same", async () => {
+    await plan("P3", "resweep");
+    expect(await lease("resweep")).toBeNull();
+    expect(productOf(await lease("confirm", true))).toBe("P1");
+    expect(productOf(await lease("resweep", true))).toBe("P3");
   });
 
   test.each<[what: string, hold: () => Promise<unknown>]>([
@@ -113,7 +133,7 @@ describe("while a live window waits for a fetcher", () => {
   ])("but %s, less urgent windows are begun", async (_, hold) => {
     await hold();
     expect(await leaseLive()).toBeNull();
-    expect(productOf(await leaseRest())).toBe("P1");
+    expect(productOf(await lease("confirm"))).toBe("P1");
   });
 
   async function postpone(window: LeasedWindow | null): Promise<void> {
@@ -130,6 +150,14 @@ async function begin(productId: string, head = NOON): Promise<void> {
   const limits = { windowMinMs: MINUTE_MS, windowMaxMs: HOUR_MS, requestTimeoutMs: 30_000 };
   await ensurePullState(sql, productId, head, initialRange(limits));
 }
+
+test("while a confirm fetch waits for a fetcher, no resweep is begun", async () => {
+  await plan("P1", "resweep");
+  await plan("P3", "confirm");
+  expect(await lease("resweep")).toBeNull();
+  expect(productOf(await lease("confirm"))).toBe("P3");
+  expect(productOf(await lease("resweep"))).toBe("P1");
+});
 
 test("a window that rests after a fault of this program is leased by nobody until its time, unless a process works on it", async () => {
   await plan("P1", "live");

@@ -56,17 +56,16 @@ export const resweepStates = pgTable(
   (t) => [primaryKey({ columns: [t.productId, t.ageMs] })],
 );
 
-/**
- * When a product was last served, by fetchers of live windows and by all others. The product that was served least
- * recently is next (decision 112).
- */
+/** When a product was last served, for each kind of windows. The product served least recently is next (decision 112). */
 export const pullTurns = pgTable(
   "pull_turns",
   {
     productId: text("product_id").notNull(),
-    /** the fetchers that served it: "live", or "rest" for all others */
+    /** the kind of windows */
     lanes: text("lanes").notNull(),
     servedAt: instant("served_at").notNull(),
+    /** how many windows were leased in turn; every tenth may be an old one */
+    leases: integer("leases").notNull().default(0),
   },
   (t) => [primaryKey({ columns: [t.productId, t.lanes] })],
 );
@@ -128,6 +127,8 @@ export const windows = pgTable(
     rejected: integer("rejected").notNull().default(0),
     /** records dated outside the window: kept, and counted here */
     outOfRange: integer("out_of_range").notNull().default(0),
+    /** of a resweep: when its time reached the age at which it is fetched again; null for every other kind */
+    dueAt: instant("due_at"),
     /** the backfill of the window; null for every other kind */
     backfillId: bigint("backfill_id", { mode: "number" }).references(() => backfills.id),
   },
@@ -166,11 +167,17 @@ export const requestSlots = pgTable("request_slots", {
   slot: integer("slot").primaryKey(),
   holder: uuid("holder").notNull(),
   heldUntil: instant("held_until").notNull(),
+  /** requests of others since the last request of verification; only the sum over all slots has a meaning */
+  owedVerify: integer("owed_verify").notNull().default(0),
+  /** the same for confirm fetches, resweeps and backfills together */
+  owedRest: integer("owed_rest").notNull().default(0),
 });
 
 /** Requests that wait for a slot. Less urgent requests wait for more urgent ones. */
 export const requestWaiters = pgTable("request_waiters", {
   waiter: uuid("waiter").primaryKey(),
   urgency: integer("urgency").notNull(),
+  /** when it began to wait */
+  since: instant("since").notNull().defaultNow(),
   seenAt: instant("seen_at").notNull(),
 });

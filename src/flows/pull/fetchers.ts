@@ -1,13 +1,19 @@
 /**
- * Fetches the planned windows of all products: live windows in one group of fetchers, all others in a second group.
- * Products take turns.
+ * Fetches the planned windows of all products, each kind with fetchers of its own. Products take turns. Live windows come
+ * before confirm fetches, and these before resweeps; but none of them waits without an end (decision 267).
  */
 
 import { describeError, ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import type { LeasedWindow } from "../../sync/leased-window-store.ts";
-import { ensureTurns, type FetcherGroup, leaseInTurn, restWindow } from "../../sync/turn-store.ts";
-import type { WindowKind } from "../../sync/window-store.ts";
+import {
+  doesMoreUrgentWait,
+  ensureTurns,
+  LANES,
+  type Lane,
+  leaseInTurn,
+  restWindow,
+} from "../../sync/turn-store.ts";
 import { type PullContext, pulledProducts } from "../context.ts";
 import { fetchLeasedWindow } from "./fetch-leased-window.ts";
 import { planNextStep } from "./plan-product.ts";
@@ -19,10 +25,11 @@ const MOST_WINDOWS_PER_FETCHER = 500;
  * slots out of turn; the windows of a dead worker count until their leases end.
  */
 const LEASED_PER_SLOT = 2;
-const KINDS: Readonly<Record<FetcherGroup, readonly WindowKind[]>> = {
-  live: ["live"],
-  rest: ["confirm", "resweep"],
-};
+
+/** The fetchers of one kind in this process that work although more urgent windows wait: enough for a tenth of the slots. */
+export function reservedFetchers(concurrency: number): number {
+  return Math.ceil(concurrency / 10);
+}
 
 /**
  * Fetches until nothing more is due. Runs may overlap. `log` names the run in its lines; the default is the context's
@@ -31,46 +38,74 @@ const KINDS: Readonly<Record<FetcherGroup, readonly WindowKind[]>> = {
 export type RunFetchers = (signal: AbortSignal, log?: Log) => Promise<void>;
 
 /**
- * All runs of one process together fetch at most `pull.concurrency` live windows at once, and as many other windows.
- * Each group has its own fetchers, and the request budget serves live windows first. A failure of one product is
- * logged and does not affect others. A run rejects where the database does not answer.
+ * All runs of one process together fetch at most `pull.concurrency` windows of each kind at once. The request budget
+ * serves live windows first. A failure of one product is logged and does not affect others. A run rejects if the database
+ * does not answer.
  */
 export function openFetchers(context: PullContext): RunFetchers {
   const { concurrency } = context.config.pull;
   const runLive = openFetchersOf(context, "live", concurrency);
-  const runRest = openFetchersOf(context, "rest", concurrency);
+  const runConfirm = openFetchersOf(context, "confirm", concurrency);
+  const runResweep = openFetchersOf(context, "resweep", concurrency);
   return async (signal, log = context.log) => {
+    const runOthers = () => Promise.all([runConfirm(signal, log), runResweep(signal, log)]);
     const live = runLive(signal, log);
     // Windows that had to wait for live windows continue afterwards.
-    const afterwards = live.then((hasFetched) => hasFetched && runRest(signal, log));
-    const ended = await Promise.allSettled([live, runRest(signal, log), afterwards]);
+    const afterwards = live.then(async (hasFetched) => {
+      if (hasFetched) await runOthers();
+    });
+    const ended = await Promise.allSettled([live, runOthers(), afterwards]);
     for (const one of ended) if (one.status === "rejected") throw one.reason;
   };
 }
 
-function openFetchersOf(context: PullContext, group: FetcherGroup, size: number) {
+interface Leased {
+  readonly window: LeasedWindow;
+  /** leased although more urgent windows may wait */
+  readonly isReserved: boolean;
+}
+
+/** While more urgent windows wait, the requests of such a context take only the slots of their share (decision 267). */
+export function waitingForTurns(context: PullContext, kind: Lane | "backfill"): PullContext {
+  const { sql, clock, config } = context;
+  const waitsForTurn = () => doesMoreUrgentWait(sql, kind, pulledProducts(config), clock.now());
+  return {
+    ...context,
+    fetchPage: (request, signal, urgency) => context.fetchPage({ ...request, waitsForTurn }, signal, urgency),
+  };
+}
+
+function openFetchersOf(context: PullContext, lane: Lane, size: number) {
   const { sql, clock, config } = context;
   const products = pulledProducts(config);
+  const reserved = lane === "live" ? 0 : reservedFetchers(size);
   let free = size;
+  let underWay = 0;
   let ensured = false;
   let leasing: Promise<unknown> = Promise.resolve();
 
-  const lease = async () => {
-    if (!ensured) await ensureTurns(sql, group, products);
+  const lease = async (): Promise<Leased | null> => {
+    // Of all lanes, because each asks whether a more urgent one waits.
+    if (!ensured) for (const one of LANES) await ensureTurns(sql, one, products);
     ensured = true;
-    return await leaseInTurn(sql, group, products, KINDS[group], LEASED_PER_SLOT * size, clock.now());
+    const isReserved = underWay < reserved;
+    const window = await leaseInTurn(sql, lane, products, LEASED_PER_SLOT * size, clock.now(), isReserved);
+    if (window === null) return null;
+    underWay += 1;
+    return { window, isReserved };
   };
   /** Leases one after the other: two at once would skip each other's products. */
-  const leaseNext = (): Promise<LeasedWindow | null> => {
+  const leaseNext = (): Promise<Leased | null> => {
     const leased = leasing.then(lease);
     leasing = leased.catch(() => {});
     return leased;
   };
 
-  const fetchOne = async (window: LeasedWindow, signal: AbortSignal, log: Log) => {
+  const fetchOne = async ({ window, isReserved }: Leased, signal: AbortSignal, log: Log) => {
     const { productId, kind } = window;
+    const own = isReserved ? waitingForTurns(context, lane) : context;
     try {
-      const { outcome } = await fetchLeasedWindow({ ...context, log }, window, signal);
+      const { outcome } = await fetchLeasedWindow({ ...own, log }, window, signal);
       // Pulling also continues after a gap.
       if (kind === "live" && (outcome === "done" || outcome === "gap"))
         await planNextStep(context, productId);
@@ -78,14 +113,16 @@ function openFetchersOf(context: PullContext, group: FetcherGroup, size: number)
       if (signal.aborted) return;
       logFailure(log, productId, error);
       if (!(error instanceof ReconError)) await restWindow(sql, window, clock.now() + config.pull.every);
+    } finally {
+      underWay -= 1;
     }
   };
 
-  const runFetcher = async (first: LeasedWindow, signal: AbortSignal, log: Log) => {
-    let window: LeasedWindow | null = first;
-    for (let count = 0; window !== null && count < MOST_WINDOWS_PER_FETCHER; count++) {
-      await fetchOne(window, signal, log);
-      window = signal.aborted || count + 1 === MOST_WINDOWS_PER_FETCHER ? null : await leaseNext();
+  const runFetcher = async (first: Leased, signal: AbortSignal, log: Log) => {
+    let leased: Leased | null = first;
+    for (let count = 0; leased !== null && count < MOST_WINDOWS_PER_FETCHER; count++) {
+      await fetchOne(leased, signal, log);
+      leased = signal.aborted || count + 1 === MOST_WINDOWS_PER_FETCHER ? null : await leaseNext();
     }
   };
 

@@ -1,13 +1,13 @@
 /** Plans the due windows of one product, for any free fetcher. */
 
 import type { Instant } from "../../clock.ts";
-import type { ProductConfig } from "../../config-file.ts";
+import type { Config, ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { readCoverage } from "../../sync/coverage-store.ts";
 import { rangesOf, writeLost, writeLostTurn } from "../../sync/lost-store.ts";
 import { isWaiting } from "../../sync/outage.ts";
 import { type LivePlan, planLive } from "../../sync/plan-live.ts";
-import { planResweep } from "../../sync/plan-resweep.ts";
+import { planResweeps, type ResweepPlan } from "../../sync/plan-resweep.ts";
 import {
   ensurePullState,
   lockPullState,
@@ -18,15 +18,15 @@ import {
   writeResweep,
 } from "../../sync/pull-state-store.ts";
 import { initialRange } from "../../sync/range-control.ts";
-import { planWindows, readPlannedResweeps } from "../../sync/window-store.ts";
+import { planWindows, readFetchesToCome } from "../../sync/window-store.ts";
 import { subtractRanges, type TimeRange } from "../../window.ts";
 import { findProduct, type PullContext } from "../context.ts";
 import { rereadWith } from "../ledger/follow-ledger.ts";
 import { rangeLimits } from "./fetch-leased-window.ts";
 
 /**
- * Plans what is due of a product at `now`: the next step of live pulling, otherwise the resweeps. One worker at a
- * time plans a product; a check without the lock shows whether anything is due.
+ * Plans what is due of a product at `now`: the next step of live pulling, and the resweeps. One worker at a time plans a
+ * product; a check without the lock shows whether anything is due.
  * @returns whether anything was due; null: the product must not be pulled, because it has transfers only or its
  * credentials were refused
  */
@@ -100,15 +100,27 @@ async function beginPulling(
 /** The due windows of a product. */
 interface Due {
   readonly live: LivePlan;
-  readonly resweeps: readonly { readonly ageMs: number; readonly ranges: readonly TimeRange[] }[];
+  readonly resweeps: readonly ResweepPlan[];
 }
 
-const NOTHING: Due = { live: { windows: [], lost: [] }, resweeps: [] };
+const NO_LIVE: LivePlan = { windows: [], lost: [] };
 
+/** By a real clock there is new time at every tick, so no kind of window may wait until another has nothing to do. */
 function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now: Instant): Due {
-  // Planned windows go first, except old time: where old time cannot be fetched, new time continues.
-  if (plan === null || plan.hasPlannedNewest || isWaiting(plan, now)) return NOTHING;
-  const { head, begin, sweptUntil, hasPlannedLive } = plan;
+  if (plan === null) return { live: NO_LIVE, resweeps: [] };
+  const live = liveDue(pull, plan, now);
+  // In an outage resweeps would fail too (decision 119).
+  if (plan.probeAt !== null) return { live, resweeps: [] };
+  const { head, begin, windowMs, sweptUntil, plannedResweeps } = plan;
+  const states = pull.resweepAfter.map((ageMs) => ({ ageMs, sweptUntil: sweptUntil.get(ageMs) ?? begin }));
+  const resweeps = planResweeps(states, plannedResweeps, { head, now, windowMs, everyMs: pull.every });
+  return { live, resweeps };
+}
+
+function liveDue(pull: Config["pull"], plan: PullPlan, now: Instant): LivePlan {
+  // Planned windows go first, except old time: while old time cannot be fetched, new time continues.
+  if (plan.hasPlannedNewest || isWaiting(plan, now)) return NO_LIVE;
+  const { head, hasPlannedLive } = plan;
   const { settleDelay: settleDelayMs, overlap: overlapMs } = pull;
   const isProbe = plan.probeAt !== null;
   const windowMs = plan.probeMs ?? plan.windowMs;
@@ -123,14 +135,7 @@ function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now
     isProbe,
     lostTurn: plan.lostTurn && !hasPlannedLive,
   });
-  if (hasPlannedLive && live.windows.every(({ to }) => to <= head)) return NOTHING;
-  // Live pulling comes before resweeps.
-  if (live.windows.length > 0 || isProbe || plan.hasPlannedResweep) return { live, resweeps: [] };
-  const resweeps = pull.resweepAfter.map((ageMs) => ({
-    ageMs,
-    ranges: planResweep({ ageMs, sweptUntil: sweptUntil.get(ageMs) ?? begin, head, now, windowMs }),
-  }));
-  return { live, resweeps: resweeps.filter(({ ranges }) => ranges.length > 0) };
+  return hasPlannedLive && live.windows.every(({ to }) => to <= head) ? NO_LIVE : live;
 }
 
 /**
@@ -151,7 +156,7 @@ async function planDue(
     const locked = await lockPullState(tx, productId);
     const due = whatIsDue(context, locked, now);
     if (locked !== null) await planLiveWindows(tx, productId, locked, due.live);
-    for (const { ageMs, ranges } of due.resweeps) await planResweeps(tx, productId, ageMs, ranges);
+    for (const one of due.resweeps) await writeResweeps(tx, productId, one);
     await rereadWith(
       tx,
       context.config,
@@ -179,20 +184,15 @@ async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, liv
 /**
  * Plans resweeps, except for time that was fetched at this age already, or that another resweep covers (decision 120).
  */
-async function planResweeps(
-  tx: Query,
-  productId: string,
-  ageMs: number,
-  ranges: readonly TimeRange[],
-): Promise<void> {
+async function writeResweeps(tx: Query, productId: string, { ageMs, ranges }: ResweepPlan): Promise<void> {
   const last = ranges.at(-1);
   if (last === undefined) return;
   const missing: TimeRange[] = [];
   for (const range of ranges) {
     const covered = await readCoverage(tx, productId, range, range.to + ageMs);
-    const planned = await readPlannedResweeps(tx, productId, range);
-    missing.push(...subtractRanges(range, [...covered, ...planned]));
+    const toCome = await readFetchesToCome(tx, productId, range);
+    missing.push(...subtractRanges(range, [...covered, ...toCome]));
   }
-  await planWindows(tx, productId, "resweep", missing);
+  await planWindows(tx, productId, "resweep", missing, 0, ageMs);
   await writeResweep(tx, productId, ageMs, last.to);
 }

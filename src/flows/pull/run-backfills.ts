@@ -9,9 +9,10 @@ import {
   type RunningBackfill,
   startQueuedBackfills,
 } from "../../sync/backfill-store.ts";
-import { doesLiveWait } from "../../sync/turn-store.ts";
+import { doesMoreUrgentWait } from "../../sync/turn-store.ts";
 import { type PullContext, pulledProducts } from "../context.ts";
 import { fetchLeasedWindow } from "./fetch-leased-window.ts";
+import { reservedFetchers, waitingForTurns } from "./fetchers.ts";
 
 /**
  * Starts queued backfills, and fetches until nothing is due. Runs may overlap. `log` names the run in its lines; the
@@ -21,8 +22,9 @@ export type RunBackfills = (signal: AbortSignal, log?: Log) => Promise<void>;
 
 /**
  * All runs of one runner together fetch at most `pull.concurrency` windows at once. The runners of other processes
- * share the windows. While a live window waits for a fetcher, no window begins; the next run continues. A run rejects
- * with the error that stopped it, such as refused credentials; then nothing runs for `pull.every`.
+ * share the windows. While a live window waits for a fetcher, only the reserved fetchers begin windows; the next run
+ * continues. A run rejects with the error that stopped it, such as refused credentials; then nothing runs for
+ * `pull.every`.
  */
 export function openBackfillRunner(context: PullContext): RunBackfills {
   const { sql, clock } = context;
@@ -31,6 +33,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
   /** the backfills with due windows, by id; the first is served next and then goes to the end */
   const turns = new Map<number, RunningBackfill>();
   let freeFetchers = pull.concurrency;
+  let underWay = 0;
   let restUntil = Number.NEGATIVE_INFINITY;
 
   const isResting = (signal: AbortSignal) => signal.aborted || clock.now() < restUntil;
@@ -41,16 +44,27 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
       if (backfill === undefined) return;
       turns.delete(backfill.id);
       turns.set(backfill.id, backfill);
-      if (await doesLiveWait(sql, products, clock.now())) return;
-      const window = await leaseBackfillWindow(sql, backfill, clock.now(), pull.attempts);
-      if (window === null) {
-        turns.delete(backfill.id);
-      } else {
-        await fetchLeasedWindow({ ...context, log }, window, signal).catch(tolerateLostLease);
-        // After a split its parts are due, although another fetcher may have found nothing before.
-        if (!isResting(signal)) turns.set(backfill.id, backfill);
+      const isReserved = underWay < reservedFetchers(pull.concurrency);
+      if (!isReserved && (await doesMoreUrgentWait(sql, "backfill", products, clock.now()))) return;
+      underWay += 1;
+      try {
+        await fetchNext(backfill, isReserved, signal, log);
+      } finally {
+        underWay -= 1;
       }
     }
+  };
+
+  const fetchNext = async (backfill: RunningBackfill, isReserved: boolean, signal: AbortSignal, log: Log) => {
+    const window = await leaseBackfillWindow(sql, backfill, clock.now(), pull.attempts);
+    if (window === null) {
+      turns.delete(backfill.id);
+      return;
+    }
+    const own = isReserved ? waitingForTurns(context, "backfill") : context;
+    await fetchLeasedWindow({ ...own, log }, window, signal).catch(tolerateLostLease);
+    // After a split its parts are due, although another fetcher may have found nothing before.
+    if (!isResting(signal)) turns.set(backfill.id, backfill);
   };
 
   const runFetcher = async (signal: AbortSignal, log: Log) => {

@@ -25,6 +25,10 @@ interface ProductStatus {
    * has begun
    */
   readonly lagSeconds: number | null;
+  /**
+   * how long the oldest due resweep has been due; 0: none is due; null: the product is not pulled, or no worker has begun
+   */
+  readonly resweepBehindSeconds: number | null;
   readonly windowSeconds: number | null;
   readonly stalled: boolean;
   readonly gaps: number;
@@ -101,6 +105,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       head: showTime(state?.head ?? null),
       watermark: showTime(watermark),
       lagSeconds: lagsSince === null ? null : Math.max(0, Math.round((now - lagsSince) / 1000)),
+      resweepBehindSeconds: resweepBehindOf(work, productId, now),
       windowSeconds: state === undefined ? null : state.windowMs / 1000,
       stalled: state !== undefined && isStalled(state),
       gaps: state?.gaps ?? 0,
@@ -132,6 +137,11 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
     },
   };
   return { status, work, storage };
+}
+
+function resweepBehindOf({ resweeps }: WorkReport, productId: string, now: Instant): number | null {
+  const seen = resweeps.find((one) => one.productId === productId);
+  return seen === undefined ? null : secondsOf(now - (seen.due[0]?.dueAt ?? now));
 }
 
 function secondsOf(lengthMs: number): number {

@@ -5,6 +5,7 @@
 
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
+import { dueResweeps } from "../../sync/plan-resweep.ts";
 import { isStalled, type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import { type Comparing, judgeComparing } from "../../work/comparing.ts";
 import {
@@ -15,10 +16,12 @@ import {
   judgeFollowing,
   judgePulling,
   judgeQueues,
+  judgeResweeps,
+  type ResweepsSeen,
 } from "../../work/other-work.ts";
 import { findState, type Stall } from "../../work/stall.ts";
 import { judgeVerifying, type Verifying } from "../../work/verifying.ts";
-import { readWorkFacts, type WorkFacts } from "../../work/work-facts-store.ts";
+import { type ResweepFacts, readWorkFacts, type WorkFacts } from "../../work/work-facts-store.ts";
 import { longestPause, type WorkState } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 
@@ -37,6 +40,8 @@ export interface WorkReport {
   readonly following: Following | null;
   readonly verifying: Verifying;
   readonly alerting: Alerting;
+  /** of the products that are pulled and have begun */
+  readonly resweeps: readonly ResweepsSeen[];
   /** all stalls */
   readonly stalls: readonly Stall[];
   /** why the work as a whole has stopped; null: it has not */
@@ -74,7 +79,7 @@ export type Judging = "as-is" | "begins" | "reported";
 
 export function judgeWork(
   { config }: Pick<FlowContext, "config">,
-  { now, states, progress, marks, due, readAt }: WorkSeen,
+  { now, states, progress, marks, due, resweeps: resweepFacts, readAt }: WorkSeen,
   judging: Judging,
 ): WorkReport {
   const { pull, diff, verify, alerts, ledger } = config;
@@ -105,9 +110,13 @@ export function judgeWork(
     everyMs: pull.every,
     settleDelayMs: pull.settleDelay,
   });
+  const resweeps = resweepFacts.map((facts) => seeResweeps(config, facts, now));
+  const heldUp = new Set(resweepFacts.filter(({ isHeldUp }) => isHeldUp).map(({ productId }) => productId));
   const alerting = judgeAlerting({ ...seen, everyMs: alerts.every });
   const stalls = [
     ...pulling,
+    // Other texts speak of a provider that does not answer.
+    ...judgeResweeps({ ...seen, products: resweeps.filter(({ productId }) => !heldUp.has(productId)) }),
     ...comparing.stalls,
     ...(following?.stalls ?? []),
     ...verifying.stalls,
@@ -120,12 +129,22 @@ export function judgeWork(
     following,
     verifying,
     alerting,
+    resweeps,
     stalls,
     stop:
       alerting.problem ??
       stalls.find(({ isWhole }) => isWhole)?.what ??
       (isRefused ? "the provider refuses the credentials: nothing is pulled" : null),
   };
+}
+
+function seeResweeps({ pull }: FlowContext["config"], facts: ResweepFacts, now: Instant): ResweepsSeen {
+  const { productId, begin, head, windowMs, swept, waiting } = facts;
+  const states = pull.resweepAfter.map((ageMs) => ({
+    ageMs,
+    sweptUntil: swept.find((one) => one.ageMs === ageMs)?.sweptUntil ?? begin,
+  }));
+  return { productId, due: dueResweeps(states, waiting, { head, now, windowMs, everyMs: pull.every }) };
 }
 
 function isStopped(progress: readonly PulledProgress[], productId: string): boolean {

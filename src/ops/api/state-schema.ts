@@ -24,6 +24,10 @@ const PRODUCT_STATUS = documentOf<Status["products"][number]>({
   head: orNull(INSTANT),
   watermark: orNull(INSTANT),
   lagSeconds: orNull({ type: "integer" }),
+  resweepBehindSeconds: orNull({
+    ...COUNT,
+    description: "how long the oldest resweep that is not done has been due; 0: none is due",
+  }),
   windowSeconds: orNull({ type: "number" }),
   stalled: FLAG,
   gaps: COUNT,

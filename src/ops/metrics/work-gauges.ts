@@ -15,6 +15,7 @@ export type AddGauge = <Label extends string>(
 
 const STALL_KINDS: readonly StallKind[] = [
   "product-stalled",
+  "resweep-behind",
   "comparing-stalled",
   "comparing-set-aside",
   "ledger-unreadable",
@@ -34,6 +35,11 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
     "queue_age_seconds",
     "Time since a job of the queue last began, ended or continued. Missing before the first job.",
     "queue",
+  );
+  const resweepBehind = gauge(
+    "product_resweep_behind_seconds",
+    "How long the oldest resweep of the product that is not done has been due; 0: none is due.",
+    "product",
   );
   const stalls = gauge(
     "stalls",
@@ -55,11 +61,12 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
   );
   const rejected = gauge("rejected_entries", "Rows of the ledger that were rejected.");
   return (state: OpenState | null, now: Instant): void => {
-    for (const one of [age, queueAge, stalls, setAside]) one.reset();
+    for (const one of [age, queueAge, stalls, setAside, resweepBehind]) one.reset();
     for (const one of [waiting, due, rejected]) one.remove();
     if (state === null) return;
     const work = { ...state.work, now };
-    const { comparing, following, verifying, alerting, stalls: found } = judgeWork({ config }, work, "as-is");
+    const judged = judgeWork({ config }, work, "as-is");
+    const { comparing, following, verifying, alerting, stalls: found } = judged;
     const ages = {
       comparing: comparing.upTo,
       following: following?.readAt ?? null,
@@ -74,6 +81,8 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
       if (kind === "queue" && doneAt !== null)
         queueAge.set({ queue: subject }, Math.max(0, now - doneAt) / 1000);
     }
+    for (const { productId, due: dueOf } of judged.resweeps)
+      resweepBehind.set({ product: productId }, (now - (dueOf[0]?.dueAt ?? now)) / 1000);
     for (const kind of STALL_KINDS) stalls.set({ kind }, found.filter((one) => one.kind === kind).length);
     for (const { productId, setAside: count } of work.marks) setAside.set({ product: productId }, count);
     stalls.set({ kind: "alerting-stalled" }, alerting.problem === null ? 0 : 1);

@@ -119,7 +119,11 @@ describe("products that are behind", () => {
     await planWindows(sql, "P2", "confirm", [hour(3), hour(2), hour(1)]);
     await planWindows(sql, "P3", "confirm", [hour(1)]);
     await run();
-    expect(productsAsked()).toEqual(["P2", "P3", "P2", "P2", "P1", "P1"]);
+    const asked = productsAsked();
+    expect(asked.filter((productId) => productId !== "P1")).toEqual(["P2", "P3", "P2", "P2"]);
+    // A resweep may begin once no confirm fetch waits for a fetcher, while the last one is still under way.
+    expect(asked.indexOf("P1")).toBeGreaterThanOrEqual(3);
+    expect(countOf("P1")).toBe(2);
   });
 });
 

@@ -153,6 +153,48 @@ test("where no worker has ever run nothing looks well, and nothing unknown is 0"
   expect(await metric("work_age_seconds")).toEqual([]);
 });
 
+describe("resweeps", () => {
+  const behind = async () => (await readStatus(context)).products[0]?.resweepBehindSeconds;
+  const begunAt = (begin: number) =>
+    sql`update pull_states set begin = ${begin}, head = ${NOON} where product_id = 'P1'`;
+
+  test("that are late by more than an hour and a tenth of their age are alerted, and seen everywhere, until they are done", async () => {
+    expect(await behind()).toBe(0);
+    // The hour from 8 to 9 was to be fetched again at 10, at the age of an hour.
+    await begunAt(NOON - 4 * HOUR_MS);
+    expect(await behind()).toBe(2 * 3_600);
+    await workFor(62);
+    expect(await kinds()).toEqual(["resweep-behind"]);
+    expect((await alerts())[0]?.body.what).toBe(
+      "P1: time that is 1 h old has not been fetched again since 2026-11-20 10:00:00Z",
+    );
+    expect(await said()).toContain("P1: time that is 1 h old has not been fetched again");
+    expect(await metric("product_resweep_behind_seconds")).toContain(`product=P1: ${182 * 60}`);
+    expect(await metric("stalls")).toContain("kind=resweep-behind: 1");
+    await sql`
+      insert into resweep_states (product_id, age_ms, swept_until) values ('P1', 3600000, ${NOON + HOUR_MS})`;
+    await workFor(1);
+    expect(await kinds()).toEqual(["resweep-behind", "resweep-behind-over"]);
+    expect(await behind()).toBe(0);
+  });
+
+  test("that are planned and not done count, and the reason of their failure is named", async () => {
+    await sql`
+      insert into windows (product_id, kind, from_at, to_at, due_at, status, error_message)
+      values ('P1', 'resweep', ${NOON - 30 * HOUR_MS}, ${NOON - 29 * HOUR_MS}, ${NOON - 5 * HOUR_MS}, 'gap', 'HTTP 500')`;
+    expect(await behind()).toBe(5 * 3_600);
+    expect(await said()).toContain(
+      "P1: time that is 1 d old has not been fetched again since 2026-11-20 07:00:00Z: HTTP 500",
+    );
+  });
+
+  test("of a provider that does not answer are no alert of their own", async () => {
+    await begunAt(NOON - 4 * HOUR_MS);
+    await sql`update pull_states set probe_at = ${NOON}, failures = 2`;
+    expect(await said()).not.toContain("fetched again");
+  });
+});
+
 test("where every worker is dead the ages grow, and the status, the overview and the metrics say so", async () => {
   await workFor(2);
   clock.advance(60 * MINUTE_MS);

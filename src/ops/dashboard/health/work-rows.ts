@@ -68,6 +68,7 @@ function describePulling(health: Health, { products, pull }: Config): WorkRow {
       toDo: "The coverage of the product says why. The worker tries gaps again by itself.",
     })),
     ...stallsOf(health, "product-stalled"),
+    ...stallsOf(health, "resweep-behind"),
   ];
   const notBegun = unknown.map(({ productId }) => ({
     what: `${productId}: nothing has been fetched yet`,
