@@ -182,6 +182,34 @@ async function auditWindows(sql: Sql, productIds: readonly string[], range: Time
   });
 }
 
+/** How late a resweep may be: windows are an hour long, and the next step of a simulation plans and fetches it. */
+const LATE_MS = 2 * HOUR_MS;
+
+/** Every instant must be fetched again once it has reached each age, by a window of any kind. */
+export async function auditResweeps(
+  sql: Sql,
+  productIds: readonly string[],
+  ages: readonly number[],
+  { from, to: now }: TimeRange,
+): Promise<string[]> {
+  const windows = await sql<(TimeRange & { productId: string; startedAt: number })[]>`
+    select product_id as "productId", from_at as "from", to_at as "to", started_at as "startedAt" from windows
+    where status = 'done'`;
+  return productIds.flatMap((productId) =>
+    ages.flatMap((ageMs) => {
+      const range = { from, to: now - ageMs - LATE_MS };
+      const again = windows
+        .filter((window) => window.productId === productId)
+        .map((window) => ({ from: window.from, to: Math.min(window.to, window.startedAt - ageMs) }))
+        .filter((window) => window.from < window.to);
+      const missing = range.from < range.to ? subtractRanges(range, again) : [];
+      return missing.map(
+        (gap) => `${productId}: ${show(gap)} was not fetched again at the age of ${ageMs / HOUR_MS} h`,
+      );
+    }),
+  );
+}
+
 function show({ from, to }: TimeRange): string {
   return `${new Date(from).toISOString()} to ${new Date(to).toISOString()}`;
 }

@@ -9,11 +9,12 @@ import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
 import type { PlantedFault } from "../../src/sandbox/world/world.ts";
-import { createTestClock, type TestClock } from "../support/clock.ts";
+import { createMovingClock, type TestClock } from "../support/clock.ts";
 import { pullProduct } from "../support/pull-product.ts";
 import { type Audit, type AuditedMismatch, auditMismatches } from "./audit.ts";
 import { canShow, type LedgerHabit, openLedgerWriter } from "./ledger-writer.ts";
 import { createOddWorld } from "./oddities/odd-world.ts";
+import { auditResweeps } from "./pull-audit.ts";
 import { auditReports } from "./report-audit.ts";
 import { planSeed, type SeedPlan } from "./seed-plan.ts";
 
@@ -23,7 +24,7 @@ export interface PlayedSeed extends Audit {
   readonly seed: number;
   readonly allPlanted: readonly PlantedFault[];
   readonly restarts: number;
-  /** one line for each difference that the days' reports do not explain */
+  /** one line for each difference that the days' reports do not explain, and for each time that was not fetched again */
   readonly unexplained: readonly string[];
 }
 
@@ -34,7 +35,7 @@ export async function runSeed(
   ledger: LedgerHabit = "own",
   plan: SeedPlan = planSeed(seed, ledger),
 ): Promise<PlayedSeed> {
-  const clock = createTestClock(plan.begin);
+  const clock = createMovingClock(plan.begin, seed);
   const world = createOddWorld(plan.world);
   const sandbox = await startSandbox({
     ...CREDENTIALS,
@@ -60,7 +61,13 @@ export async function runSeed(
     }
     const allPlanted = world.plantedBy(clock.now()).filter(({ kind }) => canShow(ledger, kind));
     const audit = auditMismatches(allPlanted, await readEverOpened(worker.context.sql));
-    const unexplained = await auditReports(worker.context);
+    const { sql, config } = worker.context;
+    const pulled = config.products.map(({ productId }) => productId);
+    const time = { from: plan.begin, to: clock.now() };
+    const unexplained = [
+      ...(await auditReports(worker.context)),
+      ...(await auditResweeps(sql, pulled, config.pull.resweepAfter, time)),
+    ];
     return { seed, allPlanted, restarts: plan.restarts.size, unexplained, ...audit };
   } finally {
     await writer.close();

@@ -4,7 +4,7 @@ import type { Instant } from "../../src/clock.ts";
 import type { AgentBooks } from "../../src/sandbox/server/agent-endpoints.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
 import { createWorld } from "../../src/sandbox/world/world.ts";
-import { createTestClock, type TestClock } from "../support/clock.ts";
+import { createMovingClock, type TestClock } from "../support/clock.ts";
 import { tapRequests } from "./request-tap.ts";
 import type { SeedRun } from "./simulation.ts";
 import { auditTransfers } from "./transfer-audit.ts";
@@ -22,7 +22,7 @@ import {
 /** @param databaseUrl a migrated, empty database */
 export async function runTransfers(seed: number, databaseUrl: string): Promise<SeedRun> {
   const plan = planTransfers(seed);
-  const clock = createTestClock(plan.begin);
+  const clock = createMovingClock(plan.begin, seed);
   const sandbox = await startSandbox({
     ...CREDENTIALS,
     world: createWorld(plan.world),

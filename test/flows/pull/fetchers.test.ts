@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { formatInstant } from "../../../src/clock.ts";
+import { formatInstant, systemClock } from "../../../src/clock.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { PullContext } from "../../../src/flows/context.ts";
 import { openFetchers } from "../../../src/flows/pull/fetchers.ts";
 import { planProduct } from "../../../src/flows/pull/plan-product.ts";
+import { openBackfillRunner } from "../../../src/flows/pull/run-backfills.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openBudget, withinBudget } from "../../../src/provider/budget.ts";
 import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
+import { insertBackfill } from "../../../src/sync/backfill-store.ts";
 import { readPullProgress } from "../../../src/sync/progress-store.ts";
 import { planWindows } from "../../../src/sync/window-store.ts";
 import { createTestClock, type TestClock } from "../../support/clock.ts";
@@ -53,11 +55,13 @@ function worker(hoursBehind: number, pull: Record<string, unknown> = {}) {
   );
   const context: PullContext = { sql, config, clock, log: silentLog, fetchPage };
   const run = openFetchers(context);
+  const runBackfills = openBackfillRunner(context);
   return {
     planAll: async () => {
       for (const productId of PRODUCTS) await planProduct(context, productId, clock.now());
     },
-    run: () => run(never),
+    run: (signal = never) => run(signal),
+    runBackfills,
   };
 }
 
@@ -125,6 +129,53 @@ describe("products that are behind", () => {
     expect(asked.indexOf("P1")).toBeGreaterThanOrEqual(3);
     expect(countOf("P1")).toBe(2);
   });
+});
+
+describe("under a load of live windows that never ends", () => {
+  const daysAgo = (days: number) => NOON - days * 24 * HOUR_MS;
+  const hoursFrom = (from: number, hours: number) =>
+    Array.from({ length: hours }, (_, hour) => ({
+      from: from + hour * HOUR_MS,
+      to: from + (hour + 1) * HOUR_MS,
+    }));
+
+  test.each([1, 4])(
+    "confirm fetches, resweeps, backfills and a gap get their turns, with %d slot(s)",
+    async (concurrency) => {
+      const { planAll, run, runBackfills } = worker(150, { concurrency });
+      await planAll();
+      const times = { confirm: daysAgo(20), resweep: daysAgo(30), backfill: daysAgo(40), gap: daysAgo(50) };
+      for (const kind of ["confirm", "resweep"] as const)
+        await planWindows(sql, "P2", kind, hoursFrom(times[kind], 30));
+      const [backfill] = [{ productId: "P3", from: times.backfill, to: times.backfill + 30 * HOUR_MS }];
+      await sql.begin((tx) =>
+        insertBackfill(tx, { ...backfill, requestedAt: NOON }, hoursFrom(times.backfill, 30)),
+      );
+      await planWindows(sql, "P4", "live", hoursFrom(times.gap, 1));
+      await sql`update windows set status = 'gap', attempts = 1 where from_at = ${times.gap}`;
+      const ending = new AbortController();
+      provider.answer(() => {
+        if (provider.asked.length >= 150) ending.abort();
+        return page([]);
+      });
+      // As the worker's ticks do: a run may end while another one goes on for hours.
+      const runs: Promise<unknown>[] = [];
+      while (!ending.signal.aborted) {
+        runs.push(run(ending.signal), runBackfills(ending.signal));
+        await systemClock.sleep(100, ending.signal);
+      }
+      await Promise.allSettled(runs);
+      const asked = provider.asked.slice(0, 150).map(({ from }) => from);
+      const countIn = (from: number, hours: number) =>
+        asked.filter((at) => at >= from && at < from + hours * HOUR_MS).length;
+      const rest = countIn(times.confirm, 30) + countIn(times.resweep, 30) + countIn(times.backfill, 30);
+      expect(rest).toBeGreaterThanOrEqual(11);
+      expect(rest).toBeLessThanOrEqual(30);
+      for (const kind of ["confirm", "resweep", "backfill"] as const)
+        expect(countIn(times[kind], 30), kind).toBeGreaterThanOrEqual(2);
+      expect(countIn(times.gap, 1)).toBe(1);
+    },
+  );
 });
 
 describe("a product that cannot be fetched delays no other", () => {

@@ -189,6 +189,17 @@ function payOtherwise(round: RoundScript): Script {
   return round.wrong("payout-differs", { bets: ["a"], records: ["a"], ledger });
 }
 
+/** Both sides agree at first. Later the report changes the result, and no callback says so: only a resweep finds it. */
+function changeUnheard(round: RoundScript): Script {
+  round.promptly();
+  const ledger = playBet(round);
+  const accountedAt = round.at(0.2);
+  round.show("a", accountedAt, { status: "SETTLED", ...ledger });
+  const payout = ledger.payout.plus(difference(round));
+  round.show("a", round.at(0.6), { status: "SETTLED", stake: ledger.stake, payout, accountedAt });
+  return round.wrong("payout-differs", { bets: ["a"], records: ["a"], ledger });
+}
+
 /** A settlement with another request id pays once more, and counts as a part. */
 function settleTwice(round: RoundScript): Script {
   const stake = round.money();
@@ -256,6 +267,7 @@ export const BET_FAULTS = {
   stakeOtherwise,
   loseAdjustment,
   payOtherwise,
+  changeUnheard,
   settleTwice,
   forgetBet,
   answerWrongBalance,

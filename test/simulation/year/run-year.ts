@@ -20,7 +20,7 @@ import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openProvider } from "../../../src/provider/client.ts";
 import { startSandbox } from "../../../src/sandbox/server/server.ts";
-import { createTestClock } from "../../support/clock.ts";
+import { createMovingClock, type TestClock } from "../../support/clock.ts";
 import { pullProduct } from "../../support/pull-product.ts";
 import { runBackfills } from "../../support/run-backfills.ts";
 import { DAY_MS } from "./bet-stories.ts";
@@ -60,7 +60,7 @@ export async function runYear(
 ): Promise<PlayedYear> {
   await simulateTime(databaseUrl);
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-year-"));
-  const clock = createTestClock(plan.begin);
+  const clock = createMovingClock(plan.begin, plan.seed);
   const world = createYearWorld(plan);
   const sandbox = await startSandbox({
     ...CREDENTIALS,
@@ -107,7 +107,7 @@ class Year {
   readonly #plan: YearPlan;
   readonly #world: YearWorld;
   readonly #context: PullContext;
-  readonly #clock: ReturnType<typeof createTestClock>;
+  readonly #clock: TestClock;
   readonly #progress: (line: string) => void;
   readonly #mismatches = new MismatchAudit();
   readonly #months: MonthAudit;
@@ -126,7 +126,7 @@ class Year {
     plan: YearPlan,
     world: YearWorld,
     context: PullContext,
-    clock: ReturnType<typeof createTestClock>,
+    clock: TestClock,
     progress: (line: string) => void,
   ) {
     this.#plan = plan;
