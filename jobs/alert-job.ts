@@ -7,6 +7,7 @@ import { writeDigest } from "../src/flows/alerts/write-digest.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { noting } from "../src/flows/note-work.ts";
 import { sampleTrends } from "../src/flows/trends/sample-trends.ts";
+import { runEach } from "./run-each.ts";
 import type { TickJob } from "./schedules.ts";
 
 /** @param channels without any, alerts are stored until a channel is configured */
@@ -20,14 +21,15 @@ export function openAlertJob(context: FlowContext, channels: readonly AlertChann
     concurrency: channels.length + 1,
     run: async (signal, log) => {
       const own = { ...context, log };
-      try {
-        const watch = () => watchConditions(own, names);
-        await noting(own, { work: "alerting", subject: "" }, signal, watch, { everyMs });
-        if (channels.length > 0) await writeDigest(own);
-      } finally {
-        await deliverAlerts(own, channels, signal);
-      }
-      await sampleTrends(own);
+      const watch = () => watchConditions(own, names);
+      await runEach(
+        () => noting(own, { work: "alerting", subject: "" }, signal, watch, { everyMs }),
+        async () => {
+          if (channels.length > 0) await writeDigest(own);
+        },
+        () => deliverAlerts(own, channels, signal),
+        () => sampleTrends(own),
+      );
     },
   };
 }

@@ -6,6 +6,7 @@ import { dropClosed } from "../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../src/flows/retention/drop-expired.ts";
 import { keepCounts } from "../src/flows/retention/keep-counts.ts";
 import { measureStorage } from "../src/flows/retention/measure-storage.ts";
+import { runEach } from "./run-each.ts";
 import type { TickJob } from "./schedules.ts";
 
 const EVERY_MS = 600_000;
@@ -13,12 +14,14 @@ const EVERY_MS = 600_000;
 export function openRetentionJob(context: FlowContext & { readonly diskBytes?: number | null }): TickJob {
   const run: TickJob["run"] = async (signal, log) => {
     const own = { ...context, log };
-    await noting(own, { work: "retention", subject: "" }, signal, async () => {
-      await dropExpired(own, signal);
-      await dropClosed(own, signal);
-      await keepCounts(own);
-      await measureStorage(own, context.diskBytes ?? null);
-    });
+    const steps = () =>
+      runEach(
+        () => dropExpired(own, signal),
+        () => dropClosed(own, signal),
+        () => keepCounts(own),
+        () => measureStorage(own, context.diskBytes ?? null),
+      );
+    await noting(own, { work: "retention", subject: "" }, signal, steps);
   };
   return { queue: "retention", everyMs: EVERY_MS, concurrency: 1, run };
 }

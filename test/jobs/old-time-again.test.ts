@@ -29,8 +29,22 @@ test("a quiet product's old time is fetched again at each age: a changed result 
       ledger: { relation: "wallet_rows" },
     }),
   );
-  // Dated before the worker's second tick, listed when that time is out of reach of live pulling.
-  const playedAt = systemClock.now() + 3_000;
+  const worker = startRecon(
+    [WORKER.name],
+    {
+      DATABASE_URL: url,
+      PROVIDER_BASE_URL: provider.url(),
+      PROVIDER_USERNAME: "agent",
+      PROVIDER_PASSWORD: "secret",
+      RECON_CONFIG: config,
+      OPS_PORT: "0",
+    },
+    WORKER.awaited,
+  );
+  onTestFinished(() => worker.kill("SIGKILL"));
+  expect(await worker.ready).toBe(true);
+  // Changed, and listed, when this time is out of reach of live pulling.
+  const playedAt = systemClock.now() + 1_000;
   const time = JSON.stringify(formatInstant(playedAt));
   const listed = (id: string, payout: string, from: number) => ({
     item: betItem({
@@ -48,19 +62,6 @@ test("a quiet product's old time is fetched again at each age: a changed result 
     const shown = [changed.findLast(({ from }) => from <= now), late.from <= now ? late : undefined];
     return page(shown.flatMap((one) => one?.item ?? []));
   });
-  const worker = startRecon(
-    [WORKER.name],
-    {
-      DATABASE_URL: url,
-      PROVIDER_BASE_URL: provider.url(),
-      PROVIDER_USERNAME: "agent",
-      PROVIDER_PASSWORD: "secret",
-      RECON_CONFIG: config,
-      OPS_PORT: "0",
-    },
-    WORKER.awaited,
-  );
-  onTestFinished(() => worker.kill("SIGKILL"));
   const records = () => sql<{ id: string; payout: string }[]>`select id, payout from bet_records order by id`;
   const stored = [
     { id: "changed", payout: "20" },

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
+import { openRetentionJob } from "../../jobs/retention-job.ts";
 import { startWorker } from "../../jobs/worker.ts";
 import { keepBodies } from "../../src/callbacks/body-store.ts";
 import { systemClock } from "../../src/clock.ts";
@@ -32,6 +33,22 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
       return true;
     });
     expect(await readSchedules()).toEqual(["tick 600000"]);
+  });
+
+  test("a table from which nothing can be deleted keeps no other step from its turn", async () => {
+    const config = parseConfig({ products: [{ productId: "P1", walletMode: "transfer" }] });
+    await sql.unsafe(`
+      create function keep_bodies() returns trigger language plpgsql as $$ begin raise 'kept'; end $$;
+      create trigger keep_bodies before delete on callback_bodies for each row execute function keep_bodies()`);
+    onTestFinished(async () => void (await sql`drop function keep_bodies cascade`));
+    const receivedAt = systemClock.now() - 91 * 24 * HOUR_MS;
+    const kept = { callback: "placeBets", productId: "P1", requestId: null, statusCode: 0 as const };
+    const { text, values } = keepBodies([{ ...kept, body: "old", receivedAt }]);
+    await sql.unsafe(text, [...values]);
+    await sql`truncate storage_states`;
+    const job = openRetentionJob({ sql, config, clock: systemClock, log: silentLog });
+    await expect(job.run(new AbortController().signal, silentLog)).rejects.toThrow("kept");
+    expect(await sql`select from storage_states`).not.toHaveLength(0);
   });
 
   async function readSchedules(): Promise<string[]> {

@@ -1,0 +1,11 @@
+/** Runs the steps of a job, each whatever became of the others. */
+
+/**
+ * A step that fails again and again, such as a delete that a trigger refuses, must not keep the steps after it from ever
+ * running. @throws the first error, after the last step
+ */
+export async function runEach(...steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) await step().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
+}
