@@ -32,6 +32,8 @@ export interface LiveProduct {
   readonly share: number;
   /** as in the config file */
   readonly settings?: object;
+  /** plain bets, and results that change unheard: no confirm fetch passes, so only resweeps can find them */
+  readonly isQuiet?: boolean;
 }
 
 /** Something that breaks, and when after the start of play. */
@@ -108,6 +110,7 @@ const PRODUCTS: readonly LiveProduct[] = [
     share: 1,
     settings: { matchBy: ["round"], stuckOpenAfter: "P1D" },
   },
+  { productId: "QUIET", style: "odd", share: 0.5, isQuiet: true },
   { productId: "FISH", style: "session", share: 0, settings: { settlement: "session" } },
 ];
 

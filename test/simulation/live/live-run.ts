@@ -16,6 +16,7 @@ import { type CallbackScript, deliverScript, readScript } from "../callback-scri
 import { CallbackSender } from "../callback-sender.ts";
 import { type Cost, readCost } from "./cost.ts";
 import { describeFailure } from "./evidence.ts";
+import { countFinders, judgeFinders } from "./finders.ts";
 import { readHeard, readHistories } from "./history.ts";
 import { auditLive, type LiveAudit } from "./live-audit.ts";
 import type { LiveRunPlan } from "./live-plan.ts";
@@ -164,6 +165,7 @@ async function judge(stage: LiveStage, played: Played): Promise<LiveRun> {
   for (const failure of audit.failures) blocks.push((await describeFailure(failure, around)).join("\n"));
   const kinds: Record<string, number> = {};
   for (const { fault } of seen.rounds) if (fault !== null) kinds[fault.kind] = (kinds[fault.kind] ?? 0) + 1;
+  const finders = await countFinders(sql, plan);
   return {
     ...audit,
     seed: plan.seed,
@@ -172,11 +174,13 @@ async function judge(stage: LiveStage, played: Played): Promise<LiveRun> {
     summary: [
       `${plan.playedMs / 1000} s of play, ${seen.rounds.length} rounds, ${seen.heard.length} entries`,
       `${sender.unanswered} callbacks without an answer, ${sender.repeated} sent once more, ${sender.refused} refused; the latest came ${latestMs} ms late (callbackGrace is ${plan.graces.callbackGrace} ms)`,
+      `results that changed unheard were found by ${JSON.stringify(finders)}`,
       struck.map(({ at, what }) => `${Math.round((at - startsAt) / 1000)} s: ${what}`).join("; "),
     ],
     problems: [
       ...blocks,
       ...played.problems,
+      ...judgeFinders(finders, plan),
       ...sender.problems,
       ...money,
       ...rests,

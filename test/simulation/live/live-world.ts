@@ -8,7 +8,7 @@ import { createRandom, hashText, type Random } from "../../../src/sandbox/world/
 import type { Script, ShownVersion } from "../../../src/sandbox/world/script.ts";
 import type { SandboxGame } from "../../../src/sandbox/world/styles.ts";
 import type { PlantedFault, World } from "../../../src/sandbox/world/world.ts";
-import { BET_FAULTS } from "../oddities/bet-faults.ts";
+import { BET_FAULTS, changeUnheard } from "../oddities/bet-faults.ts";
 import { ODD_LISTINGS } from "../oddities/odd-listings.ts";
 import type { OddWorldPlan } from "../oddities/odd-plan.ts";
 import { seatOddPlayers } from "../oddities/odd-players.ts";
@@ -154,7 +154,9 @@ function playProduct(
 }
 
 /** Chooses the kind of a round: each planted kind in turn, the others at random. */
-function choose(plan: LiveRunPlan, { style }: LiveProduct, random: Random, turn: number): PlayRound {
+function choose(plan: LiveRunPlan, product: LiveProduct, random: Random, turn: number): PlayRound {
+  const { style } = product;
+  if (product.isQuiet) return turn % QUIET_FAULT_EVERY === 0 ? changeUnheard : playPlain;
   const { oddities, faults: usual } = plan.shortRoundsOnly
     ? SHORT_ROUNDS
     : HAPPENINGS[style as keyof typeof HAPPENINGS];
@@ -167,6 +169,16 @@ function choose(plan: LiveRunPlan, { style }: LiveProduct, random: Random, turn:
     oddity(round);
     return round.right();
   };
+}
+
+/** Of a quiet product's rounds, one in so many changes unheard. */
+const QUIET_FAULT_EVERY = 6;
+
+function playPlain(round: RoundScript): Script {
+  const stake = round.money();
+  const payout = round.payoutOf(stake);
+  round.promptly().place("a", round.at(0), stake).settle("a", round.at(0.1), payout);
+  return round.show("a", round.at(0.1), { status: "SETTLED", stake, payout }).right();
 }
 
 function named(round: RoundScript, play: PlayRound): LiveRound {

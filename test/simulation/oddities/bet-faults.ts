@@ -190,7 +190,7 @@ function payOtherwise(round: RoundScript): Script {
 }
 
 /** Both sides agree at first. Later the report changes the result, and no callback says so: only a resweep finds it. */
-function changeUnheard(round: RoundScript): Script {
+export function changeUnheard(round: RoundScript): Script {
   round.promptly();
   const ledger = playBet(round);
   const accountedAt = round.at(0.2);
