@@ -96,6 +96,29 @@ describe("an answer that a recipient may read is recorded, and so is what follow
   });
 });
 
+describe("an answer that ends with its head, whatever its fields say, is followed", () => {
+  const head = (status: string) =>
+    `HTTP/1.1 ${status}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const hello = post("/hello", "x]}");
+  test.each([
+    ["to HEAD", hello.replace("POST", "HEAD"), head("200 OK")],
+    ["204", hello, head("204 No Content")],
+    ["304", hello, head("304 Not Modified")],
+    ["100, before another", hello, head("100 Continue") + answer("{}")],
+  ])("%s", async (_, first, said) => {
+    const { port, recorded } = await startTarget(said);
+    const caller = await call(port);
+    caller.socket.write(first);
+    await eventually("it is answered", () => caller.text() === said);
+    caller.socket.write(FOLLOWING.join(""));
+    await eventually("all are answered", () => caller.text() === said + answer(SUCCESS) + answer(SUCCESS));
+    expect((await recorded()).map(({ request }) => JSON.parse(request).id)).toEqual([
+      "request-2",
+      "request-3",
+    ]);
+  });
+});
+
 describe("a request that a recipient may read is recorded, gets the target's path, and so does what follows", () => {
   const fields = "Host: wallet.example\r\n";
   const size = Buffer.byteLength(PLACEMENT);
