@@ -7,6 +7,8 @@ import {
   emptyBody,
   type KeptBytes,
   keepPart,
+  MOST_BODY_BYTES,
+  MOST_OTHER_BYTES,
   saysMoneyMoved,
   textOf,
 } from "./exchange.ts";
@@ -36,11 +38,12 @@ export interface ConversationContext {
   readonly now: () => Instant;
   readonly tally: Tally;
   readonly kept: KeptBytes;
-  /** called with the path of each POST request that names no callback */
+  /** called with the path of each request that names no callback and may move money; before it the method, but POST */
   readonly onOther?: (path: string) => void;
   readonly onUnreadable?: (reason: string) => void;
 }
 
+const MOVES_NOTHING = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"]);
 /** Requests of one connection that wait for an answer. */
 const MOST_OPEN = 1_000;
 /** Any spaces may separate the parts (RFC 9112, 4). */
@@ -168,15 +171,15 @@ export class Conversation {
 
   #openExchange(method: string, path: string, coding: string | null): Exchange {
     const { now, tally, onOther } = this.#context;
-    const isPost = method.toUpperCase() === "POST";
     const name = callbackAt(path);
+    const isPost = method.toUpperCase() === "POST";
     const callback = isPost && name !== "checkBalance" ? name : null;
-    const otherPath = isPost && name === null ? path : null;
+    const isOther = callback === null && (isPost ? name === null : !MOVES_NOTHING.has(method));
     if (callback === null) tally.others += 1;
-    if (otherPath !== null) onOther?.(otherPath);
-    const request = emptyBody(callback !== null, coding);
-    const answer = emptyBody(callback !== null || otherPath !== null);
-    return { method, callback, otherPath, receivedAt: now(), request, answer, status: 0, isLast: false };
+    if (isOther) onOther?.(isPost ? path : `${method} ${path}`);
+    const request = emptyBody(callback === null ? 0 : MOST_BODY_BYTES, coding);
+    const answer = emptyBody(callback !== null ? MOST_BODY_BYTES : isOther ? MOST_OTHER_BYTES : 0);
+    return { method, callback, isOther, receivedAt: now(), request, answer, status: 0, isLast: false };
   }
 
   #endRequest(): void {
@@ -270,13 +273,13 @@ export class Conversation {
   }
 
   #record(exchange: Exchange): void {
-    const { callback, otherPath, receivedAt, request, answer, status } = exchange;
+    const { callback, isOther, receivedAt, request, answer, status } = exchange;
     const { tally, kept } = this.#context;
     const response = textOf(answer);
     // For example, the error page of a gateway: the operator has moved no money for it.
     const isRefusal = (status < 200 || status > 299) && !response.trimStart().startsWith("{");
     if (callback === null) {
-      if (otherPath !== null && saysMoneyMoved(response)) tally.lost["unknown-path"] += 1;
+      if (isOther && saysMoneyMoved(response)) tally.lost["unknown-path"] += 1;
     } else if (answer.isUnreadable || (request.isUnreadable && !isRefusal)) tally.lost.unreadable += 1;
     else if (request.isTooLarge || answer.isTooLarge) tally.lost["too-large"] += 1;
     else if (isRefusal) tally.refused += 1;

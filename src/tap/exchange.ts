@@ -9,8 +9,8 @@ export interface Exchange {
   readonly method: string;
   /** null: no callback that moves money */
   readonly callback: CallbackName | null;
-  /** not null: the path of a POST request that names no callback known here */
-  readonly otherPath: string | null;
+  /** It names no callback known here, and may move money all the same. */
+  readonly isOther: boolean;
   readonly receivedAt: Instant;
   readonly request: Body;
   readonly answer: Body;
@@ -21,8 +21,8 @@ export interface Exchange {
 }
 
 interface Body {
-  /** false: its bytes are not needed */
-  isKept: boolean;
+  /** the most to keep of it; 0: its bytes are not needed */
+  mostBytes: number;
   parts: Buffer[];
   bytes: number;
   /** the value of Content-Encoding; null: there is none */
@@ -39,20 +39,23 @@ export interface KeptBytes {
 }
 
 /** More than any callback or answer has; the callbacks server takes no more either. */
-const MOST_BODY_BYTES = 1024 * 1024;
+export const MOST_BODY_BYTES = 1024 * 1024;
+/** Answers of the interface have some hundred bytes. */
+export const MOST_OTHER_BYTES = 16 * 1024;
 const MOST_KEPT_BYTES = 128 * 1024 * 1024;
 
 /** @param coding the value of Content-Encoding; null: there is none, or the head has not come */
-export function emptyBody(isKept: boolean, coding: string | null = null): Body {
+export function emptyBody(mostBytes: number, coding: string | null = null): Body {
   const state = { isWhole: false, isTooLarge: false, isUnreadable: false };
-  return { isKept, parts: [], bytes: 0, coding, ...state };
+  return { mostBytes, parts: [], bytes: 0, coding, ...state };
 }
 
-/** Keeps the next part of a body, up to the limits of this body and of all bodies together. */
+/** Keeps the next part of a body. Of one that exceeds its limit, or that of all bodies together, nothing is kept. */
 export function keepPart(body: Body, part: Buffer, kept: KeptBytes): void {
-  if (!body.isKept || body.isTooLarge) return;
-  if (body.bytes + part.length > MOST_BODY_BYTES || kept.bytes + part.length > MOST_KEPT_BYTES) {
+  if (body.mostBytes === 0) return;
+  if (body.bytes + part.length > body.mostBytes || kept.bytes + part.length > MOST_KEPT_BYTES) {
     body.isTooLarge = true;
+    dropBody(body, kept);
     return;
   }
   body.parts.push(part);
@@ -64,7 +67,7 @@ export function dropBody(body: Body, kept: KeptBytes): void {
   kept.bytes -= body.bytes;
   body.parts = [];
   body.bytes = 0;
-  body.isKept = false;
+  body.mostBytes = 0;
 }
 
 /** The body as text, without session tokens. A body that cannot be unpacked stays packed; who reads it rejects it. */

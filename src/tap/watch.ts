@@ -22,7 +22,7 @@ const WHY: Readonly<Record<Loss, string>> = {
 export interface TapWatch {
   /** Logs a problem that concerns no single callback; each text at most once a minute. */
   warn(what: string, error?: unknown): void;
-  /** Logs the path of a request that is no callback; each path once. */
+  /** Logs the path of a request that is not recorded; each path once. */
   noteOther(path: string): void;
   /** Logs what was not recorded since the last call; to be called about every second. */
   look(): void;
@@ -45,7 +45,7 @@ export function openTapWatch(log: Log, tally: Tally, now: () => Instant): TapWat
       others.add(path);
       log.warn(
         { path: path.slice(0, 200) },
-        "requests to this path pass, and are not recorded: it names no callback",
+        "requests to this path pass, and are not recorded: only POST requests to the path of a known callback are",
       );
     },
     look: () => {

@@ -307,6 +307,19 @@ describe("an answer without a request", () => {
   });
 });
 
+test.each([
+  ["PUT", 1],
+  ["GET", 0],
+])(
+  "%s to the path of a callback is not recorded, and counts %i times as a callback that moved money",
+  async (method, count) => {
+    const { port, recorded, tally } = await startTarget();
+    await converse(port, [post("/placeBets", PLACEMENT).replace("POST", method)]);
+    expect(await recorded()).toEqual([]);
+    expect(tally).toMatchObject({ others: 1, lost: { "unknown-path": count } });
+  },
+);
+
 describe("a callback is known by its path, as lenient servers know it", () => {
   test.each([
     ["/placeBets/", "placeBets"],
@@ -335,6 +348,7 @@ describe("a callback is known by its path, as lenient servers know it", () => {
     ["/place%2542ets", SUCCESS, 1],
     ["/placeBets.php", SUCCESS, 1],
     ["/payBonus", SUCCESS, 1],
+    ["/payBonus", `${SUCCESS.slice(0, -1)},"x":"${"x".repeat(20_000)}"}`, 0],
     ["/login", '{"statusCode":0}', 0],
     ["/payBonus", SUCCESS.replace('"statusCode":0', '"statusCode":10002'), 0],
     ["/payBonus", SUCCESS.replace("99.70", "100"), 0],
