@@ -1,7 +1,8 @@
 /** The one logger: JSON lines on standard error, without secrets. */
 
-import { type DestinationStream, destination, type Logger, pino } from "pino";
+import { type DestinationStream, type Logger, pino } from "pino";
 import { formatInstant, systemClock } from "./clock.ts";
+import { standardError } from "./standard-error.ts";
 
 export type Log = Logger;
 
@@ -22,7 +23,7 @@ const MOST_CAUSES = 3;
 export function createLog(
   level: string,
   secrets: readonly string[] = [],
-  to: DestinationStream = destination(2),
+  to: DestinationStream = standardError,
 ): Log {
   const timestamp = () => `,"time":"${formatInstant(systemClock.now())}"`;
   const options = {

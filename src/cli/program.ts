@@ -1,6 +1,9 @@
 /** The command `recon`: its subcommands, and how a failure ends it. */
 
+import { writeSync } from "node:fs";
+import { Socket } from "node:net";
 import { argv, stderr, stdout } from "node:process";
+import type { Writable } from "node:stream";
 import { Command, CommanderError } from "commander";
 import { EXIT_FAILED, EXIT_USAGE, reportFailure } from "./run/run-command.ts";
 
@@ -55,6 +58,7 @@ export async function createProgram(asked?: string): Promise<Command> {
 export async function runRecon(args: readonly string[] = argv.slice(2)): Promise<void> {
   // A reader such as `head` may end early: nobody reads the rest.
   for (const stream of [stdout, stderr]) {
+    writeWhole(stream);
     stream.once("error", ({ code }: NodeJS.ErrnoException) => {
       stream.on("error", () => {});
       if (code === "EPIPE") return;
@@ -71,4 +75,20 @@ export async function runRecon(args: readonly string[] = argv.slice(2)): Promise
     if (error instanceof CommanderError) process.exitCode = isHelp ? 0 : EXIT_USAGE;
     else process.exitCode = reportFailure(error);
   }
+}
+
+/**
+ * Node's stream for a file takes half a write for a whole one. On a disk that fills up, a JSON document would be cut
+ * off, and the command would end with 0.
+ */
+function writeWhole(stream: Writable & { readonly fd: number }): void {
+  if (stream instanceof Socket || typeof stream.fd !== "number") return;
+  stream._write = (chunk: Buffer, _encoding, done) => {
+    try {
+      for (let rest = chunk; rest.length > 0; ) rest = rest.subarray(writeSync(stream.fd, rest));
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  };
 }

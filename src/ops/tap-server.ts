@@ -1,13 +1,14 @@
 /** Health and metrics of `recon tap`, which has no path of its own among the callbacks. */
 
 import fastify from "fastify";
-import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 import type { Instant } from "../clock.ts";
 import type { Settings } from "../config.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { StoredCounts } from "../tap/store-journal.ts";
 import { LOSSES, sumOfLost, type Tally } from "../tap/tally.ts";
 import { refuseForeign } from "./access/access.ts";
+import { addProcessMetrics } from "./metrics/process-metrics.ts";
 
 /** How the tap does. */
 export interface TapState {
@@ -65,7 +66,7 @@ function describeHealth({ tally, journalBytes, mostBytes, storing }: TapState) {
 
 function openRegistry(read: () => TapState): Registry {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  addProcessMetrics(registry);
   const gauge = (name: string, help: string, value: (state: TapState) => number | null) =>
     new Gauge({
       name,

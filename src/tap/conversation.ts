@@ -1,17 +1,27 @@
 /** Reads the bytes of one connection as they pass, and pairs each callback with its answer (docs/tap.md). */
 
-import { CALLBACK_AT } from "../callbacks/request.ts";
 import type { Instant } from "../clock.ts";
-import { dropBodies, type Exchange, emptyBody, type KeptBytes, keepPart, textOf } from "./exchange.ts";
 import {
-  type Framing,
+  dropBody,
+  type Exchange,
+  emptyBody,
+  type KeptBytes,
+  keepPart,
+  MOST_BODY_BYTES,
+  MOST_OTHER_BYTES,
+  saysMoneyMoved,
+  textOf,
+} from "./exchange.ts";
+import {
+  type Ending,
+  endingOfAnswer,
+  endingOfRequest,
   fieldOf,
-  framingOfAnswer,
-  framingOfRequest,
-  type MessageHead,
-  MessageReader,
-  UnreadableMessage,
-} from "./message-reader.ts";
+  parseHead,
+  withoutHttp2,
+} from "./message-head.ts";
+import { MessageReader, type ReadHead } from "./message-reader.ts";
+import { callbackAt, findPath, parseRequestLine } from "./request-target.ts";
 import type { Tally } from "./tally.ts";
 
 /** A callback as it was sent, and as it was answered: a line of the journal. */
@@ -28,16 +38,22 @@ export interface ConversationContext {
   readonly now: () => Instant;
   readonly tally: Tally;
   readonly kept: KeptBytes;
-  /** called with the path of each POST request that names no callback */
+  /** called with the path of each request that names no callback and may move money; before it the method, but POST */
   readonly onOther?: (path: string) => void;
   readonly onUnreadable?: (reason: string) => void;
 }
 
+const MOVES_NOTHING = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"]);
 /** Requests of one connection that wait for an answer. */
 const MOST_OPEN = 1_000;
+/** Any spaces may separate the parts (RFC 9112, 4). */
+const STATUS_LINE = /^HTTP\/1\.\d[ \t]+(\d{3})(?:[ \t]|$)/;
+const TOO_LONG = unknownEnding("a head is longer than 128 KiB");
+const NO_STATUS = unknownEnding("an answer has no status");
 
 export class Conversation {
   readonly #context: ConversationContext;
+  readonly #prefix: string;
   /** requests without an answer, in their order */
   readonly #open: Exchange[] = [];
   /** requests whose answer came before the request had been sent whole */
@@ -45,31 +61,38 @@ export class Conversation {
   #sending: Exchange | null = null;
   #isFinal = true;
   #answered: AnsweredCallback[] = [];
-  #isBlind = false;
+  #isTunnel = false;
   #isHeld = false;
+  /** No further request passes. The connection ends when those that have passed are answered. */
+  #isClosing = false;
   readonly #requests = new MessageReader({
-    head: (head) => this.#beginRequest(head),
-    data: (part) => {
-      if (this.#sending !== null) keepPart(this.#sending, "request", part, this.#context.kept);
-    },
+    head: (bytes, isWhole) => this.#beginRequest(bytes, isWhole),
+    data: (part) => this.#keep(this.#sending, "request", part),
     end: () => this.#endRequest(),
+    unreadable: (reason) => this.#doubt(this.#sending, "request", reason),
   });
   readonly #answers = new MessageReader({
-    head: (head) => this.#beginAnswer(head),
-    data: (part) => {
-      const [exchange] = this.#open;
-      if (exchange !== undefined) keepPart(exchange, "answer", part, this.#context.kept);
-    },
+    head: (bytes, isWhole) => this.#beginAnswer(bytes, isWhole),
+    data: (part) => this.#keep(this.#open[0], "answer", part),
     end: () => this.#endAnswer(),
+    unreadable: (reason) => this.#doubt(this.#open[0], "answer", reason),
   });
 
-  constructor(context: ConversationContext) {
+  /** @param prefix the target's own path, such as "/callbacks", which comes before the path of each request */
+  constructor(context: ConversationContext, prefix: string) {
     this.#context = context;
+    this.#prefix = prefix;
   }
 
   /** Whether no request waits for an answer. */
   get isIdle(): boolean {
-    return !this.#isHeld && (this.#isBlind || (this.#open.length === 0 && !this.#requests.isWithin));
+    if (this.#isHeld) return false;
+    return this.#isTunnel || (this.#open.length === 0 && !this.#requests.isWithin);
+  }
+
+  /** Whether the connection must end now. */
+  get isOver(): boolean {
+    return this.#isClosing && this.#open.length === 0 && this.#early.length === 0;
   }
 
   /** Holds an answer back until `recorded` resolves. The conversation is not idle meanwhile. */
@@ -79,21 +102,23 @@ export class Conversation {
     this.#isHeld = false;
   }
 
-  /** Reads bytes of the caller. @returns the index of the path of each request that begins in these bytes */
-  request(bytes: Buffer): number[] {
-    const paths: number[] = [];
-    this.#read(() => this.#requests.read(bytes, paths));
-    return paths;
+  /** Reads bytes of the caller. @returns what to pass to the target */
+  request(bytes: Buffer): Buffer {
+    const passed = this.#requests.read(bytes);
+    // The caller begins its next request, so it takes the answer without a known end for whole.
+    if (this.#isClosing && passed.length === 0 && this.#isAnswerEndless) this.#loseOpen();
+    return passed;
   }
 
-  /** Reads bytes of the target. */
-  answer(bytes: Buffer): void {
-    this.#read(() => this.#answers.read(bytes));
+  /** Reads bytes of the target. @returns what to pass to the caller */
+  answer(bytes: Buffer): Buffer {
+    return this.#answers.read(bytes);
   }
 
-  /** The target sends nothing more. An answer without a length ends here. */
-  finish(): void {
-    this.#read(() => this.#answers.finish());
+  /** The target sends nothing more. An answer without a length ends here. @returns what is left for the caller */
+  finish(): Buffer {
+    if (this.#isAnswerEndless) this.#loseOpen();
+    return this.#answers.finish();
   }
 
   /** @returns the callbacks that were answered since the last call */
@@ -105,55 +130,56 @@ export class Conversation {
 
   /** The connection is over. Callbacks without an answer count as unanswered. */
   close(): void {
-    if (this.#isBlind) return;
-    const left = [...this.#open, ...this.#early].filter(({ callback }) => callback !== null);
-    this.#context.tally.unanswered += left.length;
-    this.#goBlind();
+    if (this.#isAnswerEndless) this.#loseOpen();
+    this.#context.tally.unanswered += this.#forget(this.#open) + this.#forget(this.#early);
   }
 
-  #read(read: () => void): void {
-    if (this.#isBlind) return;
-    try {
-      read();
-    } catch (error) {
-      if (!(error instanceof UnreadableMessage)) throw error;
-      this.#context.tally.lost.unreadable += 1;
-      this.#context.onUnreadable?.(error.message);
-      this.#goBlind();
-    }
+  /** An answer whose end is not known passes, and whatever follows it. */
+  get #isAnswerEndless(): boolean {
+    return this.#answers.isUntilEnd && this.#open[0]?.answer.isUnreadable === true;
   }
 
-  #goBlind(): void {
-    this.#isBlind = true;
-    this.#requests.becomeTunnel();
-    this.#answers.becomeTunnel();
-    for (const exchange of [...this.#open, ...this.#early]) dropBodies(exchange, this.#context.kept);
-    this.#open.length = 0;
-    this.#early.length = 0;
+  #keep(exchange: Exchange | null | undefined, side: "request" | "answer", part: Buffer): void {
+    if (exchange != null) keepPart(exchange[side], part, this.#context.kept);
   }
 
-  #beginRequest(head: MessageHead): Framing {
-    const [, method = "", target = ""] = /^(\S+) (\S+) HTTP\/1\.\d$/.exec(head.startLine) ?? [];
-    if (method === "") throw new UnreadableMessage("a request does not begin as one of HTTP/1.1");
-    const path = target.split("?", 1)[0] ?? "";
-    const name = CALLBACK_AT.get(path.slice(path.lastIndexOf("/") + 1));
-    const callback = method === "POST" && name !== undefined && name !== "checkBalance" ? name : null;
-    if (callback === null) this.#context.tally.others += 1;
-    if (method === "POST" && name === undefined) this.#context.onOther?.(path);
-    if (this.#open.length === MOST_OPEN)
-      throw new UnreadableMessage(`${MOST_OPEN} requests wait for answers`);
-    const exchange = {
-      method,
-      callback,
-      receivedAt: this.#context.now(),
-      request: emptyBody(head),
-      answer: emptyBody(null),
-      status: 0,
-    };
-    const framing = framingOfRequest(head);
-    this.#sending = exchange;
+  #beginRequest(bytes: Buffer, isWhole: boolean): ReadHead | null {
+    const text = bytes.toString("latin1");
+    const head = parseHead(text, "request");
+    const line = parseRequestLine(head.startLine);
+    if (line === null) return this.#refuse("a request does not begin as one of HTTP/1.1");
+    if (this.#open.length === MOST_OPEN) return this.#refuse(`${MOST_OPEN} requests wait for answers`);
+    const { method, target } = line;
+    const found = findPath(target);
+    const exchange = this.#openExchange(method, found?.path ?? target, fieldOf(head, "content-encoding"));
     this.#open.push(exchange);
-    return framing;
+    this.#sending = exchange;
+    const { framing, doubt, isLast } = isWhole ? endingOfRequest(head, method) : TOO_LONG;
+    exchange.isLast = isLast;
+    if (doubt !== null) this.#doubt(exchange, "request", doubt);
+    const at = line.at + (found?.at ?? 0);
+    const prefix = found === null ? "" : this.#prefix;
+    const passed = `${text.slice(0, at)}${prefix}${withoutHttp2(text.slice(at))}`;
+    return { framing, passed: passed === text ? bytes : Buffer.from(passed, "latin1") };
+  }
+
+  #refuse(reason: string): null {
+    this.#context.onUnreadable?.(`${reason}. The request did not pass`);
+    this.#isClosing = true;
+    return null;
+  }
+
+  #openExchange(method: string, path: string, coding: string | null): Exchange {
+    const { now, tally, onOther } = this.#context;
+    const name = callbackAt(path);
+    const isPost = method.toUpperCase() === "POST";
+    const callback = isPost && name !== "checkBalance" ? name : null;
+    const isOther = callback === null && (isPost ? name === null : !MOVES_NOTHING.has(method));
+    if (callback === null) tally.others += 1;
+    if (isOther) onOther?.(isPost ? path : `${method} ${path}`);
+    const request = emptyBody(callback === null ? 0 : MOST_BODY_BYTES, coding);
+    const answer = emptyBody(callback !== null ? MOST_BODY_BYTES : isOther ? MOST_OTHER_BYTES : 0);
+    return { method, callback, isOther, receivedAt: now(), request, answer, status: 0, isLast: false };
   }
 
   #endRequest(): void {
@@ -161,50 +187,108 @@ export class Conversation {
     if (exchange === null) return;
     exchange.request.isWhole = true;
     this.#sending = null;
+    if (exchange.isLast || this.#isClosing) this.#stopRequests();
     const early = this.#early.indexOf(exchange);
     if (early < 0) return;
     this.#early.splice(early, 1);
     this.#record(exchange);
   }
 
-  #beginAnswer(head: MessageHead): Framing {
+  #beginAnswer(bytes: Buffer, isWhole: boolean): ReadHead {
+    const head = parseHead(bytes.toString("latin1"), "answer");
+    const status = Number(STATUS_LINE.exec(head.startLine)?.[1] ?? Number.NaN);
     const [exchange] = this.#open;
-    if (exchange === undefined) throw new UnreadableMessage("an answer comes without a request");
-    const status = Number(/^HTTP\/1\.\d (\d{3})(?: |$)/.exec(head.startLine)?.[1] ?? Number.NaN);
-    if (Number.isNaN(status)) throw new UnreadableMessage("an answer has no status");
-    this.#isFinal = status >= 200 || status === 101;
-    const framing = framingOfAnswer(head, exchange.method, status);
-    if (framing === "tunnel") {
-      this.#goBlind();
-    } else if (this.#isFinal) {
+    if (exchange === undefined) return this.#passUnasked(bytes, status);
+    const known = Number.isNaN(status) ? NO_STATUS : endingOfAnswer(head, exchange.method, status);
+    const { framing, doubt, isLast } = isWhole ? known : TOO_LONG;
+    this.#isFinal = !(status < 200) || status === 101;
+    if (this.#isFinal) {
       exchange.status = status;
       exchange.answer.coding = fieldOf(head, "content-encoding");
     }
-    return framing;
+    if (isLast) exchange.isLast = true;
+    if (doubt !== null) this.#doubt(exchange, "answer", doubt);
+    if (framing === "tunnel") this.#becomeTunnel();
+    return { framing, passed: bytes };
+  }
+
+  /** An answer to nothing: of a server that closes an idle connection (408), or to a request that the tap did not see. */
+  #passUnasked(bytes: Buffer, status: number): ReadHead {
+    if (status >= 200 && status < 300) this.#context.tally.lost.unreadable += 1;
+    if (status !== 408) this.#context.onUnreadable?.("an answer came without a request");
+    this.#loseOpen();
+    this.#stopRequests();
+    return { framing: "until-end", passed: bytes };
+  }
+
+  #becomeTunnel(): void {
+    if (this.#open.some(({ callback }) => callback !== null))
+      this.#context.onUnreadable?.("the answer to a callback switches to another protocol");
+    this.#loseOpen();
+    this.#requests.becomeTunnel();
+    this.#isTunnel = true;
+    this.#isClosing = false;
   }
 
   #endAnswer(): void {
     if (!this.#isFinal) return;
     const exchange = this.#open.shift();
-    if (exchange?.callback == null) return;
+    if (exchange === undefined) return;
     exchange.answer.isWhole = true;
-    if (exchange.request.isWhole) this.#record(exchange);
+    // Requests that the caller has sent already are answered before the connection ends.
+    if (exchange.isLast) this.#stopRequests();
+    if (exchange.request.isWhole || exchange.request.isUnreadable) this.#record(exchange);
     else this.#early.push(exchange);
   }
 
-  #record(exchange: Exchange): void {
-    const { callback, receivedAt, request, answer, status } = exchange;
-    const { tally } = this.#context;
-    if (callback === null) return;
-    if (request.isTooLarge || answer.isTooLarge) {
-      tally.lost["too-large"] += 1;
-    } else {
-      const response = textOf(answer);
-      // For example, the error page of a gateway: the operator has moved no money for it.
-      const isRefusal = (status < 200 || status > 299) && !response.trimStart().startsWith("{");
-      if (isRefusal) tally.refused += 1;
-      else this.#answered.push({ callback, receivedAt, request: textOf(request), response });
-    }
-    dropBodies(exchange, this.#context.kept);
+  /** No request passes behind the one that is being sent. */
+  #stopRequests(): void {
+    this.#isClosing = true;
+    if (this.#sending === null) this.#requests.stop();
   }
+
+  /** Where this message ends is not certain. So the connection ends after its exchange, which is not recorded. */
+  #doubt(exchange: Exchange | null | undefined, side: "request" | "answer", reason: string): void {
+    this.#context.onUnreadable?.(reason);
+    if (exchange == null) return;
+    exchange[side].isUnreadable = true;
+    exchange.isLast = true;
+    dropBody(exchange[side], this.#context.kept);
+    this.#stopRequests();
+  }
+
+  /** Answers to these may have passed unseen. */
+  #loseOpen(): void {
+    this.#context.tally.lost.unreadable += this.#forget(this.#open) + this.#forget(this.#early);
+  }
+
+  /** @returns how many of them are callbacks */
+  #forget(exchanges: Exchange[]): number {
+    const all = exchanges.splice(0);
+    for (const { request, answer } of all) {
+      dropBody(request, this.#context.kept);
+      dropBody(answer, this.#context.kept);
+    }
+    return all.filter(({ callback }) => callback !== null).length;
+  }
+
+  #record(exchange: Exchange): void {
+    const { callback, isOther, receivedAt, request, answer, status } = exchange;
+    const { tally, kept } = this.#context;
+    const response = textOf(answer);
+    // For example, the error page of a gateway: the operator has moved no money for it.
+    const isRefusal = (status < 200 || status > 299) && !response.trimStart().startsWith("{");
+    if (callback === null) {
+      if (isOther && saysMoneyMoved(response)) tally.lost["unknown-path"] += 1;
+    } else if (answer.isUnreadable || (request.isUnreadable && !isRefusal)) tally.lost.unreadable += 1;
+    else if (request.isTooLarge || answer.isTooLarge) tally.lost["too-large"] += 1;
+    else if (isRefusal) tally.refused += 1;
+    else this.#answered.push({ callback, receivedAt, request: textOf(request), response });
+    dropBody(request, kept);
+    dropBody(answer, kept);
+  }
+}
+
+function unknownEnding(doubt: string): Ending {
+  return { framing: "until-end", doubt, isLast: true };
 }

@@ -1,28 +1,36 @@
 /** A request and its answer on one connection, with what is kept of their bodies until both have come whole. */
 
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
+import type { CallbackName } from "../callback.ts";
 import { keptText } from "../callbacks/raw-body.ts";
 import type { Instant } from "../clock.ts";
-import { fieldOf, type MessageHead } from "./message-reader.ts";
 
 export interface Exchange {
   readonly method: string;
-  /** null: this is no callback that moves money, and nothing of it is kept */
-  readonly callback: string | null;
+  /** null: no callback that moves money */
+  readonly callback: CallbackName | null;
+  /** It names no callback known here, and may move money all the same. */
+  readonly isOther: boolean;
   readonly receivedAt: Instant;
   readonly request: Body;
   readonly answer: Body;
   /** of the final answer; 0: it has not come */
   status: number;
+  /** The connection must end after this exchange. */
+  isLast: boolean;
 }
 
 interface Body {
+  /** the most to keep of it; 0: its bytes are not needed */
+  mostBytes: number;
   parts: Buffer[];
   bytes: number;
   /** the value of Content-Encoding; null: there is none */
   coding: string | null;
   isWhole: boolean;
   isTooLarge: boolean;
+  /** Where it ends is not certain. */
+  isUnreadable: boolean;
 }
 
 /** How many bytes of bodies all connections keep at the moment. */
@@ -31,26 +39,23 @@ export interface KeptBytes {
 }
 
 /** More than any callback or answer has; the callbacks server takes no more either. */
-const MOST_BODY_BYTES = 1024 * 1024;
+export const MOST_BODY_BYTES = 1024 * 1024;
+/** Answers of the interface have some hundred bytes. */
+export const MOST_OTHER_BYTES = 16 * 1024;
 const MOST_KEPT_BYTES = 128 * 1024 * 1024;
 
-/** @param head null: it has not come */
-export function emptyBody(head: MessageHead | null): Body {
-  const coding = head === null ? null : fieldOf(head, "content-encoding");
-  return { parts: [], bytes: 0, coding, isWhole: false, isTooLarge: false };
+/** @param coding the value of Content-Encoding; null: there is none, or the head has not come */
+export function emptyBody(mostBytes: number, coding: string | null = null): Body {
+  const state = { isWhole: false, isTooLarge: false, isUnreadable: false };
+  return { mostBytes, parts: [], bytes: 0, coding, ...state };
 }
 
-/** Keeps the next part of a callback's body, up to the limits of this body and of all bodies together. */
-export function keepPart(
-  exchange: Exchange,
-  side: "request" | "answer",
-  part: Buffer,
-  kept: KeptBytes,
-): void {
-  const body = exchange[side];
-  if (exchange.callback === null || body.isTooLarge) return;
-  if (body.bytes + part.length > MOST_BODY_BYTES || kept.bytes + part.length > MOST_KEPT_BYTES) {
+/** Keeps the next part of a body. Of one that exceeds its limit, or that of all bodies together, nothing is kept. */
+export function keepPart(body: Body, part: Buffer, kept: KeptBytes): void {
+  if (body.mostBytes === 0) return;
+  if (body.bytes + part.length > body.mostBytes || kept.bytes + part.length > MOST_KEPT_BYTES) {
     body.isTooLarge = true;
+    dropBody(body, kept);
     return;
   }
   body.parts.push(part);
@@ -58,12 +63,11 @@ export function keepPart(
   kept.bytes += part.length;
 }
 
-export function dropBodies({ request, answer }: Exchange, kept: KeptBytes): void {
-  for (const body of [request, answer]) {
-    kept.bytes -= body.bytes;
-    body.parts = [];
-    body.bytes = 0;
-  }
+export function dropBody(body: Body, kept: KeptBytes): void {
+  kept.bytes -= body.bytes;
+  body.parts = [];
+  body.bytes = 0;
+  body.mostBytes = 0;
 }
 
 /** The body as text, without session tokens. A body that cannot be unpacked stays packed; who reads it rejects it. */
@@ -82,4 +86,14 @@ function unpack(bytes: Buffer, coding: string): Buffer {
     // The body stays packed.
   }
   return bytes;
+}
+
+/** Whether an answer of the interface says that the player's balance changed. */
+export function saysMoneyMoved(text: string): boolean {
+  try {
+    const { statusCode, balanceBefore, balanceAfter } = JSON.parse(text);
+    return statusCode === 0 && balanceBefore !== balanceAfter;
+  } catch {
+    return false;
+  }
 }

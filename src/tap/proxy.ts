@@ -65,7 +65,7 @@ export async function startProxy(context: ProxyContext, settings: ProxySettings)
       caller.destroy();
       return;
     }
-    const conversation = new Conversation(context);
+    const conversation = new Conversation(context, settings.target.pathname.replace(/\/+$/, ""));
     open.set(caller, conversation);
     context.tally.connections = open.size;
     caller.on("error", () => {});
@@ -114,12 +114,25 @@ export async function startProxy(context: ProxyContext, settings: ProxySettings)
 function passOn(caller: Socket, conversation: Conversation, context: ProxyContext, target: URL): void {
   const upstream = connectTo(target);
   let isConnected = false;
+  let isEnding = false;
   const giveUp = setTimeout(
     () => upstream.destroy(new Error(`it took no connection within ${CONNECT_MS / 1000} s`)),
     CONNECT_MS,
   );
-  const requests = readRequests(conversation, context, target);
-  const answers = readAnswers(conversation, context);
+  /** Ends the connection of both. What the caller still sends is read and dropped: left unread, it would reset the answer. */
+  const end = () => {
+    if (isEnding) return;
+    isEnding = true;
+    requests.unpipe(upstream);
+    requests.resume();
+    upstream.unpipe(answers);
+    upstream.resume();
+    upstream.end();
+    answers.end();
+    lingerOver(caller, upstream);
+  };
+  const requests = readRequests(conversation, context, end);
+  const answers = readAnswers(conversation, context, end);
   upstream.once(target.protocol === "https:" ? "secureConnect" : "connect", () => {
     isConnected = true;
     clearTimeout(giveUp);
@@ -128,6 +141,7 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
   });
   upstream.on("error", () => {});
   upstream.once("error", (error) => {
+    if (isEnding) return;
     if (isConnected) {
       // The target has cut the connection, and so does the tap.
       caller.resetAndDestroy();
@@ -142,7 +156,7 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
     clearTimeout(giveUp);
     conversation.close();
     // After an end, bytes that have come are passed on first.
-    if (isConnected && !upstream.readableEnded) caller.destroy();
+    if (isConnected && !isEnding && !upstream.readableEnded) caller.destroy();
   });
   caller.once("close", () => {
     // The target is notified that the caller has gone. If it answers all the same, the answer is recorded.
@@ -184,27 +198,18 @@ function lingerOver(...sockets: readonly Socket[]): void {
   }, LINGER_MS).unref();
 }
 
-function readRequests(conversation: Conversation, context: ProxyContext, { pathname }: URL): Transform {
-  const prefix = Buffer.from(pathname.replace(/\/+$/, ""), "latin1");
+function readRequests(conversation: Conversation, context: ProxyContext, end: () => void): Transform {
   return new Transform({
     transform(bytes: Buffer, _encoding, done) {
-      const paths = conversation.request(bytes);
-      let from = 0;
-      if (prefix.length > 0) {
-        for (const at of paths) {
-          this.push(bytes.subarray(from, at));
-          this.push(prefix);
-          from = at;
-        }
-      }
-      done(null, from === 0 ? bytes : bytes.subarray(from));
+      done(null, conversation.request(bytes));
       const answered = conversation.take();
       if (answered.length > 0) void context.record(answered);
+      if (conversation.isOver) end();
     },
   });
 }
 
-function readAnswers(conversation: Conversation, context: ProxyContext): Transform {
+function readAnswers(conversation: Conversation, context: ProxyContext, end: () => void): Transform {
   const recorded = (done: () => void) => {
     const answered = conversation.take();
     if (answered.length === 0) done();
@@ -212,12 +217,15 @@ function readAnswers(conversation: Conversation, context: ProxyContext): Transfo
   };
   return new Transform({
     transform(bytes: Buffer, _encoding, done) {
-      conversation.answer(bytes);
-      recorded(() => done(null, bytes));
+      const passed = conversation.answer(bytes);
+      recorded(() => {
+        done(null, passed);
+        if (conversation.isOver) end();
+      });
     },
     flush(done) {
-      conversation.finish();
-      recorded(() => done());
+      const left = conversation.finish();
+      recorded(() => done(null, left));
     },
   });
 }

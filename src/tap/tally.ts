@@ -1,7 +1,14 @@
 /** What the tap counts, for its metrics and its log. */
 
 /** Why a callback that was answered is not in the journal. */
-export const LOSSES = ["journal-full", "disk-error", "disk-slow", "too-large", "unreadable"] as const;
+export const LOSSES = [
+  "journal-full",
+  "disk-error",
+  "disk-slow",
+  "too-large",
+  "unreadable",
+  "unknown-path",
+] as const;
 export type Loss = (typeof LOSSES)[number];
 
 /** What became of the requests that passed. */
@@ -25,7 +32,14 @@ export interface Tally {
 export function openTally(): Tally {
   return {
     recorded: 0,
-    lost: { "journal-full": 0, "disk-error": 0, "disk-slow": 0, "too-large": 0, unreadable: 0 },
+    lost: {
+      "journal-full": 0,
+      "disk-error": 0,
+      "disk-slow": 0,
+      "too-large": 0,
+      unreadable: 0,
+      "unknown-path": 0,
+    },
     unanswered: 0,
     refused: 0,
     others: 0,

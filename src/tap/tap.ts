@@ -43,8 +43,7 @@ export async function startTap(settings: TapSettings, log: Log, now: () => Insta
       kept: { bytes: 0 },
       record: (answered) => journal.record(answered),
       onOther: watch.noteOther,
-      onUnreadable: (reason) =>
-        watch.warn("a connection passes, and nothing on it is recorded until it ends", new Error(reason)),
+      onUnreadable: (reason) => watch.warn(`a message cannot be followed: ${reason}`),
       onUnreachable: (error) => watch.warn("the target cannot be reached; its caller got 502", error),
       onStranger: (address) =>
         watch.warn(

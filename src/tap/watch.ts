@@ -13,13 +13,16 @@ const WHY: Readonly<Record<Loss, string>> = {
   "disk-error": "the journal cannot be written. Make room on its disk, or mend it",
   "disk-slow": "the disk of the journal stands still. Mend it",
   "too-large": "a body is larger than 1 MiB, or all bodies under way are larger than 128 MiB together",
-  unreadable: "a connection carried something that is not HTTP/1.1. Look at the caller and at your endpoint",
+  unreadable:
+    "the tap could not read one of their messages; its own line says why. Mend the caller or your endpoint",
+  "unknown-path":
+    "their path names no callback, but the answer says that money moved. If it is a new callback, it needs a newer version",
 };
 
 export interface TapWatch {
   /** Logs a problem that concerns no single callback; each text at most once a minute. */
-  warn(what: string, error: unknown): void;
-  /** Logs the path of a request that is no callback; each path once. */
+  warn(what: string, error?: unknown): void;
+  /** Logs the path of a request that is not recorded; each path once. */
   noteOther(path: string): void;
   /** Logs what was not recorded since the last call; to be called about every second. */
   look(): void;
@@ -35,14 +38,14 @@ export function openTapWatch(log: Log, tally: Tally, now: () => Instant): TapWat
     warn: (what, error) => {
       if (now() - (warnedAt.get(what) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return;
       warnedAt.set(what, now());
-      log.warn({ error: describeError(error) }, what);
+      log.warn(error === undefined ? {} : { error: describeError(error) }, what);
     },
     noteOther: (path) => {
       if (others.size === MOST_OTHER_PATHS || others.has(path)) return;
       others.add(path);
       log.warn(
         { path: path.slice(0, 200) },
-        "requests to this path pass, and are not recorded: it names no callback",
+        "requests to this path pass, and are not recorded: only POST requests to the path of a known callback are",
       );
     },
     look: () => {

@@ -55,8 +55,8 @@ export class TappedLedger {
     const place = { host: "127.0.0.1", port: 0, target, isAllowed: () => true };
     const journal = { folder: this.#folder, mostBytes: MOST_BYTES };
     this.#tap = await startTap({ ...place, ...journal }, silentLog, () => this.#now);
-    const order = { folder: this.#folder, databaseUrl: this.#databaseUrl, logLevel: "silent", secrets: [] };
-    const storing = openStoring(order, ({ problem, stored, lines }) => {
+    const order = { folder: this.#folder, databaseUrl: this.#databaseUrl };
+    const storing = openStoring(order, silentLog, ({ problem, stored, lines }) => {
       this.#stored += lines;
       if (problem !== null) this.#problems.push(problem);
       if (stored.rejected > 0) this.#problems.push(`${stored.rejected} lines were rejected`);

@@ -1,6 +1,6 @@
 /** The log lines of a start without settings, for the person at its terminal. */
 
-import { stderr } from "node:process";
+import { standardError } from "../../standard-error.ts";
 import { showText } from "./print.ts";
 
 const ERROR_LEVEL = 50;
@@ -8,7 +8,7 @@ const ERROR_LEVEL = 50;
 /** Writes each line of the log as a sentence: "error: SPORT: a window could not be fetched: …". */
 export const readableLog = {
   write(line: string): void {
-    stderr.write(`${describeLine(line)}\n`);
+    standardError.write(`${describeLine(line)}\n`);
   },
 };
 

@@ -144,6 +144,8 @@ function log(text: string): void {
 }
 
 async function main(order: SupervisorOrder): Promise<void> {
+  // A full disk must not end the server for the sake of a line of its log.
+  process.stderr.on("error", () => {});
   // The permissions of the socket: only this account may hold the server or read the password.
   process.umask(0o077);
   const { path } = openSocketPath(order.folder);

@@ -6,7 +6,7 @@ import { openDatabase } from "../../db/client.ts";
 import { openDatabaseClock } from "../../db/database-clock.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { takeLines } from "../../ledger/take-lines.ts";
-import { createLog } from "../../log.ts";
+import type { Log } from "../../log.ts";
 import { type StoreProgress, storeJournal } from "../../tap/store-journal.ts";
 import { MEASURE_EVERY_MS, openClockWatch } from "../alerts/watch-clock.ts";
 
@@ -29,10 +29,10 @@ export type StoringState = StoreProgress & {
 const CONNECTIONS = 2;
 
 export function openStoring(
-  { folder, databaseUrl, logLevel, secrets }: StoringOrder,
+  { folder, databaseUrl }: Pick<StoringOrder, "folder" | "databaseUrl">,
+  log: Log,
   onState: (state: StoringState) => void,
 ) {
-  const log = createLog(logLevel, secrets);
   const sql = openDatabase(databaseUrl, CONNECTIONS);
   const clock = openDatabaseClock(sql, systemClock);
   const watchClock = openClockWatch({ sql, log }, clock, {

@@ -1,10 +1,11 @@
 /** The metrics of one worker: its own registry, filled at each scrape (decision 52). */
 
 import type { FastifyInstance } from "fastify";
-import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { Gauge, Registry } from "prom-client";
 import type { DatabaseClock } from "../../db/database-clock.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
+import { addProcessMetrics } from "./process-metrics.ts";
 import { readFinishedState, readOpenState } from "./read-state.ts";
 import { shareReading } from "./shared-reading.ts";
 import { addStateGauges, type QueueState } from "./state-gauges.ts";
@@ -17,16 +18,6 @@ const READ_FINISHED_EVERY_MS = 300_000;
 const READ_DATABASE_EVERY_MS = 15_000;
 /** Prometheus gives up after 10 s by default. */
 const LONGEST_READ_MS = 3_000;
-/** The resolution of event loop delays; a finer one wakes an idle process more often. */
-const EVENT_LOOP_MS = 100;
-
-/** Gauges whose names wrongly end in `_total`; `nodejs_active_handles` and similar gauges have the same values. */
-const MISNAMED = [
-  "nodejs_active_handles_total",
-  "nodejs_active_requests_total",
-  "nodejs_active_resources_total",
-];
-
 export interface Metrics extends WorkCounters {
   /** The metrics in the text format of Prometheus. Does not reject where a service is down: that is a metric too. */
   show(): Promise<{ readonly type: string; readonly text: string }>;
@@ -43,8 +34,7 @@ export function openMetrics(
 ): Metrics {
   const { sql, config, clock, databaseClock } = context;
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_MS });
-  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  addProcessMetrics(registry);
   const work = addWorkCounters(registry, config, clock);
   const showState = addStateGauges(registry, config);
   const showClock = addClockGauge(registry, databaseClock);

@@ -6,6 +6,7 @@ import { systemClock } from "../../../clock.ts";
 import { describeError } from "../../../errors.ts";
 import type { StoringOrder, StoringState } from "../../../flows/tap/store-tapped.ts";
 import type { Log } from "../../../log.ts";
+import { standardError } from "../../../standard-error.ts";
 import type { StoredCounts } from "../../../tap/store-journal.ts";
 
 /** What has been stored since the start, and how it goes. */
@@ -38,7 +39,11 @@ export function startStoring(order: StoringOrder, log: Log): Storing {
 
   function begin(): Worker {
     const started = new Worker(THREAD, { workerData: order });
-    started.on("message", (news: StoringState) => {
+    started.on("message", (news: StoringState | { readonly line: string }) => {
+      if ("line" in news) {
+        standardError.write(news.line);
+        return;
+      }
       const { stored, torn, storedTo } = state;
       const sum = (name: keyof StoredCounts) => stored[name] + news.stored[name];
       state = {

@@ -3,6 +3,7 @@
 import { setPriority } from "node:os";
 import { parentPort, workerData } from "node:worker_threads";
 import { openStoring, type StoringOrder } from "../../../flows/tap/store-tapped.ts";
+import { createLog } from "../../../log.ts";
 
 /** Linux sets the priority of this thread only, so that callbacks come first on a busy machine. */
 const NICE = 10;
@@ -12,7 +13,10 @@ let isLast = false;
 parentPort?.on("message", (what: "finish") => {
   isLast = what === "finish";
 });
-const storing = openStoring(workerData as StoringOrder, (state) => parentPort?.postMessage(state));
+const order = workerData as StoringOrder;
+// The main thread writes the lines of both, and counts those that it cannot write.
+const log = createLog(order.logLevel, order.secrets, { write: (line) => parentPort?.postMessage({ line }) });
+const storing = openStoring(order, log, (state) => parentPort?.postMessage(state));
 await storing.run(stopped.signal, () => isLast);
 await storing.close();
 parentPort?.close();

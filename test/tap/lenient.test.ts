@@ -1,0 +1,368 @@
+/** Messages that strict recipients refuse and lenient ones take, each followed by plain callbacks on the same connection. */
+
+import type { Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
+import { answer, call, PLACEMENT, post, SUCCESS, startSocketServer, startTapped } from "./tapped.ts";
+
+const LENGTH = Buffer.byteLength(SUCCESS);
+const CHUNKED = `${LENGTH.toString(16)}\r\n${SUCCESS}\r\n0\r\n\r\n`;
+const withHead = (fields: string, body = SUCCESS) => `HTTP/1.1 200 OK\r\n${fields}\r\n\r\n${body}`;
+const idOf = (id: string) => PLACEMENT.replace("request-1", id);
+
+/**
+ * A target below /api that takes whatever ends like a body of these tests, and answers other paths with 404.
+ * @param answers to its first requests; later ones get a plain success
+ */
+async function startTarget(...answers: readonly string[]) {
+  const taken: string[] = [];
+  const { url } = await startSocketServer((socket) => {
+    let text = "";
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+      for (let end = endOf(text); end > 0; end = endOf(text)) {
+        const request = text.slice(0, end);
+        text = text.slice(end);
+        const isFound = /^\S+\s+(?:http:\/\/[^/]+)?\/api\//.test(request);
+        if (isFound) taken.push(request);
+        socket.write(
+          isFound ? (answers[taken.length - 1] ?? answer(SUCCESS)) : answer("{}", "HTTP/1.1 404 No"),
+        );
+      }
+    });
+    socket.on("end", () => socket.end());
+  });
+  const tapped = await startTapped(`${url}/api`);
+  return { ...tapped, taken };
+}
+
+function endOf(text: string): number {
+  const end = /\]\}(?:\r\n0\r\n\r\n)?/.exec(text);
+  return end === null ? 0 : end.index + end[0].length;
+}
+
+/** Sends requests one after the other, each once the one before is answered; stops when the connection ends. */
+async function converse(port: number, requests: readonly string[]) {
+  const caller = await call(port);
+  let isEnded = false;
+  void caller.ended.then(() => {
+    isEnded = true;
+  });
+  let sent = 0;
+  for (const request of requests) {
+    if (isEnded) break;
+    const before = caller.text().length;
+    caller.socket.write(request);
+    sent += 1;
+    await eventually(
+      "it is answered",
+      () => isEnded || /\}(?:\r\n0\r\n\r\n)?$/.test(caller.text().slice(before)),
+    );
+  }
+  return { sent, text: () => caller.text(), ended: caller.ended, socket: caller.socket };
+}
+
+const FOLLOWING = ["request-2", "request-3"].map((id) => post("/placeBets", idOf(id)));
+const codesIn = (text: string) => text.match(/HTTP\/1\.1 \d{3}/g)?.map((line) => line.slice(9)) ?? [];
+
+describe("an answer that a recipient may read is recorded, and so is what follows", () => {
+  test.each([
+    [
+      "a length and a transfer coding, which overrides it",
+      withHead(`Transfer-Encoding: chunked\r\nContent-Length: 5`, CHUNKED),
+    ],
+    ["a folded header line", withHead(`X-Note: one\r\n two\r\nContent-Length: ${LENGTH}`)],
+    ["a folded length", withHead(`Content-Length:\r\n ${LENGTH}`)],
+    [
+      "a folded line behind its first line",
+      `HTTP/1.1 200 OK\r\n Content-Length: 5\r\nContent-Length: ${LENGTH}\r\n\r\n${SUCCESS}`,
+    ],
+    ["a space behind a header's name", withHead(`Content-Length : ${LENGTH}`)],
+    ["its length twice", withHead(`Content-Length: ${LENGTH}\r\nContent-Length: ${LENGTH}`)],
+    ["its length twice in one line", withHead(`Content-Length: ${LENGTH}, ${LENGTH}`)],
+    ["line feeds alone", withHead(`Content-Length: ${LENGTH}`).replaceAll("\r\n", "\n")],
+    ["two spaces in its first line", `HTTP/1.1  200  OK\r\nContent-Length: ${LENGTH}\r\n\r\n${SUCCESS}`],
+  ])("%s", async (_, first) => {
+    const { port, recorded, tally } = await startTarget(first);
+    const { sent, text } = await converse(port, [post("/placeBets", PLACEMENT), ...FOLLOWING]);
+    expect(sent).toBe(3);
+    expect(text()).toBe(first + answer(SUCCESS) + answer(SUCCESS));
+    expect((await recorded()).map(({ request, response }) => [JSON.parse(request).id, response])).toEqual([
+      ["request-1", SUCCESS],
+      ["request-2", SUCCESS],
+      ["request-3", SUCCESS],
+    ]);
+    expect(tally).toMatchObject({ recorded: 3, lost: { unreadable: 0 } });
+  });
+});
+
+describe("an answer that ends with its head, whatever its fields say, is followed", () => {
+  const head = (status: string) =>
+    `HTTP/1.1 ${status}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const hello = post("/hello", "x]}");
+  test.each([
+    ["to HEAD", hello.replace("POST", "HEAD"), head("200 OK")],
+    ["204", hello, head("204 No Content")],
+    ["304", hello, head("304 Not Modified")],
+    ["100, before another", hello, head("100 Continue") + answer("{}")],
+  ])("%s", async (_, first, said) => {
+    const { port, recorded } = await startTarget(said);
+    const caller = await call(port);
+    caller.socket.write(first);
+    await eventually("it is answered", () => caller.text() === said);
+    caller.socket.write(FOLLOWING.join(""));
+    await eventually("all are answered", () => caller.text() === said + answer(SUCCESS) + answer(SUCCESS));
+    expect((await recorded()).map(({ request }) => JSON.parse(request).id)).toEqual([
+      "request-2",
+      "request-3",
+    ]);
+  });
+});
+
+describe("a request that a recipient may read is recorded, gets the target's path, and so does what follows", () => {
+  const fields = "Host: wallet.example\r\n";
+  const size = Buffer.byteLength(PLACEMENT);
+  test.each([
+    ["a folded header line", post("/placeBets", PLACEMENT, "X-Note: one\r\n\ttwo\r\n")],
+    ["its length twice", post("/placeBets", PLACEMENT, `Content-Length: ${size}\r\n`)],
+    ["line feeds alone", post("/placeBets", PLACEMENT).replaceAll("\r\n", "\n")],
+    ["its target in absolute form", post("http://wallet.example/placeBets?x=1", PLACEMENT)],
+    [
+      "spaces and tabs in its first line",
+      post("/placeBets", PLACEMENT).replace("POST /placeBets", "POST \t /placeBets "),
+    ],
+    ["a head of 100 KiB", post("/placeBets", PLACEMENT, `X: ${"a".repeat(1_000)}\r\n`.repeat(100))],
+    [
+      "a chunk with an extension of 100 KiB",
+      `POST /placeBets HTTP/1.1\r\n${fields}Transfer-Encoding: chunked\r\n\r\n${size.toString(16)};${"x".repeat(100_000)}\r\n${PLACEMENT}\r\n0\r\n\r\n`,
+    ],
+  ])("%s", async (_, first) => {
+    const { port, recorded, taken, tally } = await startTarget();
+    const { text } = await converse(port, [first, ...FOLLOWING]);
+    expect(codesIn(text())).toEqual(["200", "200", "200"]);
+    expect(taken.join("")).toBe([first, ...FOLLOWING].join("").replaceAll("/placeBets", "/api/placeBets"));
+    expect((await recorded()).map(({ request }) => JSON.parse(request).id)).toEqual([
+      "request-1",
+      "request-2",
+      "request-3",
+    ]);
+    expect(tally.lost.unreadable).toBe(0);
+  });
+
+  test("a length and a transfer coding: it is recorded, and the connection ends after it", async () => {
+    const first = `POST /placeBets HTTP/1.1\r\nContent-Length: ${size}\r\nTransfer-Encoding: chunked\r\n\r\n${size.toString(16)}\r\n${PLACEMENT}\r\n0\r\n\r\n`;
+    const { port, recorded, taken } = await startTarget();
+    const { text, ended } = await converse(port, [first + FOLLOWING.join("")]);
+    expect(await ended).toBe("end");
+    expect(text()).toBe(answer(SUCCESS));
+    expect(taken).toEqual([first.replace("/placeBets", "/api/placeBets")]);
+    expect(await recorded()).toMatchObject([{ request: PLACEMENT }]);
+  });
+});
+
+describe("after a message whose end is not certain the connection ends; its callback is counted, and nothing follows unseen", () => {
+  test.each([
+    ["an answer with a signed length", withHead(`Content-Length: +${LENGTH}`)],
+    ["an answer with a header line without a name", withHead(`garbage\r\nContent-Length: ${LENGTH}`)],
+  ])("%s: at its likely end", async (_, first) => {
+    const { port, recorded, taken, tally } = await startTarget(first);
+    const { text, ended } = await converse(port, [post("/placeBets", PLACEMENT)]);
+    expect(await ended).toBe("end");
+    expect(text()).toBe(first);
+    expect(taken.length).toBe(1);
+    expect(await recorded()).toEqual([]);
+    expect(tally.lost.unreadable).toBe(1);
+  });
+
+  test.each([
+    ["two lengths that differ", withHead(`Content-Length: 5\r\nContent-Length: ${LENGTH}`)],
+    ["a chunk without a size", withHead("Transfer-Encoding: chunked", `zz\r\n${SUCCESS}`)],
+    ["a chunk that is longer than its size", withHead("Transfer-Encoding: chunked", `5\r\n${SUCCESS}`)],
+    ["no status", `HTTP/1.1 fine\r\nContent-Length: ${LENGTH}\r\n\r\n${SUCCESS}`],
+    ["a head of more than 128 KiB", withHead(`X: ${"a".repeat(300_000)}\r\nContent-Length: ${LENGTH}`)],
+  ])("an answer with %s: when the caller goes on, and what it sends does not pass", async (_, first) => {
+    const { port, recorded, taken, tally } = await startTarget(first);
+    const { sent, text, ended } = await converse(port, [post("/placeBets", PLACEMENT), ...FOLLOWING]);
+    expect(await ended).toBe("end");
+    expect(sent).toBe(2);
+    expect(text()).toBe(first);
+    expect(taken.length).toBe(1);
+    expect(await recorded()).toEqual([]);
+    expect(tally.lost.unreadable).toBe(1);
+  });
+
+  test.each([
+    ["a signed length", post("/placeBets", PLACEMENT).replace("Length: ", "Length: +")],
+    ["two lengths that differ", post("/placeBets", PLACEMENT, "Content-Length: 5\r\n")],
+    ["a space behind a header's name", post("/placeBets", PLACEMENT).replace("Length:", "Length :")],
+    ["a header line without a name", post("/placeBets", PLACEMENT, "garbage\r\n")],
+    ["an unknown transfer coding", post("/placeBets", PLACEMENT, "Transfer-Encoding: gzip\r\n")],
+    ["a head of more than 128 KiB", post("/placeBets", PLACEMENT, `X: ${"a".repeat(300_000)}\r\n`)],
+  ])("a request with %s: after its answer", async (_, first) => {
+    const { port, recorded, taken, tally } = await startTarget();
+    const { text, ended } = await converse(port, [first]);
+    expect(await ended).toBe("end");
+    expect(text()).toBe(answer(SUCCESS));
+    expect(taken).toEqual([first.replace("/placeBets", "/api/placeBets")]);
+    expect(await recorded()).toEqual([]);
+    expect(tally.lost.unreadable).toBe(1);
+  });
+
+  test("a request that the target refuses for it is refused, not lost", async () => {
+    const { port, tally } = await startTarget(answer("refused", "HTTP/1.1 400 Bad Request"));
+    const { ended } = await converse(port, [post("/placeBets", PLACEMENT).replace("Length: ", "Length: +")]);
+    expect(await ended).toBe("end");
+    expect(tally).toMatchObject({ refused: 1, lost: { unreadable: 0 } });
+  });
+
+  test("requests that the caller had sent behind it are answered and recorded, and no further one passes", async () => {
+    const { port, recorded, taken, tally } = await startTarget(withHead(`Content-Length: +${LENGTH}`));
+    const { text, ended } = await converse(port, [[post("/placeBets", PLACEMENT), ...FOLLOWING].join("")]);
+    expect(await ended).toBe("end");
+    expect(codesIn(text())).toEqual(["200", "200", "200"]);
+    expect(taken.length).toBe(3);
+    expect((await recorded()).map(({ request }) => JSON.parse(request).id)).toEqual([
+      "request-2",
+      "request-3",
+    ]);
+    expect(tally.lost.unreadable).toBe(1);
+  });
+
+  test("callbacks are counted, not connections: each whose answer may be among what cannot be read", async () => {
+    const { port, tally } = await startTarget(withHead("Transfer-Encoding: chunked", `zz\r\n${SUCCESS}`));
+    const caller = await call(port);
+    caller.socket.write([post("/placeBets", PLACEMENT), ...FOLLOWING].join(""));
+    await eventually("the target's answers pass", () => codesIn(caller.text()).length === 3);
+    caller.socket.write(post("/placeBets", PLACEMENT));
+    expect(await caller.ended).toBe("end");
+    expect(tally).toMatchObject({ recorded: 0, unanswered: 0, lost: { unreadable: 3 } });
+  });
+});
+
+describe("what is not HTTP/1.1 does not reach the target", () => {
+  test.each([
+    ["another protocol", "\x16\x03\x01 hello\r\n\r\n"],
+    ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+    ["HTTP/0.9", "POST /placeBets\r\n\r\n"],
+  ])("%s", async (_, bytes) => {
+    const { port, taken } = await startTarget();
+    const caller = await call(port);
+    caller.socket.write(bytes);
+    expect(await caller.ended).toBe("end");
+    expect(caller.text()).toBe("");
+    expect(taken).toEqual([]);
+  });
+
+  test("the offer to go on in HTTP/2 is left out, so that the connection can be read", async () => {
+    const { port, taken, recorded } = await startTarget();
+    const fields = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n";
+    await converse(port, [post("/placeBets", PLACEMENT, fields)]);
+    expect(taken).toEqual([post("/api/placeBets", PLACEMENT, fields.replace("Upgrade: h2c\r\n", ""))]);
+    expect(await recorded()).toMatchObject([{ request: PLACEMENT }]);
+  });
+
+  test("the answer to a callback that switches to another protocol passes, and the callback is counted", async () => {
+    const switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\n\r\n{}";
+    const { port, tally } = await startTarget(switching);
+    const { text } = await converse(port, [post("/placeBets", PLACEMENT, "Upgrade: other\r\n")]);
+    expect(text()).toBe(switching);
+    expect(tally).toMatchObject({ recorded: 0, lost: { unreadable: 1 } });
+  });
+
+  test("after a CONNECT that the target refuses, no callback passes unseen", async () => {
+    const { port, taken } = await startTarget();
+    const caller = await call(port);
+    caller.socket.write("CONNECT wallet.example:80 HTTP/1.1\r\nX: ]}\r\n\r\n");
+    expect(await caller.ended).toBe("end");
+    expect(codesIn(caller.text())).toEqual(["404"]);
+    expect(taken).toEqual([]);
+  });
+});
+
+describe("an answer without a request", () => {
+  /** A target that says something by itself when it has answered. */
+  const startSpeaking = async (unasked: string) => {
+    const { url } = await startSocketServer((socket: Socket) => {
+      socket.once("data", () =>
+        socket.write(answer(SUCCESS), () => setTimeout(() => socket.write(unasked), 20)),
+      );
+    });
+    return await startTapped(url);
+  };
+
+  test("of a server that closes an idle connection passes, and counts as nothing", async () => {
+    const unasked = answer("", "HTTP/1.1 408 Request Timeout");
+    const { port, tally } = await startSpeaking(unasked);
+    const { ended, text } = await converse(port, [post("/placeBets", PLACEMENT)]);
+    expect(await ended).toBe("end");
+    expect(text()).toBe(answer(SUCCESS) + unasked);
+    expect(tally).toMatchObject({ recorded: 1, lost: { unreadable: 0 } });
+  });
+
+  test("of success counts as a callback that was not seen", async () => {
+    const { port, tally } = await startSpeaking(answer(SUCCESS));
+    const { ended } = await converse(port, [post("/placeBets", PLACEMENT)]);
+    expect(await ended).toBe("end");
+    expect(tally).toMatchObject({ recorded: 1, lost: { unreadable: 1 } });
+  });
+});
+
+test.each([
+  ["PUT", 1],
+  ["GET", 0],
+])(
+  "%s to the path of a callback is not recorded, and counts %i times as a callback that moved money",
+  async (method, count) => {
+    const { port, recorded, tally } = await startTarget();
+    await converse(port, [post("/placeBets", PLACEMENT).replace("POST", method)]);
+    expect(await recorded()).toEqual([]);
+    expect(tally).toMatchObject({ others: 1, lost: { "unknown-path": count } });
+  },
+);
+
+describe("a callback is known by its path, as lenient servers know it", () => {
+  test.each([
+    ["/placeBets/", "placeBets"],
+    ["/placebets", "placeBets"],
+    ["/PLACEBETS//?x=1", "placeBets"],
+    ["/placeBets;a=b", "placeBets"],
+    ["/x;y=z/settleBets;a=b;c/?q", "settleBets"],
+    ["/place%42ets", "placeBets"],
+    ["/sexy%2FunsettleBets", "rollback"],
+    ["/placeBets%3Bv=1", "placeBets"],
+    ["/placeBets%20", "placeBets"],
+    ["/x/../winRewards/.", "winRewards"],
+    ["\\placeBets", "placeBets"],
+    ["http://wallet.example/sexy/placebets/", "placeBets"],
+    ["placeBets", "placeBets"],
+  ])("POST %s", async (path, callback) => {
+    const { url } = await startSocketServer((socket) => {
+      socket.on("data", () => socket.write(answer(SUCCESS)));
+    });
+    const { port, recorded } = await startTapped(url);
+    await converse(port, [post(path, PLACEMENT)]);
+    expect(await recorded()).toMatchObject([{ callback, request: PLACEMENT }]);
+  });
+
+  test.each([
+    ["/place%2542ets", SUCCESS, 1],
+    ["/placeBets.php", SUCCESS, 1],
+    ["/payBonus", SUCCESS, 1],
+    ["/payBonus", `${SUCCESS.slice(0, -1)},"x":"${"x".repeat(20_000)}"}`, 0],
+    ["/login", '{"statusCode":0}', 0],
+    ["/payBonus", SUCCESS.replace('"statusCode":0', '"statusCode":10002'), 0],
+    ["/payBonus", SUCCESS.replace("99.70", "100"), 0],
+  ])(
+    "POST %s, answered with %s, is not recorded, and counts %i times as a callback that moved money",
+    async (path, said, count) => {
+      const { url } = await startSocketServer((socket) => {
+        socket.on("data", () => socket.write(answer(said)));
+      });
+      const { port, recorded, tally } = await startTapped(url);
+      await converse(port, [post(path, PLACEMENT)]);
+      expect(await recorded()).toEqual([]);
+      expect(tally.lost["unknown-path"]).toBe(count);
+      expect(tally.others).toBe(1);
+    },
+  );
+});
