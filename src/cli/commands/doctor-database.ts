@@ -2,6 +2,7 @@
 
 import { showBytes } from "../../bytes.ts";
 import { findProductsOutsideSettings } from "../../db/foreign-products-store.ts";
+import { findForeignCreators, ownsTables } from "../../db/schema-rights-store.ts";
 import { readUpkeep } from "../../db/upkeep-store.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
@@ -51,6 +52,24 @@ export async function checkProducts({ sql, config }: FlowContext): Promise<Diagn
       found: `the database has bets of products that are not in the settings: ${outside.join(", ")}; they are neither compared nor deleted`,
       mend: 'so that they age like all others, list these products again, as they were, with walletMode "transfer": then nothing of them is pulled or compared (docs/operations.md#products-that-end)',
     },
+  ];
+}
+
+/** Nothing if this role owns the tables, and only roles may create beside them that could also drop them. */
+export async function checkRights({ sql }: FlowContext): Promise<Diagnosis[]> {
+  const check = "rights";
+  const creators = await findForeignCreators(sql);
+  const found: Diagnosis[] = creators === null ? [] : [{ check, ok: true, ...creators }];
+  if (await ownsTables(sql)) return found;
+  return [
+    {
+      check,
+      ok: false,
+      found:
+        "the user of DATABASE_URL does not own the tables: imports, a relation and retention are refused",
+      mend: "connect the worker, the tap and the commands as the role that ran recon migrate; docs/ledger.md#rights has the rights of other programs",
+    },
+    ...found,
   ];
 }
 
