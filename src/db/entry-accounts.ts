@@ -25,6 +25,9 @@ export const ACCOUNTED_COLUMNS = [
   "occurred_at",
 ] as const;
 
+/** SQL of the digest of all entries of a group. */
+export const DIGEST_OF_ALL = `coalesce(bit_xor(${DIGEST}), 0)`;
+
 /**
  * The part of a statement that notes entries which another part adds or deletes.
  * @param from SQL of the entries, which have `ACCOUNTED_COLUMNS`

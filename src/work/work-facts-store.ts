@@ -34,6 +34,16 @@ export interface WorkFacts {
   readonly due: readonly DueOfProduct[];
   /** when the relation was last read to its end; null: never, or no relation is configured */
   readonly readAt: Instant | null;
+  /** days by UTC whose accepted entries are not all there, the oldest first */
+  readonly gone: readonly GoneEntries[];
+}
+
+/** As `GoneDay` of the ledger. */
+export interface GoneEntries {
+  readonly day: string;
+  readonly goneAt: Instant;
+  readonly accepted: number;
+  readonly found: number;
 }
 
 export interface WorkQuestion {
@@ -55,7 +65,7 @@ export async function readWorkFacts(
     [formatInstant(now), JSON.stringify(compared), most, relation],
     { prepare: true },
   );
-  return row ?? { states: [], marks: [], due: [], readAt: null };
+  return row ?? { states: [], marks: [], due: [], readAt: null, gone: [] };
 }
 
 /** A time as JSON has it: whole milliseconds. */
@@ -108,7 +118,12 @@ const MARKS = `(
     select since, reason from comparisons_set_aside s where s.product_id = p.product_id order by since limit 1
   ) first on true)`;
 
+const GONE = `(
+  select coalesce(jsonb_agg(jsonb_build_object('day', day, 'goneAt', ${ms("gone_at")}, 'accepted', accepted,
+    'found', found) order by day), '[]')
+  from entry_days where gone_at is not null)`;
+
 const ALL_FACTS = `
   select ${STATES} as states, ${MARKS} as marks,
     ${dueOf("transfers", "transfer")} || ${dueOf("top_ups", "top-up")} as due,
-    (select read_at from ledger_follows where relation = $4::text) as "readAt"`;
+    (select read_at from ledger_follows where relation = $4::text) as "readAt", ${GONE} as gone`;

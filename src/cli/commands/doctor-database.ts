@@ -6,9 +6,11 @@ import { findForeignCreators, ownsTables } from "../../db/schema-rights-store.ts
 import { readUpkeep } from "../../db/upkeep-store.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
+import { seeEntryDays } from "../../flows/ledger/compare-entry-days.ts";
 import { readStorage } from "../../flows/read/read-storage.ts";
 import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth, sayMeasured } from "../../storage.ts";
 import { judgeUpkeep } from "../../upkeep.ts";
+import { judgeGone } from "../../work/other-work.ts";
 import type { Diagnosis } from "./doctor-checks.ts";
 
 /** One line for each problem; one line where there is none. */
@@ -71,6 +73,21 @@ export async function checkRights({ sql }: FlowContext): Promise<Diagnosis[]> {
     },
     ...found,
   ];
+}
+
+/** Whether the entries that were accepted are there. Nothing if there was never one. */
+export async function checkEntries(context: FlowContext): Promise<Diagnosis[]> {
+  const check = "entries";
+  const { gone, compared, days } = await seeEntryDays(context);
+  if (days === 0) return [];
+  const left = days - compared;
+  const rest =
+    left === 0 ? "" : `; ${left} older ${left === 1 ? "day was" : "days were"} not compared within a minute`;
+  if (gone.length === 0) {
+    const found = `the entries of ${compared} ${compared === 1 ? "day" : "days"} are those that were accepted${rest}`;
+    return [{ check, ok: true, found, mend: null }];
+  }
+  return judgeGone(gone).map(({ what, toDo }) => ({ check, ok: false, found: `${what}${rest}`, mend: toDo }));
 }
 
 /** The largest tables that are named. */

@@ -13,6 +13,7 @@ import {
   judgeAlerting,
   judgeClosing,
   judgeFollowing,
+  judgeGone,
   judgePulling,
   judgeQueues,
 } from "../../work/other-work.ts";
@@ -74,7 +75,7 @@ export type Judging = "as-is" | "begins" | "reported";
 
 export function judgeWork(
   { config }: Pick<FlowContext, "config">,
-  { now, states, progress, marks, due, readAt }: WorkSeen,
+  { now, states, progress, marks, due, readAt, gone }: WorkSeen,
   judging: Judging,
 ): WorkReport {
   const { pull, diff, verify, alerts, ledger } = config;
@@ -112,6 +113,7 @@ export function judgeWork(
     ...(following?.stalls ?? []),
     ...verifying.stalls,
     ...judgeClosing(seen),
+    ...judgeGone(gone),
     ...judgeQueues(seen),
   ];
   const isRefused = pulled.length > 0 && pulled.every(({ productId }) => isStopped(progress, productId));
