@@ -1,6 +1,10 @@
-/** The repeating job that deletes expired rows, updates the row counts of large tables, and measures the space that all take. */
+/**
+ * The repeating job that deletes expired rows, updates the row counts of large tables, compares the entries of each day with
+ * what was accepted, and measures the space that all take.
+ */
 
 import type { FlowContext } from "../src/flows/context.ts";
+import { compareEntryDays } from "../src/flows/ledger/compare-entry-days.ts";
 import { noting } from "../src/flows/note-work.ts";
 import { dropClosed } from "../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../src/flows/retention/drop-expired.ts";
@@ -19,6 +23,7 @@ export function openRetentionJob(context: FlowContext & { readonly diskBytes?: n
         () => dropExpired(own, signal),
         () => dropClosed(own, signal),
         () => keepCounts(own),
+        () => compareEntryDays(own, signal),
         () => measureStorage(own, context.diskBytes ?? null),
       );
     await noting(own, { work: "retention", subject: "" }, signal, steps);

@@ -3,14 +3,11 @@
 import { execFile } from "node:child_process";
 import { globSync } from "node:fs";
 import { promisify } from "node:util";
-import { BY_KEYS, OWN_MARKS } from "../../src/db/pipelined-connection.ts";
+import { BY_KEYS } from "../../src/db/pipelined-connection.ts";
 
 const run = promisify(execFile);
 /** The settings of the wallet's own sessions. */
-const SETTINGS = `${OWN_MARKS}; ${BY_KEYS}`
-  .replaceAll("set ", "-c ")
-  .replaceAll(" = ", "=")
-  .replaceAll(/[;']/g, "");
+const SETTINGS = BY_KEYS.replaceAll("set ", "-c ").replaceAll(" = ", "=").replaceAll(";", "");
 /** Debian installs pgbench outside of PATH, in a folder for each version. */
 const DEBIAN = "/usr/lib/postgresql/*/bin/pgbench";
 

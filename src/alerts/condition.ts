@@ -14,6 +14,7 @@ type ConditionKind =
   | "ledger-unreadable"
   | "verifying-stalled"
   | "closing-stalled"
+  | "entries-vanished"
   | "queue-unserved";
 
 /** The identity of a condition. */

@@ -83,6 +83,15 @@ const CONDITIONS: readonly Condition[] = [
     whatWhenOver: "days are closed again",
   },
   {
+    kind: "entries-vanished",
+    subject: "2026-11-20T03:00:00.000Z",
+    productId: null,
+    what: "callback_entries does not have the entries that were accepted. By day (UTC): 2026-11-20: 1204 accepted, 1201 found",
+    toDo: "Find out who changes the table past its triggers, and insert the missing rows again from a backup.",
+    whatWhenOver:
+      "the missing entries of 2026-11-20 are there again, or the operator accepted that they are gone",
+  },
+  {
     kind: "queue-unserved",
     subject: "backfill",
     productId: null,

@@ -1,11 +1,12 @@
 /**
  * Writes the outcomes of judged requests, as parts of one statement (`writeInTime`): one part for each table. The
- * entries' marks and number are among them, so that no trigger has to write them row by row (decision 266).
+ * entries' marks and accounts are among them, so that no trigger has to write them (decision 266). A role that may not
+ * switch the triggers off leaves both to them.
  */
 
 import { realRound } from "../bet.ts";
 import { formatInstant, type Instant } from "../clock.ts";
-import { noteAddedText } from "../db/row-counts.ts";
+import { ACCOUNTED_COLUMNS, MAY_SWITCH, noteEntriesText } from "../db/entry-accounts.ts";
 import { type Columns, columnsOf, type Put, putRows, type Row, type RowForm } from "../db/statement.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";
@@ -30,13 +31,10 @@ export interface JudgedCallback {
 export function writeOutcomes(put: Put, judged: readonly JudgedCallback[], form: RowForm): readonly string[] {
   const outcomes = [...judged.map(rowsOfOutcome), { marks: rowsOfMarks(judged) }];
   const rowsOf = (name: PartName) => outcomes.flatMap((one: OutcomeRows) => one[name] ?? []);
-  const parts = Object.entries<Part>(PARTS).flatMap(([name, { columns, write }]) => {
+  return Object.entries<Part>(PARTS).flatMap(([name, { columns, write }]) => {
     const rows = rowsOf(name as PartName);
     return rows.length === 0 ? [] : [write(putRows(put, form, "r", columns, rows))];
   });
-  const entries = rowsOf("entries").length;
-  if (entries === 0) return parts;
-  return [...parts, noteAddedText("callback_entries", `${put(String(entries))}::bigint`)];
 }
 
 /** A part of the statement: its rows, and what is done with them. */
@@ -66,6 +64,31 @@ const BET = {
   username: "text",
   txn_id: "text",
 } as const;
+
+const ENTRY = {
+  callback: "text",
+  request_id: "text",
+  product_id: "text",
+  username: "text",
+  currency: "text",
+  balance_before: "numeric",
+  balance_after: "numeric",
+  occurred_at: "timestamptz",
+  received_at: "timestamptz",
+  entry_id: "text",
+  txn_id: "text",
+  round_id: "text",
+  status: "text",
+  bet_amount: "numeric",
+  payout_amount: "numeric",
+  transaction_type: "text",
+  skip_balance_update: "boolean",
+  moved: "numeric",
+  single_state: "boolean",
+  end_round: "boolean",
+} as const;
+const ACCOUNTED = ACCOUNTED_COLUMNS.map((name) => [name, ENTRY[name]] as const);
+const PLACES_OF_ACCOUNTED = ACCOUNTED_COLUMNS.map((name) => Object.keys(ENTRY).indexOf(name));
 
 const CHANGES = Object.keys(CHANGING)
   .map((name) => `${name} = ${fromRow(name)}`)
@@ -101,28 +124,7 @@ const PARTS = {
     write: (rows) => `update wallet_bets b set ${CHANGES} from ${rows}
         where b.product_id = r.product_id and b.username = r.username and b.txn_id = r.txn_id`,
   },
-  entries: insertInto("callback_entries", {
-    callback: "text",
-    request_id: "text",
-    product_id: "text",
-    username: "text",
-    currency: "text",
-    balance_before: "numeric",
-    balance_after: "numeric",
-    occurred_at: "timestamptz",
-    received_at: "timestamptz",
-    entry_id: "text",
-    txn_id: "text",
-    round_id: "text",
-    status: "text",
-    bet_amount: "numeric",
-    payout_amount: "numeric",
-    transaction_type: "text",
-    skip_balance_update: "boolean",
-    moved: "numeric",
-    single_state: "boolean",
-    end_round: "boolean",
-  }),
+  entries: insertInto("callback_entries", ENTRY),
   marks: {
     columns: columnsOf({
       product_id: "text",
@@ -134,7 +136,11 @@ const PARTS = {
     // A mark is due by the clock of the database, where the operator's is ahead.
     write: (rows) => `insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
         select r.product_id, r.usernames::text[], r.round_ids::text[], r.bet_refs::text[], least(r.received_at, now())
-        from ${rows}`,
+        from ${rows} where ${MAY_SWITCH}`,
+  },
+  accounts: {
+    columns: columnsOf(Object.fromEntries(ACCOUNTED)),
+    write: (rows) => noteEntriesText("added", `${rows} where ${MAY_SWITCH}`),
   },
   tombstones: insertInto(
     "wallet_tombstones",
@@ -211,6 +217,7 @@ function rowsOfSuccess(
   const [before, after] = [formatAmount(balanceBefore), formatAmount(balanceAfter)];
   const known = new Set(player.state.bets.map(({ txnId }) => txnId));
   const keyOf = ({ txnId }: BetState) => [productId, username, txnId];
+  const entries = rowsOfEntries(judged, [before, after, formatInstant(request.occurredAt), at], moved);
   return {
     requests: [[productId, callback, requestId, digest, before, after]],
     balances: balanceAfter.eq(balanceBefore) ? [] : [[username, currency, after]],
@@ -220,7 +227,8 @@ function rowsOfSuccess(
     changedBets: bets
       .filter(({ txnId }) => known.has(txnId))
       .map((bet) => [...keyOf(bet), ...changingValuesOf(bet)]),
-    entries: rowsOfEntries(judged, [before, after, formatInstant(request.occurredAt), at], moved),
+    entries,
+    accounts: entries.map((entry) => PLACES_OF_ACCOUNTED.map((place) => entry[place] ?? null)),
   };
 }
 

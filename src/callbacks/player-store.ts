@@ -6,6 +6,7 @@
 import { realRound } from "../bet.ts";
 import { formatInstant } from "../clock.ts";
 import { CLOCK } from "../db/deadline.ts";
+import { SWITCH_TRIGGERS_OFF } from "../db/entry-accounts.ts";
 import type { TextRow } from "../db/pipelined-connection.ts";
 import { digestText, ENTRIES_WALK } from "../db/retention-store.ts";
 import {
@@ -103,6 +104,7 @@ function askForRequests(questions: readonly Question[], form: RowForm): SqlState
   return writeStatement(
     (put) => `
       select r.place, q.digest, q.balance_before as "balanceBefore", q.balance_after as "balanceAfter", ${CLOCK},
+        ${SWITCH_TRIGGERS_OFF},
         case when r.callback is not null then nextval('callback_bodies_id_seq') end as number,
         case when r.callback is not null then (select count(*) from wallets w where w.username = r.username) end as wallets,
         case when q.digest is not null then (${ANSWERED_AT}) end as "answeredAt",

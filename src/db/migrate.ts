@@ -6,6 +6,7 @@ import { describeError, ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
 import type { Query } from "./client.ts";
 import { isConnectionLost, unreachable } from "./database-error.ts";
+import { findForeignCreators } from "./schema-rights-store.ts";
 import {
   countMigrations,
   describeNewer,
@@ -52,12 +53,15 @@ export async function migrateDatabase(
     const version = await readSchemaVersion(sql, folder);
     const newer = describeNewer(version);
     if (newer !== null) log.warn(newer);
-    if (version.found >= version.known) return 0;
-    await migratePatiently(client, log, folder).catch((error: unknown) => {
-      throw codeOf(error) === NOT_ALLOWED ? forbidden(version, error) : error;
-    });
-    const count = (await countMigrations(sql)) - version.found;
-    log.info({ count }, "the database is up to date");
+    if (version.found < version.known) {
+      await migratePatiently(client, log, folder).catch((error: unknown) => {
+        throw codeOf(error) === NOT_ALLOWED ? forbidden(version, error) : error;
+      });
+    }
+    const count = Math.max(0, (await countMigrations(sql)) - version.found);
+    if (count > 0) log.info({ count }, "the database is up to date");
+    const creators = await findForeignCreators(sql);
+    if (creators !== null) log.warn(`${creators.found}: ${creators.mend}`);
     return count;
   } catch (error) {
     throw isConnectionLost(error) ? unreachable(client.options, error) : error;

@@ -49,12 +49,6 @@ function endedByServer(longestRunMs: number): string {
 }
 
 /**
- * The settings that tell the triggers of `callback_entries` that the writer has checked the rows, and writes their marks
- * with them (decision 266).
- */
-export const OWN_MARKS = "set wallet_recon.writes = 'checked'; set wallet_recon.marks = 'own'";
-
-/**
  * All statements here find few rows by keys, so a plan is made once and reads indexes. By itself PostgreSQL would plan
  * each time where rows are given as arrays (decision 48). It would also read a whole table while that is small, and
  * with the same plan when the table has grown (decision 182).
@@ -76,7 +70,7 @@ export async function connectPipelined(
 ): Promise<PipelinedConnection> {
   const client = await connectClient(options);
   const ends = `${endedByServer(longestRunMs)}; set lock_timeout = ${longestLockMs}`;
-  await client.query(`${ends}; ${OWN_MARKS}; ${BY_KEYS}`);
+  await client.query(`${ends}; ${BY_KEYS}`);
   const plans: Plans = { kept: new Map(), named: 0 };
   let isOver = false;
   const end = () => {

@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "./client.ts";
+import { foldEntryNotes } from "./entry-accounts.ts";
 import { inOneMoment, takeTime } from "./transactions.ts";
 
 /** Each writer notes the number of rows that it adds or removes, in the same transaction. */
@@ -35,10 +36,13 @@ export function noteAddedText(table: CountedTable, added: string, from = "", pro
 export function rowCountsText(table: CountedTable): string {
   const product = BY_PRODUCT.has(table) ? "product_id" : "''";
   const isKept = `(select exists (select from row_counts where table_name = '${table}'))`;
+  const notes =
+    table === "callback_entries" ? `union all select '', added from entry_notes where ${isKept}` : "";
   return `
     select product_id as "productId", rows from row_counts where table_name = '${table}'
     union all
     select product_id, added from rows_added where table_name = '${table}' and ${isKept}
+    ${notes}
     union all
     -- PostgreSQL reads a subquery of a branch only where it takes that branch. Otherwise it would start processes to count
     -- nothing.
@@ -86,6 +90,7 @@ export async function keepRowCounts(
     const [lock] = await tx<{ locked: boolean }[]>`
       select pg_try_advisory_xact_lock(hashtextextended(${`count ${table}`}, 0)) as locked`;
     if (lock?.locked !== true) return false;
+    if (table === "callback_entries") await foldEntryNotes(tx);
     const [kept] = await tx<{ countedAt: Instant }[]>`
       select counted_at as "countedAt" from row_counts where table_name = ${table} and product_id = ''`;
     const countsWhole =

@@ -176,9 +176,9 @@ CREATE INDEX callback_entries_received ON public.callback_entries USING btree (r
 CREATE INDEX callback_entries_round ON public.callback_entries USING btree (product_id, username, round_id);
 CREATE INDEX callback_entries_top_up ON public.callback_entries USING btree (product_id, appended_in) WHERE (callback = 'adjustBalance'::text);
 CREATE INDEX callback_entries_txn ON public.callback_entries USING btree (product_id, txn_id, username);
-CREATE TRIGGER recon_checked AFTER INSERT ON public.callback_entries FOR EACH ROW WHEN ((COALESCE(current_setting('wallet_recon.writes'::text, true), ''::text) = 'checked'::text)) EXECUTE FUNCTION recon_take_checked();
-CREATE TRIGGER recon_deleted BEFORE DELETE ON public.callback_entries FOR EACH ROW WHEN ((COALESCE(current_setting('wallet_recon.writes'::text, true), ''::text) <> 'own'::text)) EXECUTE FUNCTION recon_take_change();
-CREATE TRIGGER recon_inserted AFTER INSERT ON public.callback_entries REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN ((COALESCE(current_setting('wallet_recon.writes'::text, true), ''::text) <> 'checked'::text)) EXECUTE FUNCTION recon_take_inserted();
+CREATE TRIGGER recon_checked AFTER INSERT ON public.callback_entries FOR EACH ROW WHEN (false) EXECUTE FUNCTION recon_take_checked();
+CREATE TRIGGER recon_deleted BEFORE DELETE ON public.callback_entries FOR EACH ROW WHEN (((COALESCE(current_setting('wallet_recon.entries'::text, true), ''::text) <> 'accounted'::text) OR (NOT has_table_privilege(('callback_entries'::regclass)::oid, 'TRIGGER WITH GRANT OPTION'::text)))) EXECUTE FUNCTION recon_take_change();
+CREATE TRIGGER recon_inserted AFTER INSERT ON public.callback_entries REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN (((COALESCE(current_setting('wallet_recon.entries'::text, true), ''::text) <> 'accounted'::text) OR (NOT has_table_privilege(('callback_entries'::regclass)::oid, 'TRIGGER WITH GRANT OPTION'::text)))) EXECUTE FUNCTION recon_take_inserted();
 CREATE TRIGGER recon_replicated AFTER INSERT ON public.callback_entries FOR EACH ROW EXECUTE FUNCTION recon_take_replicated();
 alter table callback_entries enable replica trigger recon_replicated;
 CREATE TRIGGER recon_truncated BEFORE TRUNCATE ON public.callback_entries FOR EACH STATEMENT EXECUTE FUNCTION recon_refuse_truncate();
@@ -306,6 +306,26 @@ alter table diff_marks add constraint diff_marks_pkey PRIMARY KEY (id);
 CREATE INDEX diff_marks_due ON public.diff_marks USING btree (product_id, due_at);
 CREATE TRIGGER note_compared_marks AFTER DELETE ON public.diff_marks REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION note_compared_marks();
 alter table diff_marks enable  trigger note_compared_marks;
+
+create table entry_days (
+  day date not null,
+  entries bigint not null,
+  digest bigint not null,
+  compared_at timestamp(6) with time zone,
+  uncounted boolean default false not null,
+  gone_at timestamp(6) with time zone,
+  accepted bigint,
+  accepted_digest bigint,
+  found bigint
+);
+alter table entry_days add constraint entry_days_pkey PRIMARY KEY (day);
+CREATE INDEX entry_days_gone ON public.entry_days USING btree (day) WHERE (gone_at IS NOT NULL);
+
+create table entry_notes (
+  day date not null,
+  added integer not null,
+  digest bigint not null
+);
 
 create table entry_versions (
   id bigint generated always as identity not null,
@@ -846,43 +866,58 @@ alter table work_states add constraint work_states_work_subject_pk PRIMARY KEY (
 CREATE OR REPLACE FUNCTION public.note_changed_mismatches()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-BEGIN
-  INSERT INTO closing_marks (product_id, usernames, round_ids, bet_refs)
-  SELECT product_id, array_agg(named.username), array_agg(round_id), array_agg(named.ref)
-  FROM changed CROSS JOIN LATERAL (
-    VALUES (username, coalesce(transaction_id, bet_id)), (username, bet_id),
-      (username, CASE WHEN subject LIKE 'bet:%' THEN substr(subject, 5) WHEN subject LIKE 'session:%' THEN subject END),
+begin
+  if tg_relid <> 'public.mismatches'::regclass then
+    raise exception '% is no trigger for %', tg_name, tg_relid::regclass;
+  end if;
+  insert into public.closing_marks (product_id, usernames, round_ids, bet_refs)
+  select product_id, array_agg(named.username), array_agg(round_id), array_agg(named.ref)
+  from changed cross join lateral (
+    values (username, coalesce(transaction_id, bet_id)), (username, bet_id),
+      (username, case when subject like 'bet:%' then substr(subject, 5) when subject like 'session:%' then subject end),
       (provider ->> 'username', bet_id)
-  ) AS named (username, ref)
-  WHERE named.username IS NOT NULL AND coalesce(named.ref, round_id) IS NOT NULL
-  GROUP BY product_id;
-  RETURN NULL;
-END $function$;
+  ) as named (username, ref)
+  where named.username is not null and coalesce(named.ref, round_id) is not null
+  group by product_id;
+  return null;
+end
+$function$;
+revoke execute on function note_changed_mismatches() from public;
 
 CREATE OR REPLACE FUNCTION public.note_compared_marks()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-BEGIN
-  INSERT INTO closing_marks (product_id, usernames, round_ids, bet_refs)
-  SELECT product_id, usernames, round_ids, bet_refs FROM gone;
-  RETURN NULL;
-END $function$;
+begin
+  if tg_relid <> 'public.diff_marks'::regclass then
+    raise exception '% is no trigger for %', tg_name, tg_relid::regclass;
+  end if;
+  insert into public.closing_marks (product_id, usernames, round_ids, bet_refs)
+  select product_id, usernames, round_ids, bet_refs from gone;
+  return null;
+end
+$function$;
+revoke execute on function note_compared_marks() from public;
 
 CREATE OR REPLACE FUNCTION public.recon_content(e callback_entries)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
  SET "TimeZone" TO 'UTC'
 AS $function$
   select to_jsonb(e) - 'appended_in'
 $function$;
+revoke execute on function recon_content(e callback_entries) from public;
 
 CREATE OR REPLACE FUNCTION public.recon_describe_fault(fault text, content jsonb)
  RETURNS text
  LANGUAGE sql
  STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
   select format(case
       when fault = 'callback' then 'callback is "%s", which is none of placeBets, settleBets, cancelBets, voidSettled, winRewards, adjustBets, rollback, placeTips, cancelTips, adjustBalance'
@@ -893,61 +928,58 @@ AS $function$
       else fault || ' is %s, which is no decimal of at most 60 digits on either side of the point'
     end, left(content ->> split_part(fault, ' ', 1), 80))
 $function$;
+revoke execute on function recon_describe_fault(fault text, content jsonb) from public;
 
 CREATE OR REPLACE FUNCTION public.recon_entry_fault(entry_id text, callback text, product_id text, username text, txn_id text, round_id text, bet_amount numeric, payout_amount numeric, moved numeric, balance_before numeric, balance_after numeric, occurred_at timestamp with time zone, received_at timestamp with time zone)
  RETURNS text
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  select case
-    when callback not in ('placeBets', 'settleBets', 'cancelBets', 'voidSettled', 'winRewards', 'adjustBets',
-      'rollback', 'placeTips', 'cancelTips', 'adjustBalance') then 'callback'
-    when octet_length(entry_id) > 600 then 'entry_id'
-    when octet_length(product_id) > 600 then 'product_id'
-    when octet_length(username) > 600 then 'username'
-    when octet_length(txn_id) > 600 then 'txn_id'
-    when octet_length(round_id) > 600 then 'round_id'
-    when recon_is_no_amount(bet_amount) then 'bet_amount'
-    when recon_is_no_amount(payout_amount) then 'payout_amount'
-    when recon_is_no_amount(moved) then 'moved'
-    when recon_is_no_amount(balance_before) then 'balance_before'
-    when recon_is_no_amount(balance_after) then 'balance_after'
-    when received_at not between '2010-01-01T00:00:00Z' and '9999-12-31T00:00:00Z' then 'received_at'
-    when occurred_at < '2010-01-01T00:00:00Z' then 'occurred_at'
-    when occurred_at > received_at + interval '24 hours' then 'occurred_at ahead'
-  end
+begin
+  return case
+      when callback not in ('placeBets', 'settleBets', 'cancelBets', 'voidSettled', 'winRewards', 'adjustBets',
+        'rollback', 'placeTips', 'cancelTips', 'adjustBalance') then 'callback'
+      when octet_length(entry_id) > 600 then 'entry_id'
+      when octet_length(product_id) > 600 then 'product_id'
+      when octet_length(username) > 600 then 'username'
+      when octet_length(txn_id) > 600 then 'txn_id'
+      when octet_length(round_id) > 600 then 'round_id'
+      when bet_amount not between -1e61 and 1e61 or scale(bet_amount) > 60 and min_scale(bet_amount) > 60 then 'bet_amount'
+      when payout_amount not between -1e61 and 1e61 or scale(payout_amount) > 60 and min_scale(payout_amount) > 60 then 'payout_amount'
+      when moved not between -1e61 and 1e61 or scale(moved) > 60 and min_scale(moved) > 60 then 'moved'
+      when balance_before not between -1e61 and 1e61 or scale(balance_before) > 60 and min_scale(balance_before) > 60 then 'balance_before'
+      when balance_after not between -1e61 and 1e61 or scale(balance_after) > 60 and min_scale(balance_after) > 60 then 'balance_after'
+      when received_at not between '2010-01-01T00:00:00Z' and '9999-12-31T00:00:00Z' then 'received_at'
+      when occurred_at < '2010-01-01T00:00:00Z' then 'occurred_at'
+      when occurred_at > received_at + interval '24 hours' then 'occurred_at ahead'
+    end;
+end
 $function$;
-
-CREATE OR REPLACE FUNCTION public.recon_is_no_amount(amount numeric)
- RETURNS boolean
- LANGUAGE sql
- IMMUTABLE
-AS $function$
-  select amount not between -1e61 and 1e61 or (scale(amount) > 60 and min_scale(amount) > 60)
-$function$;
+revoke execute on function recon_entry_fault(entry_id text, callback text, product_id text, username text, txn_id text, round_id text, bet_amount numeric, payout_amount numeric, moved numeric, balance_before numeric, balance_after numeric, occurred_at timestamp with time zone, received_at timestamp with time zone) from public;
 
 CREATE OR REPLACE FUNCTION public.recon_mark_entries()
  RETURNS boolean
  LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('callback_entries', 2)) then return false; end if;
-  delete from top_up_states;
-  delete from row_counts where table_name = 'callback_entries';
-  insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+  delete from public.top_up_states;
+  delete from public.row_counts where table_name = 'callback_entries';
+  perform public.recon_recount_entries();
+  insert into public.diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
   select product_id, array_agg(username), array_agg(round_id), array_agg(bet_ref), least(max(received_at), now())
   from (
     select *, (row_number() over (partition by product_id order by received_at) - 1) / 500 as part
     from (
       select product_id, username, nullif(nullif(round_id, ''), 'UNKNOWN') as round_id, txn_id as bet_ref,
         max(received_at) as received_at
-      from callback_entries group by 1, 2, 3, 4
+      from public.callback_entries group by 1, 2, 3, 4
     ) touched
   ) numbered
   group by product_id, part;
-  alter table callback_entries enable trigger recon_truncated;
+  alter table public.callback_entries enable trigger recon_truncated;
   return true;
 end
 $function$;
@@ -956,120 +988,147 @@ revoke execute on function recon_mark_entries() from public;
 CREATE OR REPLACE FUNCTION public.recon_mark_entry(e callback_entries, change integer)
  RETURNS void
  LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-declare
-  round text := nullif(nullif(e.round_id, ''), 'UNKNOWN');
 begin
-  insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-  values (e.product_id, array[e.username], array[round], array[e.txn_id],
+  insert into public.diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+  values (e.product_id, array[e.username], array[nullif(nullif(e.round_id, ''), 'UNKNOWN')], array[e.txn_id],
     least(e.received_at, now()));
-  if change <> 0 then
-    insert into rows_added (table_name, product_id, added) values ('callback_entries', '', change);
-  end if;
+  insert into public.entry_notes (day, added, digest)
+  values ((e.occurred_at at time zone 'UTC')::date, change,
+    hashtextextended(e.entry_id, hashtextextended(e.txn_id, coalesce(hash_numeric_extended(e.moved, 0), 1)
+      # coalesce(hash_numeric_extended(e.bet_amount, 2), 3) # coalesce(hash_numeric_extended(e.payout_amount, 4), 5))));
 end
 $function$;
+revoke execute on function recon_mark_entry(e callback_entries, change integer) from public;
+
+CREATE OR REPLACE FUNCTION public.recon_recount_entries()
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  with recursive days (day) as (
+    select (min(occurred_at) at time zone 'UTC')::date from public.callback_entries
+    union all
+    select (
+      select (min(occurred_at) at time zone 'UTC')::date from public.callback_entries
+      where occurred_at >= (d.day + 1)::timestamp at time zone 'UTC')
+    from days d where d.day is not null
+  )
+  insert into public.entry_days (day, entries, digest, uncounted)
+  select day, 0, 0, true from days where day is not null
+  on conflict (day) do update set uncounted = true, compared_at = null
+$function$;
+revoke execute on function recon_recount_entries() from public;
 
 CREATE OR REPLACE FUNCTION public.recon_refuse_truncate()
  RETURNS trigger
  LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
+  if tg_relid <> 'public.callback_entries'::regclass then
+    raise exception '% is no trigger for %', tg_name, tg_relid::regclass;
+  end if;
   raise exception 'callback_entries is a ledger and cannot be truncated'
     using hint = 'Delete rows instead: with ledger.rowsChange "replace" their history is kept, and what they touch is compared again.';
 end
 $function$;
+revoke execute on function recon_refuse_truncate() from public;
 
 CREATE OR REPLACE FUNCTION public.recon_reject_entry(e callback_entries, rejected_as text, why text)
  RETURNS boolean
  LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
-  content text := recon_content(e)::text;
+  content text := public.recon_content(e)::text;
   is_new boolean;
 begin
-  insert into rejected_entries
+  insert into public.rejected_entries as r
     (entry_digest, kind, entry_id, product_id, username, txn_id, round_id, raw, reason, first_seen_at)
   values (md5(case rejected_as when 'changed' then 'changed ' || why || content else coalesce(e.entry_id, content) end),
     rejected_as, e.entry_id, e.product_id, e.username, e.txn_id, e.round_id, content, why, now())
   on conflict (entry_digest) do update set raw = excluded.raw, reason = excluded.reason, product_id = excluded.product_id,
     username = excluded.username, txn_id = excluded.txn_id, round_id = excluded.round_id, reported_at = null
-    where rejected_entries.raw <> excluded.raw
+    where r.raw <> excluded.raw
   returning xmax = 0 into is_new;
   if found then raise notice 'callback_entries: a row is kept in rejected_entries: %', why; end if;
   return coalesce(is_new, false);
 end
 $function$;
+revoke execute on function recon_reject_entry(e callback_entries, rejected_as text, why text) from public;
 
 CREATE OR REPLACE FUNCTION public.recon_take_change()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
-  may_change boolean := exists (select from ledger_settings where rows_change = 'replace');
-  fault text := case when tg_op = 'UPDATE' then recon_entry_fault(
-    new.entry_id, new.callback, new.product_id, new.username, new.txn_id, new.round_id, new.bet_amount,
-    new.payout_amount, new.moved, new.balance_before, new.balance_after, new.occurred_at, new.received_at) end;
+  may_change boolean;
+  fault text;
 begin
+  if tg_relid <> 'public.callback_entries'::regclass then
+    raise exception '% is no trigger for %', tg_name, tg_relid::regclass;
+  end if;
   -- Who wrote a row is nothing that it says.
-  if tg_op = 'UPDATE' and recon_content(new) = recon_content(old) then
+  if tg_op = 'UPDATE' and public.recon_content(new) = public.recon_content(old) then
     new.appended_in := pg_current_xact_id();
     return new;
   end if;
+  may_change := exists (select from public.ledger_settings where rows_change = 'replace');
+  fault := case when tg_op = 'UPDATE' then public.recon_entry_fault(
+    new.entry_id, new.callback, new.product_id, new.username, new.txn_id, new.round_id, new.bet_amount,
+    new.payout_amount, new.moved, new.balance_before, new.balance_after, new.occurred_at, new.received_at) end;
   if fault is not null then
-    perform recon_reject_entry(new, 'changed', format('entry "%s" was changed to what cannot be used; its first content stays: %s',
-      old.entry_id, recon_describe_fault(fault, recon_content(new))));
+    perform public.recon_reject_entry(new, 'changed'::text, format('entry "%s" was changed to what cannot be used; its first content stays: %s',
+      old.entry_id, public.recon_describe_fault(fault, public.recon_content(new))));
     return null;
   end if;
   if not may_change then
     if tg_op = 'DELETE' then
-      perform recon_reject_entry(old, 'changed',
+      perform public.recon_reject_entry(old, 'changed'::text,
         format('entry "%s" was deleted; it stays, because ledger.rowsChange is "never"', old.entry_id));
     else
-      perform recon_reject_entry(new, 'changed', format(
+      perform public.recon_reject_entry(new, 'changed'::text, format(
         'entry "%s" was changed (%s); its first content stays, because ledger.rowsChange is "never"', old.entry_id,
         (select string_agg(format('%s from %s to %s', b.key, b.value, a.value), ', ' order by b.key)
-          from jsonb_each(recon_content(old)) b join jsonb_each(recon_content(new)) a using (key)
+          from jsonb_each(public.recon_content(old)) b join jsonb_each(public.recon_content(new)) a using (key)
           where a.value <> b.value)));
     end if;
     return null;
   end if;
-  insert into entry_versions (entry_id, product_id, username, txn_id, content, change, changed_at)
-  values (old.entry_id, old.product_id, old.username, old.txn_id, recon_content(old),
+  insert into public.entry_versions (entry_id, product_id, username, txn_id, content, change, changed_at)
+  values (old.entry_id, old.product_id, old.username, old.txn_id, public.recon_content(old),
     case tg_op when 'DELETE' then 'deleted' else 'replaced' end, now());
-  perform recon_mark_entry(old, case tg_op when 'DELETE' then -1 else 0 end);
+  perform public.recon_mark_entry(old, -1);
   if tg_op = 'DELETE' then return old; end if;
-  perform recon_mark_entry(new, 0);
+  perform public.recon_mark_entry(new, 1);
   return new;
 end
 $function$;
+revoke execute on function recon_take_change() from public;
 
 CREATE OR REPLACE FUNCTION public.recon_take_checked()
  RETURNS trigger
  LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  if current_setting('wallet_recon.marks', true) = 'own' and has_table_privilege(session_user, 'diff_marks', 'insert') then
-    return null;
+  if tg_relid <> 'public.callback_entries'::regclass then
+    raise exception '% is no trigger for %', tg_name, tg_relid::regclass;
   end if;
-  insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
-  values (new.product_id, array[new.username], array[nullif(nullif(new.round_id, ''), 'UNKNOWN')],
-    array[new.txn_id], least(new.received_at, now()));
-  insert into rows_added (table_name, product_id, added) values ('callback_entries', '', 1);
   return null;
 end
 $function$;
+revoke execute on function recon_take_checked() from public;
 
 CREATE OR REPLACE FUNCTION public.recon_take_inserted()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
   total integer;
@@ -1080,39 +1139,62 @@ declare
   round text;
   bet text;
   received timestamptz;
-  e callback_entries;
+  first_day date;
+  last_day date;
+  digests bigint;
+  e public.callback_entries;
 begin
-  select count(*), min(i.product_id collate "C"), min(i.username collate "C"),
-    nullif(nullif(min(i.round_id collate "C"), ''), 'UNKNOWN'), min(i.txn_id collate "C"), max(i.received_at),
-    count(recon_entry_fault(
-      i.entry_id, i.callback, i.product_id, i.username, i.txn_id, i.round_id, i.bet_amount, i.payout_amount,
-      i.moved, i.balance_before, i.balance_after, i.occurred_at, i.received_at)),
-    count(*) filter (where i.callback = 'adjustBalance' and i.appended_in <> pg_current_xact_id())
-  into total, product, player, round, bet, received, unusable, foreign_top_ups
-  from inserted i;
+  if tg_relid <> 'public.callback_entries'::regclass then
+    raise exception '% is no trigger for %', tg_name, tg_relid::regclass;
+  end if;
+  select count(*), min(product_id collate "C"), min(username collate "C"),
+    nullif(nullif(min(round_id collate "C"), ''), 'UNKNOWN'), min(txn_id collate "C"), max(received_at),
+    count(case
+      when callback not in ('placeBets', 'settleBets', 'cancelBets', 'voidSettled', 'winRewards', 'adjustBets',
+        'rollback', 'placeTips', 'cancelTips', 'adjustBalance') then 'callback'
+      when octet_length(entry_id) > 600 then 'entry_id'
+      when octet_length(product_id) > 600 then 'product_id'
+      when octet_length(username) > 600 then 'username'
+      when octet_length(txn_id) > 600 then 'txn_id'
+      when octet_length(round_id) > 600 then 'round_id'
+      when bet_amount not between -1e61 and 1e61 or scale(bet_amount) > 60 and min_scale(bet_amount) > 60 then 'bet_amount'
+      when payout_amount not between -1e61 and 1e61 or scale(payout_amount) > 60 and min_scale(payout_amount) > 60 then 'payout_amount'
+      when moved not between -1e61 and 1e61 or scale(moved) > 60 and min_scale(moved) > 60 then 'moved'
+      when balance_before not between -1e61 and 1e61 or scale(balance_before) > 60 and min_scale(balance_before) > 60 then 'balance_before'
+      when balance_after not between -1e61 and 1e61 or scale(balance_after) > 60 and min_scale(balance_after) > 60 then 'balance_after'
+      when received_at not between '2010-01-01T00:00:00Z' and '9999-12-31T00:00:00Z' then 'received_at'
+      when occurred_at < '2010-01-01T00:00:00Z' then 'occurred_at'
+      when occurred_at > received_at + interval '24 hours' then 'occurred_at ahead'
+    end),
+    count(*) filter (where callback = 'adjustBalance' and appended_in <> pg_current_xact_id()),
+    (min(occurred_at) at time zone 'UTC')::date, (max(occurred_at) at time zone 'UTC')::date,
+    bit_xor(hashtextextended(entry_id, hashtextextended(txn_id, coalesce(hash_numeric_extended(moved, 0), 1)
+      # coalesce(hash_numeric_extended(bet_amount, 2), 3) # coalesce(hash_numeric_extended(payout_amount, 4), 5))))
+  into total, product, player, round, bet, received, unusable, foreign_top_ups, first_day, last_day, digests
+  from inserted;
   -- Top-ups are found by the transaction that wrote them, and a copy of the table brings those of another time along.
   if foreign_top_ups > 0 then
-    update callback_entries set appended_in = pg_current_xact_id() where entry_id in (
+    update public.callback_entries set appended_in = pg_current_xact_id() where entry_id in (
       select i.entry_id from inserted i where i.callback = 'adjustBalance' and i.appended_in <> pg_current_xact_id());
   end if;
   if unusable > 0 then
-    perform set_config('wallet_recon.writes', 'own', true);
+    perform set_config('wallet_recon.entries', 'accounted', true);
     for e in
-      delete from callback_entries where entry_id in (
-        select i.entry_id from inserted i where recon_entry_fault(
+      delete from public.callback_entries where entry_id in (
+        select i.entry_id from inserted i where public.recon_entry_fault(
           i.entry_id, i.callback, i.product_id, i.username, i.txn_id, i.round_id, i.bet_amount, i.payout_amount,
           i.moved, i.balance_before, i.balance_after, i.occurred_at, i.received_at) is not null)
       returning *
     loop
-      perform recon_reject_entry(e, 'unusable', recon_describe_fault(recon_entry_fault(
+      perform public.recon_reject_entry(e, 'unusable'::text, public.recon_describe_fault(public.recon_entry_fault(
         e.entry_id, e.callback, e.product_id, e.username, e.txn_id, e.round_id, e.bet_amount, e.payout_amount,
         e.moved, e.balance_before, e.balance_after, e.occurred_at, e.received_at),
-        recon_content(e)));
+        public.recon_content(e)));
     end loop;
-    perform set_config('wallet_recon.writes', '', true);
+    perform set_config('wallet_recon.entries', '', true);
   end if;
   if total > 1 then
-    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+    insert into public.diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
     select product_id, array_agg(username), array_agg(round_id), array_agg(bet_ref), least(max(received_at), now())
     from (
       select product_id, username, round_id, bet_ref, max(received_at) as received_at,
@@ -1125,55 +1207,70 @@ begin
     ) touched
     group by product_id, part;
   elsif total = 1 then
-    insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
+    insert into public.diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
     values (product, array[player], array[round], array[bet], least(received, now()));
   end if;
-  if total > unusable then
-    insert into rows_added (table_name, product_id, added) values ('callback_entries', '', total - unusable);
+  if unusable = 0 and first_day = last_day then
+    insert into public.entry_notes (day, added, digest) values (first_day, total, digests);
+  elsif total > unusable then
+    insert into public.entry_notes (day, added, digest)
+    select (i.occurred_at at time zone 'UTC')::date, count(*),
+      bit_xor(hashtextextended(i.entry_id, hashtextextended(i.txn_id, coalesce(hash_numeric_extended(i.moved, 0), 1)
+        # coalesce(hash_numeric_extended(i.bet_amount, 2), 3) # coalesce(hash_numeric_extended(i.payout_amount, 4), 5))))
+    from inserted i
+    where unusable = 0 or public.recon_entry_fault(
+      i.entry_id, i.callback, i.product_id, i.username, i.txn_id, i.round_id, i.bet_amount, i.payout_amount,
+      i.moved, i.balance_before, i.balance_after, i.occurred_at, i.received_at) is null
+    group by 1;
   end if;
   return null;
 end
 $function$;
+revoke execute on function recon_take_inserted() from public;
 
 CREATE OR REPLACE FUNCTION public.recon_take_replicated()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 declare
-  fault text := recon_entry_fault(
+  fault text;
+begin
+  if tg_relid <> 'public.callback_entries'::regclass then
+    raise exception '% is no trigger for %', tg_name, tg_relid::regclass;
+  end if;
+  fault := public.recon_entry_fault(
     new.entry_id, new.callback, new.product_id, new.username, new.txn_id, new.round_id, new.bet_amount,
     new.payout_amount, new.moved, new.balance_before, new.balance_after, new.occurred_at, new.received_at);
-begin
   if fault is null then
-    perform recon_mark_entry(new, 1);
+    perform public.recon_mark_entry(new, 1);
     if new.callback = 'adjustBalance' then
-      update callback_entries set appended_in = pg_current_xact_id() where entry_id = new.entry_id;
+      update public.callback_entries set appended_in = pg_current_xact_id() where entry_id = new.entry_id;
     end if;
   else
-    perform set_config('wallet_recon.writes', 'own', true);
-    delete from callback_entries where entry_id = new.entry_id;
-    perform set_config('wallet_recon.writes', '', true);
-    perform recon_reject_entry(new, 'unusable', recon_describe_fault(fault, recon_content(new)));
+    perform set_config('wallet_recon.entries', 'accounted', true);
+    delete from public.callback_entries where entry_id = new.entry_id;
+    perform set_config('wallet_recon.entries', '', true);
+    perform public.recon_reject_entry(new, 'unusable'::text, public.recon_describe_fault(fault, public.recon_content(new)));
   end if;
   return null;
 end
 $function$;
+revoke execute on function recon_take_replicated() from public;
 
 CREATE OR REPLACE FUNCTION public.recon_watch_entries()
  RETURNS void
  LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
+ SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  alter table callback_entries enable trigger recon_checked;
-  alter table callback_entries enable trigger recon_inserted;
-  alter table callback_entries enable replica trigger recon_replicated;
-  alter table callback_entries enable always trigger recon_updated;
-  alter table callback_entries enable trigger recon_deleted;
-  alter table callback_entries enable always trigger recon_truncated;
+  alter table public.callback_entries enable trigger recon_checked;
+  alter table public.callback_entries enable trigger recon_inserted;
+  alter table public.callback_entries enable replica trigger recon_replicated;
+  alter table public.callback_entries enable always trigger recon_updated;
+  alter table public.callback_entries enable trigger recon_deleted;
+  alter table public.callback_entries enable always trigger recon_truncated;
 end
 $function$;
 revoke execute on function recon_watch_entries() from public;

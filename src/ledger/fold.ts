@@ -1,8 +1,9 @@
 /** Folds callback entries into ledger bets: what the ledger says about each bet. */
 
 import type { LedgerBet } from "../bet.ts";
-import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
+import { CALLBACKS, type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import type { Instant } from "../clock.ts";
+import { ReconError } from "../errors.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import { applyEntry, type KnownBets } from "./apply-entry.ts";
 import { isSingleState, type RuleSettings, roundActedOn } from "./bet-entry.ts";
@@ -51,6 +52,7 @@ interface Scope {
 /**
  * Folds all entries of one player at one product, in any order, into ledger bets. adjustBalance entries belong to no
  * bet and are skipped.
+ * @throws ReconError `bad-record` that names an entry with an unknown callback
  */
 export function foldEntries(entries: readonly CallbackEntry[], settings: FoldSettings): LedgerBet[] {
   return foldAll(entries, settings).bets.map(toLedgerBet);
@@ -73,6 +75,7 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
   const references = new Set<string>();
   const asked = new Map<string, Amount>();
   for (const entry of [...entries].sort(inLedgerOrder)) {
+    if (!KNOWN.has(entry.callback)) throw unknownCallback(entry);
     if (entry.callback === "adjustBalance") {
       const amount = (entry.payoutAmount ?? ZERO).minus(entry.betAmount ?? ZERO);
       asked.set(entry.entryId, references.has(entry.txnId) ? ZERO : amount);
@@ -92,6 +95,16 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
     if (isKnown(scope, entry)) asked.set(entry.entryId, amount);
   }
   return { bets: [...ledger.bets.values()], asked };
+}
+
+const KNOWN: ReadonlySet<string> = new Set(CALLBACKS);
+
+/** Such a row came past the triggers of the table, for example from a superuser's session in the replica role. */
+function unknownCallback({ entryId, callback }: CallbackEntry): ReconError {
+  return new ReconError(
+    "bad-record",
+    `entry "${entryId}" of callback_entries has the callback "${callback}", which is none of ${CALLBACKS.join(", ")}. Its bet cannot be compared: correct or delete the row with ledger.rowsChange "replace"`,
+  );
 }
 
 function movedMoney({ moved }: CallbackEntry): boolean {

@@ -2,8 +2,8 @@
 
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
+import { noteEntriesText, SWITCH_TRIGGERS_OFF } from "../db/entry-accounts.ts";
 import { ofShareText, type Share } from "../db/retention-store.ts";
-import { noteAddedText } from "../db/row-counts.ts";
 import type { TimeRange } from "../window.ts";
 
 /** An old entry that a walk visits. */
@@ -95,17 +95,17 @@ export async function deleteEntries(
   entryIds: readonly string[],
 ): Promise<number> {
   if (entryIds.length === 0) return 0;
-  await tx`select set_config('wallet_recon.writes', 'own', true)`;
+  await tx.unsafe(`select ${SWITCH_TRIGGERS_OFF}`);
   const deleted = await tx<
     { username: string; txnId: string; callback: string; requestId: string; at: string }[]
   >`
     with deleted as (
       delete from callback_entries where entry_id = any(${entryIds as string[]})
-      returning username, txn_id, callback, request_id, received_at
+      returning username, txn_id, callback, request_id, received_at, entry_id, moved, bet_amount, payout_amount, occurred_at
     ),
-    noted as (${tx.unsafe(noteAddedText("callback_entries", "-count(*)::integer", "from deleted having count(*) > 0"))})
+    noted as (${tx.unsafe(noteEntriesText("deleted", "deleted"))})
     select username, txn_id as "txnId", callback, request_id as "requestId", received_at::text as at from deleted`;
-  await tx`select set_config('wallet_recon.writes', '', true)`;
+  await tx`select set_config('wallet_recon.entries', '', true)`;
   const column = (of: (row: (typeof deleted)[number]) => string) => deleted.map(of);
   const [users, txns] = [column(({ username }) => username), column(({ txnId }) => txnId)];
   await tx`

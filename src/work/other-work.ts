@@ -1,6 +1,6 @@
 /** Whether pulling, following the ledger, alerting and the queues go on. */
 
-import { type Instant, showDuration, showInstant } from "../clock.ts";
+import { formatInstant, type Instant, showDuration, showInstant } from "../clock.ts";
 import {
   DAY_OPEN,
   findState,
@@ -11,6 +11,7 @@ import {
   type Stall,
   type Watch,
 } from "./stall.ts";
+import type { GoneEntries } from "./work-facts-store.ts";
 import type { WorkState } from "./work-store.ts";
 
 interface StatesSeen extends Watch {
@@ -180,6 +181,32 @@ export function judgeClosing({ states }: Pick<StatesSeen, "states">): Stall[] {
       isWhole: false,
     },
   ];
+}
+
+/** An alert names no more days; the others are counted. */
+const MOST_DAYS = 5;
+
+/** Entries that were accepted and are gone: one finding for the days of each run of the comparison that found some. */
+export function judgeGone(gone: readonly GoneEntries[]): Stall[] {
+  return [...Map.groupBy(gone, ({ goneAt }) => goneAt)].map(([goneAt, days]) => {
+    const [first] = days;
+    const named = days.slice(0, MOST_DAYS).map(sayGone).join("; ");
+    const more = days.length > MOST_DAYS ? `; and ${days.length - MOST_DAYS} more days` : "";
+    return {
+      kind: "entries-vanished",
+      subject: formatInstant(goneAt),
+      productId: null,
+      what: `callback_entries does not have the entries that were accepted. By day (UTC): ${named}${more}`,
+      toDo: `Find out who changes the table past its triggers: a superuser, session_replication_role, a restore. Insert the missing rows again from a backup, and this ends by itself. If they are rightly gone: recon ledger accept --day ${first?.day} --note TEXT, for each day. Until then these days are not closed.`,
+      whatWhenOver: `the entries of ${days.length === 1 ? first?.day : `${days.length} days from ${first?.day} on`} are there again, or the operator accepted that they are gone`,
+      isWhole: false,
+    };
+  });
+}
+
+/** The difference of a day: "2026-11-20: 1204 accepted, 1201 found". */
+export function sayGone({ day, accepted, found }: Omit<GoneEntries, "goneAt">): string {
+  return `${day}: ${accepted} accepted, ${found} found${accepted === found ? " with other content" : ""}`;
 }
 
 export interface Alerting {

@@ -11,6 +11,7 @@ export type StallKind =
   | "ledger-unreadable"
   | "verifying-stalled"
   | "closing-stalled"
+  | "entries-vanished"
   | "queue-unserved";
 
 /** A stall, with the texts of the alerts at its beginning and end. */

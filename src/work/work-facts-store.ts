@@ -55,6 +55,16 @@ export interface WorkFacts {
   readonly resweeps: readonly ResweepFacts[];
   /** when the relation was last read to its end; null: never, or no relation is configured */
   readonly readAt: Instant | null;
+  /** days by UTC whose accepted entries are not all there, the oldest first */
+  readonly gone: readonly GoneEntries[];
+}
+
+/** As `GoneDay` of the ledger. */
+export interface GoneEntries {
+  readonly day: string;
+  readonly goneAt: Instant;
+  readonly accepted: number;
+  readonly found: number;
 }
 
 export interface WorkQuestion {
@@ -76,7 +86,7 @@ export async function readWorkFacts(
     [formatInstant(now), JSON.stringify(compared), most, relation],
     { prepare: true },
   );
-  return row ?? { states: [], marks: [], due: [], resweeps: [], readAt: null };
+  return row ?? { states: [], marks: [], due: [], resweeps: [], readAt: null, gone: [] };
 }
 
 /** A time as JSON has it: whole milliseconds. */
@@ -149,7 +159,12 @@ const RESWEEPS = `(
     ) order by s.product_id), '[]')
   from pull_states s join jsonb_array_elements_text($2::text::jsonb) as p (product_id) using (product_id))`;
 
+const GONE = `(
+  select coalesce(jsonb_agg(jsonb_build_object('day', day, 'goneAt', ${ms("gone_at")}, 'accepted', accepted,
+    'found', found) order by day), '[]')
+  from entry_days where gone_at is not null)`;
+
 const ALL_FACTS = `
   select ${STATES} as states, ${MARKS} as marks, ${RESWEEPS} as resweeps,
     ${dueOf("transfers", "transfer")} || ${dueOf("top_ups", "top-up")} as due,
-    (select read_at from ledger_follows where relation = $4::text) as "readAt"`;
+    (select read_at from ledger_follows where relation = $4::text) as "readAt", ${GONE} as gone`;

@@ -76,6 +76,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "credentials-refused",
     "credentials-refused-over",
     "digest",
+    "entries-vanished",
+    "entries-vanished-over",
     "incident-grown",
     "incident-opened",
     "incident-over",

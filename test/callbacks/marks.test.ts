@@ -34,7 +34,7 @@ test.each([
   for (const username of [anna, ben, cora, dora])
     await creditWallet(sql, { username, currency: "THB", amount: amount("10"), ref: username }, NOON);
   await sql`delete from diff_marks`;
-  await sql`delete from rows_added where table_name = 'callback_entries'`;
+  await sql`delete from entry_notes`;
 
   const batches = [
     [place(anna, "P1", ["round-1", "UNKNOWN"])],
@@ -53,8 +53,7 @@ test.each([
     { product: "S1", player: ben, round: "round-1", bet: `${ben}-bet-0`, isLater: false },
     { product: "P1", player: cora, round: null, bet: `${cora}-bet-0`, isLater: false },
   ]);
-  const [added] =
-    await sql`select sum(added)::integer as entries from rows_added where table_name = 'callback_entries'`;
+  const [added] = await sql`select sum(added)::integer as entries from entry_notes`;
   expect(added).toEqual({ entries: 4 });
 });
 

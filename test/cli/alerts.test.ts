@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
+import { exampleAlerts } from "../../src/alerts/examples.ts";
 import { SECRET_PATH, useAlertListener, WEBHOOK_SECRET } from "../support/alert-listener.ts";
+import { NOON } from "../support/examples.ts";
 import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 
@@ -17,7 +19,7 @@ const environment = () => ({
   ALERT_WEBHOOK_SECRET: WEBHOOK_SECRET,
   ALERT_SLACK_URL: slack.url(),
 });
-const KINDS = 29;
+const KINDS = exampleAlerts(NOON).length;
 
 describe("recon alerts test", () => {
   test("sends one of each, marked as a test, to every channel, and says that they arrived", async () => {

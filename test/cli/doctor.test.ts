@@ -23,7 +23,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 beforeEach(async () => {
   await sql`drop schema if exists casino cascade`;
   await sql`create schema casino`;
-  await emptyTables(sql, ["callback_entries", "rejected_entries", "diff_marks"]);
+  await emptyTables(sql, ["callback_entries", "rejected_entries", "diff_marks", "entry_days", "entry_notes"]);
 });
 
 async function doctor(
@@ -219,6 +219,52 @@ test("without a relation doctor checks the program's own table", async () => {
   const { code, stdout } = await doctor(null);
   expect(code).toBe(0);
   expect(checkOf(stdout, "ledger")?.found).toMatch(/^the table callback_entries/);
+});
+
+test("doctor compares the entries of each day with what was accepted, and names what is missing", async () => {
+  await sql.unsafe(`insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
+      skip_balance_update, occurred_at, received_at)
+    select 'e' || n, 'placeBets', 'q' || n, 'P1', 'anna', 'THB', 'b' || n, 'OPEN', false, at, at
+    from generate_series(1, 3) as n, (values ('2026-11-20T12:00:00Z'::timestamptz)) as t (at)`);
+  expect(checkOf((await doctor(null)).stdout, "entries")).toMatchObject({
+    ok: true,
+    found: "the entries of 1 day are those that were accepted",
+  });
+  await sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`;
+    await tx`delete from callback_entries where entry_id = 'e2'`;
+  });
+  const { code, stdout } = await doctor(null);
+  expect(code).toBe(1);
+  expect(checkOf(stdout, "entries")).toMatchObject({
+    ok: false,
+    found:
+      "callback_entries does not have the entries that were accepted. By day (UTC): 2026-11-20: 3 accepted, 2 found",
+    mend: expect.stringContaining("recon ledger accept --day 2026-11-20"),
+  });
+  const accepted = await callRecon(["ledger", "accept", "--day", "2026-11-20", "--note", "tried out"], {
+    DATABASE_URL: url,
+  });
+  expect(accepted).toMatchObject({ code: 0 });
+  expect(checkOf((await doctor(null)).stdout, "entries")).toMatchObject({ ok: true });
+});
+
+test("doctor and migrate warn if other roles may create functions beside the tables", async () => {
+  expect(checkOf((await doctor(null)).stdout, "rights")).toBeUndefined();
+  await sql`grant create on schema public to public`;
+  expect(checkOf((await doctor(null)).stdout, "rights")).toMatchObject({
+    ok: true,
+    found: "every role may create functions in the schema public (the default of PostgreSQL 14)",
+    mend: expect.stringContaining("revoke create on schema public from public"),
+  });
+  const migrated = await callRecon(["migrate"], { DATABASE_URL: url });
+  expect(migrated).toMatchObject({
+    code: 0,
+    stdout: "The database is up to date.\n",
+    stderr: expect.stringMatching(/^recon: warning: every role may create functions in the schema public/),
+  });
+  await sql`revoke create on schema public from public`;
+  expect((await callRecon(["migrate"], { DATABASE_URL: url })).stderr).toBe("");
 });
 
 test("doctor names entries of a product that is not in the settings", async () => {

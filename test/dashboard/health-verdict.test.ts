@@ -107,6 +107,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
       "ledger-unreadable",
       "verifying-stalled",
       "closing-stalled",
+      "entries-vanished",
       "queue-unserved",
     ] as const
   ).map((kind): [string, string, Partial<JudgedOverview>] => [

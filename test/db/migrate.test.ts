@@ -117,7 +117,9 @@ test("a database that a newer version has migrated stays unchanged, and the log 
     warn: (line: string) => warned.push(line),
   });
   expect(await migrateDatabase(url, log)).toBe(0);
-  expect(warned).toEqual([expect.stringContaining("a newer version of wallet-recon")]);
+  // On PostgreSQL 14 it also says that every role may create in the schema.
+  const own = warned.filter((line) => !line.includes("may create functions"));
+  expect(own).toEqual([expect.stringContaining("a newer version of wallet-recon")]);
 });
 
 test("a migration that waits for a table gives way to live work, and succeeds once the table is free", async () => {

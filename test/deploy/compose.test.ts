@@ -1,9 +1,12 @@
 /** compose.yaml against the schema of the compose specification, and against the program. */
 
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import postgres from "postgres";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
+import { migrateDatabase } from "../../src/db/migrate.ts";
 import { ROOT } from "../docs/pages.ts";
 import { useSchemas } from "../support/json-schema.ts";
 import { faultsOf } from "./command-check.ts";
@@ -20,7 +23,7 @@ interface Service {
 
 interface Compose {
   readonly services: Readonly<Record<string, Service>>;
-  readonly configs: object;
+  readonly configs: Readonly<Record<string, { readonly content?: string }>>;
 }
 
 const schemaFault = useSchemas();
@@ -49,6 +52,33 @@ test("compose.yaml keeps to the schema of the compose specification", async () =
   expect(await schemaFault(schema, compose)).toBeNull();
   const wrong = { ...compose, services: { worker: { imagee: "x" } } };
   expect(await schemaFault(schema, wrong)).not.toBeNull();
+});
+
+test("the tables belong to a role that is no superuser and that can run the migrations", async () => {
+  const admin = postgres(inject("adminUrl"), { max: 1, onnotice: () => {} });
+  const unique = `recon_test_${randomBytes(6).toString("hex")}`;
+  await admin.unsafe(`create database ${unique}`);
+  await admin.unsafe(`create role ${unique}_admin login password 'x'`);
+  onTestFinished(async () => {
+    await admin.unsafe(`drop database ${unique} with (force)`);
+    await admin.unsafe(`drop role ${unique}; drop role ${unique}_admin`);
+    await admin.end();
+  });
+  const script = fill(compose.configs["owner"]?.content ?? "")
+    .replaceAll(/\bpostgres\b/g, `${unique}_admin`)
+    .replace("password 'recon'", "password 'secret'")
+    .replaceAll(/\brecon\b/g, unique);
+  for (const statement of script.split(";")) await admin.unsafe(statement);
+  const url = new URL(inject("adminUrl"));
+  [url.username, url.password, url.pathname] = [unique, "secret", `/${unique}`];
+  expect(compose.services["worker"]?.environment?.["DATABASE_URL"]).toMatch(/^postgres:\/\/recon:/);
+  expect(await migrateDatabase(url.href)).toBeGreaterThan(0);
+  const roles = await admin`
+    select rolsuper as super, rolpassword is null as "isWithout" from pg_authid where starts_with(rolname, ${unique}) order by rolname`;
+  expect(roles).toEqual([
+    { super: false, isWithout: false },
+    { super: false, isWithout: true },
+  ]);
 });
 
 describe.each(own)("service %s", (_name, { command = [], environment = {}, ports = [], ...service }) => {

@@ -56,7 +56,8 @@ test("a test checks every language of code blocks", () => {
 });
 
 test("the database accepts the SQL, and its rows are entries", async () => {
-  const statements = inLanguage("sql");
+  // Roles belong to the whole server; test/ledger/rights.test.ts runs the grants for roles of its own.
+  const statements = inLanguage("sql").filter(({ text: statement }) => !statement.includes("grant insert"));
   expect(statements.length).toBeGreaterThan(3);
   for (const statement of statements) {
     await sql.begin(async (tx) => {

@@ -1,7 +1,7 @@
 /** Rows of `callback_entries` as another program writes them: over its own connection, in plain SQL. */
 
 import postgres from "postgres";
-import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { CALLBACKS } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
@@ -160,18 +160,6 @@ describe("a row that another program writes is compared", () => {
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("by a session that says it has checked its rows, as an older built-in wallet does", async () => {
-    await program.begin(async (tx) => {
-      await tx.unsafe("set local wallet_recon.writes = 'checked'");
-      await tx.unsafe(insert(...BET));
-    });
-    expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
-    expect(
-      await sql`
-      select sum(added)::int as added from rows_added where table_name = 'callback_entries'`,
-    ).toEqual([{ added: 2 }]);
-  });
-
   test("by a user that may only insert", async () => {
     await sql.unsafe(`
       do $$ begin create role writer; exception when duplicate_object then null; end $$;
@@ -180,22 +168,6 @@ describe("a row that another program writes is compared", () => {
       await tx.unsafe("set local role writer");
       await tx.unsafe(insert(...BET));
     });
-    expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
-  });
-
-  test("by such a user that says it writes its marks itself", async () => {
-    const own = new URL(url);
-    own.username = `${own.pathname.slice(1)}_writer`;
-    own.password = "writer";
-    await sql.unsafe(`create role ${own.username} login password 'writer';
-      grant insert on callback_entries to ${own.username}`);
-    const writer = postgres(own.href, { max: 1 });
-    onTestFinished(async () => {
-      await writer.end();
-      await sql.unsafe(`drop owned by ${own.username}; drop role ${own.username}`);
-    });
-    await writer.unsafe("set wallet_recon.writes = 'checked'; set wallet_recon.marks = 'own'");
-    await writer.unsafe(insert(...BET));
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
@@ -278,7 +250,7 @@ describe("a row that another program writes is compared", () => {
     expect(marks).toEqual([{ marks: 1_203, most: 30 }]);
     expect(
       await sql`
-      select sum(added)::int as added from rows_added where table_name = 'callback_entries'`,
+      select sum(added)::int as added from entry_notes`,
     ).toEqual([{ added: 1_203 }]);
   });
 

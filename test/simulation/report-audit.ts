@@ -2,9 +2,11 @@
 
 import type { Sql } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
+import { seeEntryDays } from "../../src/flows/ledger/compare-entry-days.ts";
 import { readReport } from "../../src/flows/reports/read-report.ts";
 import type { LedgerSide, MismatchKind, ProviderSide } from "../../src/mismatch.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../src/money.ts";
+import { sayGone } from "../../src/work/other-work.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -19,10 +21,10 @@ interface OpenMismatch {
 /** Kinds that are about one side alone, without a difference of money between the sides. */
 const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
 
-/** @returns one line for each row with unexplained money, and for each sum that differs from the open mismatches */
+/** @returns one line for each day whose accepted entries are not there, for each row with unexplained money, and for each sum that differs from the open mismatches */
 export async function auditReports(context: FlowContext): Promise<string[]> {
   const { sql } = context;
-  const problems: string[] = [];
+  const problems = (await seeEntryDays(context)).gone.map((day) => `entries have vanished: ${sayGone(day)}`);
   const explained = new Map<string, Amount>();
   const waiting = await readWaitingProducts(sql);
   for (const from of await readDays(sql)) {

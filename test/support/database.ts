@@ -57,11 +57,9 @@ async function planEmptying(sql: Sql, tables: readonly string[] | null): Promise
   if (rows.length < (tables ?? []).length)
     throw new Error(`not all of these are tables: ${tables?.join(", ")}`);
   // Without the check of references, the order of tables does not matter.
-  return [
-    "set local session_replication_role = replica",
-    "set local wallet_recon.writes = own",
-    ...rows.map(({ statement }) => statement),
-  ].join(";");
+  return ["set local session_replication_role = replica", ...rows.map(({ statement }) => statement)].join(
+    ";",
+  );
 }
 
 /** Runs a statement that changes `callback_entries` without its triggers, as a damaged disk would. */

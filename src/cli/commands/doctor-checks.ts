@@ -9,7 +9,14 @@ import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { checkLedger } from "../../flows/ledger/check-ledger.ts";
 import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
 import type { OpenRecon } from "../run/open.ts";
-import { checkBooks, checkProducts, checkStorage, checkUpkeep } from "./doctor-database.ts";
+import {
+  checkBooks,
+  checkEntries,
+  checkProducts,
+  checkRights,
+  checkStorage,
+  checkUpkeep,
+} from "./doctor-database.ts";
 
 /** The result of one check. */
 export interface Diagnosis {
@@ -42,6 +49,8 @@ export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
   return [
     ...diagnoses,
     ...(await checkAll("products", () => checkProducts(recon.context))),
+    ...(await checkAll("rights", () => checkRights(recon.context))),
+    ...(await checkAll("entries", () => checkEntries(recon.context))),
     ...(await checkAll("vacuum", () => checkUpkeep(recon.context))),
     ...(await checkAll("disk", () => checkStorage(recon.context))),
     ...(await checkAll("books", () => checkBooks(recon.context))),

@@ -2,12 +2,15 @@
 
 import { showBytes } from "../../bytes.ts";
 import { findProductsOutsideSettings } from "../../db/foreign-products-store.ts";
+import { findForeignCreators, ownsTables } from "../../db/schema-rights-store.ts";
 import { readUpkeep } from "../../db/upkeep-store.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
+import { seeEntryDays } from "../../flows/ledger/compare-entry-days.ts";
 import { readStorage } from "../../flows/read/read-storage.ts";
 import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth, sayMeasured } from "../../storage.ts";
 import { judgeUpkeep } from "../../upkeep.ts";
+import { judgeGone } from "../../work/other-work.ts";
 import type { Diagnosis } from "./doctor-checks.ts";
 
 /** One line for each problem; one line where there is none. */
@@ -52,6 +55,39 @@ export async function checkProducts({ sql, config }: FlowContext): Promise<Diagn
       mend: 'so that they age like all others, list these products again, as they were, with walletMode "transfer": then nothing of them is pulled or compared (docs/operations.md#products-that-end)',
     },
   ];
+}
+
+/** Nothing if this role owns the tables, and only roles may create beside them that could also drop them. */
+export async function checkRights({ sql }: FlowContext): Promise<Diagnosis[]> {
+  const check = "rights";
+  const creators = await findForeignCreators(sql);
+  const found: Diagnosis[] = creators === null ? [] : [{ check, ok: true, ...creators }];
+  if (await ownsTables(sql)) return found;
+  return [
+    {
+      check,
+      ok: false,
+      found:
+        "the user of DATABASE_URL does not own the tables: imports, a relation and retention are refused",
+      mend: "connect the worker, the tap and the commands as the role that ran recon migrate; docs/ledger.md#rights has the rights of other programs",
+    },
+    ...found,
+  ];
+}
+
+/** Whether the entries that were accepted are there. Nothing if there was never one. */
+export async function checkEntries(context: FlowContext): Promise<Diagnosis[]> {
+  const check = "entries";
+  const { gone, compared, days } = await seeEntryDays(context);
+  if (days === 0) return [];
+  const left = days - compared;
+  const rest =
+    left === 0 ? "" : `; ${left} older ${left === 1 ? "day was" : "days were"} not compared within a minute`;
+  if (gone.length === 0) {
+    const found = `the entries of ${compared} ${compared === 1 ? "day" : "days"} are those that were accepted${rest}`;
+    return [{ check, ok: true, found, mend: null }];
+  }
+  return judgeGone(gone).map(({ what, toDo }) => ({ check, ok: false, found: `${what}${rest}`, mend: toDo }));
 }
 
 /** The largest tables that are named. */

@@ -1,4 +1,4 @@
-/** `recon ledger import`: takes entries or recorded callbacks from a file. */
+/** `recon ledger`: takes entries or recorded callbacks from a file, and accepts that entries are gone. */
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -6,13 +6,18 @@ import { basename } from "node:path";
 import { stderr, stdin } from "node:process";
 import type { Command } from "commander";
 import { describeError, ReconError } from "../../errors.ts";
+import { compareEntryDaysOf } from "../../flows/ledger/compare-entry-days.ts";
 import { importLedger } from "../../flows/ledger/import-ledger.ts";
 import { IMPORT_FORMATS, type ImportFormat } from "../../flows/ledger/read-import.ts";
 import { countTaken, recordImport } from "../../flows/ledger/record-import.ts";
+import { acceptGoneDay } from "../../ledger/entry-days-store.ts";
 import type { ImportTotals } from "../../ledger/past-import-store.ts";
 import type { Taken } from "../../ledger/take-lines.ts";
+import { parseDay } from "../../ops/input/report-query.ts";
+import { readNote } from "../../ops/input/transfer-query.ts";
 import { actorName } from "../run/actor-name.ts";
 import { withRecon } from "../run/run-command.ts";
+import { withAudit } from "../run/with-audit.ts";
 import { showImportProgress } from "../terminal/import-progress.ts";
 import { printJson, printLine, showText } from "../terminal/print.ts";
 
@@ -36,7 +41,7 @@ What was imported before is known and changes nothing: after an error, import th
 export function addLedgerCommands(program: Command): void {
   const ledger = program
     .command("ledger")
-    .description("the ledger, where neither table nor view can be written");
+    .description("import the ledger from files, or accept that entries are gone");
   ledger
     .command("import")
     .argument("<file>", 'the file; "-" is standard input')
@@ -73,6 +78,27 @@ export function addLedgerCommands(program: Command): void {
         else printTaken(totals.all(), dryRun);
       })();
     });
+  ledger
+    .command("accept")
+    .description("accept that entries of a day are gone or changed: the alert entries-vanished ends")
+    .requiredOption("--day <YYYY-MM-DD>", "the day by UTC, as the alert names it")
+    .requiredOption("--note <text>", "why they are rightly gone; kept in the audit log")
+    .action(
+      withRecon(["database"], async ({ context }, options: { day: string; note: string }) => {
+        const asked = parseDay(options.day, "UTC");
+        const { day } = asked;
+        const note = readNote({ note: options.note });
+        await withAudit(context, "recon ledger accept", { day, note }, async () => {
+          await compareEntryDaysOf(context, asked);
+          if (!(await acceptGoneDay(context.sql, day)))
+            throw new ReconError(
+              "not-found",
+              `no entry of ${day} is missing; recon status names the days that lack some`,
+            );
+        });
+        printLine(`The entries of ${day} are accepted as they are now.`);
+      }),
+    );
 }
 
 function readFormat(text: string): ImportFormat {

@@ -1,7 +1,9 @@
 /** `recon migrate`: brings the database up to date. */
 
+import { stderr } from "node:process";
 import type { Command } from "commander";
 import { migrateDatabase } from "../../db/migrate.ts";
+import { findForeignCreators } from "../../db/schema-rights-store.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printLine } from "../terminal/print.ts";
@@ -13,9 +15,11 @@ export function addMigrateCommand(program: Command): void {
     .action(withRecon(["database"], migrate, () => {}));
 }
 
-async function migrate({ databaseUrl }: OpenRecon): Promise<void> {
+async function migrate({ databaseUrl, context }: OpenRecon): Promise<void> {
   const count = await migrateDatabase(databaseUrl);
   printLine(
     count === 0 ? "The database is up to date." : `${count} migration${count === 1 ? "" : "s"} done.`,
   );
+  const creators = await findForeignCreators(context.sql);
+  if (creators !== null) stderr.write(`recon: warning: ${creators.found}: ${creators.mend}\n`);
 }

@@ -2,7 +2,6 @@
 
 import { stdout } from "node:process";
 import type { Command } from "commander";
-import { answerAudit, insertAudit } from "../../access/audit-store.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import {
   listRejected,
@@ -12,8 +11,8 @@ import {
 } from "../../flows/rejected/read-rejected.ts";
 import { type RejectedQuery, readRef, readRejectedQuery } from "../../ops/input/rejected-query.ts";
 import type { RejectedRef } from "../../rejected.ts";
-import { actorName } from "../run/actor-name.ts";
 import { withRecon } from "../run/run-command.ts";
+import { withAudit } from "../run/with-audit.ts";
 import { printJson, printLine, printTable, showText } from "../terminal/print.ts";
 import { retryAll } from "./retry-all.ts";
 
@@ -60,7 +59,8 @@ export function addRejectedCommands(program: Command): void {
     .action(
       withRecon(["database"], async ({ context }, ids: string[], options: { json?: boolean }) => {
         const refs = ids.length === 0 ? null : ids.map((id) => readRef("id", id));
-        await withAudit(context, ids, () => retry(context, refs, options));
+        const asked = ids.length === 0 ? { all: true } : { ids: ids.slice(0, MOST_NAMED), count: ids.length };
+        await withAudit(context, "recon rejected retry", asked, () => retry(context, refs, options));
       }),
     );
 }
@@ -93,36 +93,6 @@ const MOST_REASONS = 20;
 const LONGEST_REASON = 300;
 /** The audit log shows no more ids than fit into its row. */
 const MOST_NAMED = 100;
-
-/** What a command changes is in the audit log as what is asked for over HTTP. */
-async function withAudit(
-  context: FlowContext,
-  ids: readonly string[],
-  run: () => Promise<void>,
-): Promise<void> {
-  const { sql, clock } = context;
-  const row = await insertAudit(sql, {
-    at: clock.now(),
-    who: actorName(),
-    role: "write",
-    by: "command",
-    address: "local",
-    method: "RUN",
-    route: "recon rejected retry",
-    target: "{}",
-    details: JSON.stringify(
-      ids.length === 0 ? { all: true } : { ids: ids.slice(0, MOST_NAMED), count: ids.length },
-    ),
-    status: null,
-  });
-  try {
-    await run();
-    await answerAudit(sql, row, 0);
-  } catch (error) {
-    await answerAudit(sql, row, 1).catch(() => {});
-    throw error;
-  }
-}
 
 function printList({ rejected, next, counts }: RejectedList): void {
   if (rejected.length === 0) {

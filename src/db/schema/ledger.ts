@@ -1,7 +1,7 @@
 /** The ledger: callback entries, and the progress of reading the operator's own relation. */
 
 import { sql } from "drizzle-orm";
-import { bigint, boolean, index, integer, jsonb, numeric, pgTable, text } from "drizzle-orm/pg-core";
+import { bigint, boolean, date, index, integer, jsonb, numeric, pgTable, text } from "drizzle-orm/pg-core";
 import { identity, instant, transactionId } from "./columns.ts";
 
 /**
@@ -71,6 +71,39 @@ export const ledgerRereads = pgTable("ledger_rereads", {
   /** the reading under way goes on after this row */
   afterReceivedAt: instant("after_received_at"),
   afterEntryId: text("after_entry_id"),
+});
+
+/**
+ * The account of the accepted entries of each day on which they occurred, by UTC (decision 272). `entry_notes` has what
+ * was added since. A day whose rows differ from its account has lost entries.
+ */
+export const entryDays = pgTable(
+  "entry_days",
+  {
+    day: date("day").primaryKey(),
+    entries: bigint("entries", { mode: "number" }).notNull(),
+    /** the digests of the entries, combined by xor */
+    digest: bigint("digest", { mode: "bigint" }).notNull(),
+    /** when the rows were last compared with the account; null: not yet */
+    comparedAt: instant("compared_at"),
+    /** rows may have come in without a note: the next comparison takes what it finds, unless entries are missing */
+    uncounted: boolean("uncounted").notNull().default(false),
+    /** when a difference was found that is neither repaired nor accepted by the operator; null: there is none */
+    goneAt: instant("gone_at"),
+    /** the account and the rows when the difference was found */
+    accepted: bigint("accepted", { mode: "number" }),
+    /** null: a second difference was found since, so that a repair is not recognised */
+    acceptedDigest: bigint("accepted_digest", { mode: "bigint" }),
+    found: bigint("found", { mode: "number" }),
+  },
+  (t) => [index("entry_days_gone").on(t.day).where(sql`gone_at is not null`)],
+);
+
+/** Changes of the account of a day. Append-only and without a key, so that writers never wait for each other. */
+export const entryNotes = pgTable("entry_notes", {
+  day: date("day").notNull(),
+  added: integer("added").notNull(),
+  digest: bigint("digest", { mode: "bigint" }).notNull(),
 });
 
 /** One row with the settings for the triggers of `callback_entries`. */

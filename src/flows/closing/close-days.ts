@@ -21,6 +21,7 @@ import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
+import { compareEntryDaysOf } from "../ledger/compare-entry-days.ts";
 import { countAll, openReport } from "../reports/read-report.ts";
 import { sayLeftOut } from "./left-out-date.ts";
 import { whyFuture, whyOpen } from "./why-open.ts";
@@ -89,6 +90,7 @@ export async function closeDay(
   // In one snapshot: otherwise a day that another process closes meanwhile would look as if it came too early.
   const early = await inOneMoment(context.sql, (tx) => findOutcome(context, tx, day));
   if (early !== null) return early;
+  await compareEntryDaysOf(context, day);
   await startNoting(context.sql);
   return await inOneMoment(context.sql, async (tx): Promise<Closing> => {
     await lockClosing(tx);

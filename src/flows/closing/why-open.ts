@@ -4,9 +4,11 @@ import { type Instant, showInstant } from "../../clock.ts";
 import type { ZonedDay } from "../../closing/day-bounds.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
+import { type GoneDay, readGoneDays } from "../../ledger/entry-days-store.ts";
 import { findGaps } from "../../sync/coverage.ts";
 import { readFetched } from "../../sync/coverage-store.ts";
 import { readPullState } from "../../sync/pull-state-store.ts";
+import { sayGone } from "../../work/other-work.ts";
 import { readComparedUpTo } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 import { findLedgerStart } from "../ledger/known-ledger.ts";
@@ -27,6 +29,8 @@ export async function whyOpen(context: FlowContext, tx: Query, day: ZonedDay): P
   }
   const products = context.config.products.filter(({ walletMode }) => walletMode === "seamless");
   if (products.length === 0) return "No product has bets.";
+  const [gone] = await readGoneDays(tx, day);
+  if (gone !== undefined) return sayVanished(gone);
   let hasWhole = false;
   for (const product of products) {
     const begin = await readFirstFetch(tx, product, day);
@@ -41,6 +45,11 @@ export async function whyOpen(context: FlowContext, tx: Query, day: ZonedDay): P
 /** @returns one sentence where the day has not ended */
 export function whyFuture({ to }: ZonedDay, now: Instant): string | null {
   return to > now ? `The day ends at ${showInstant(to)}, which is in the future.` : null;
+}
+
+/** The day is closed once the same entries are there again, or the operator accepts that they are gone. */
+function sayVanished(gone: GoneDay): string {
+  return `callback_entries does not have the entries that were accepted: ${sayGone(gone)}. Insert the missing rows again, or accept that they are gone (recon ledger accept --day ${gone.day} --note TEXT).`;
 }
 
 async function whyIncomplete(

@@ -14,6 +14,7 @@ import {
   judgeAlerting,
   judgeClosing,
   judgeFollowing,
+  judgeGone,
   judgePulling,
   judgeQueues,
   judgeResweeps,
@@ -79,7 +80,7 @@ export type Judging = "as-is" | "begins" | "reported";
 
 export function judgeWork(
   { config }: Pick<FlowContext, "config">,
-  { now, states, progress, marks, due, resweeps: resweepFacts, readAt }: WorkSeen,
+  { now, states, progress, marks, due, resweeps: resweepFacts, readAt, gone }: WorkSeen,
   judging: Judging,
 ): WorkReport {
   const { pull, diff, verify, alerts, ledger } = config;
@@ -121,6 +122,7 @@ export function judgeWork(
     ...(following?.stalls ?? []),
     ...verifying.stalls,
     ...judgeClosing(seen),
+    ...judgeGone(gone),
     ...judgeQueues(seen),
   ];
   const isRefused = pulled.length > 0 && pulled.every(({ productId }) => isStopped(progress, productId));

@@ -1,6 +1,7 @@
 /** Deletes plain old bets with everything that belongs to them, in one statement (decision 162). */
 
 import type { Query } from "../../db/client.ts";
+import { ACCOUNTED_COLUMNS, noteEntriesText, SWITCH_TRIGGERS_OFF } from "../../db/entry-accounts.ts";
 import { digestText } from "../../db/retention-store.ts";
 import { noteAddedText } from "../../db/row-counts.ts";
 import { GOES, PLAIN_GROUPS } from "./plain-groups-store.ts";
@@ -39,12 +40,13 @@ const statementOf = (side: keyof typeof VISITED, names: Names) => `with ${VISITE
   doomed_records as materialized (select ctid, username, bet_id, id from records where ${GOES.records}),
   doomed_bets as not materialized (select username, txn_id, last_at from bets where ${GOES.entries}),
   deleted_entries as (
-    delete from callback_entries where ctid = any((select places from doomed_entries)::tid[]) returning 1
+    delete from callback_entries where ctid = any((select places from doomed_entries)::tid[])
+    returning ${ACCOUNTED_COLUMNS.join(", ")}
   ),
   deleted_records as (
     delete from bet_records where ctid = any(array(select ctid from doomed_records)) returning 1
   ),
-  noted_entries as (${noteAddedText("callback_entries", "-count(*)::integer", "from deleted_entries having count(*) > 0")}),
+  noted_entries as (${noteEntriesText("deleted", "deleted_entries")}),
   noted_records as (${noteAddedText("bet_records", "-count(*)::integer", "from deleted_records having count(*) > 0", "$1")}),
   deleted_record_versions as (${deleteFound("bet_record_versions", "doomed_records", "t.bet_id = d.bet_id and t.id = d.id")}),
   deleted_absences as (${deleteFound("record_absences", "doomed_records", "t.bet_id = d.bet_id and t.id = d.id")}),
@@ -103,7 +105,7 @@ export async function dropPlainBets(
 ): Promise<DroppedPlain> {
   // Planning so long a statement takes as long as a part of its work, and the plan is the same for all slices. PostgreSQL does not
   // know how many rows each part has: it must neither join them row by row, nor read a table whole that was small once.
-  await tx`select set_config('wallet_recon.writes', 'own', true), set_config('plan_cache_mode', 'force_generic_plan', true),
+  await tx`select ${tx.unsafe(SWITCH_TRIGGERS_OFF)}, set_config('plan_cache_mode', 'force_generic_plan', true),
     set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true), set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`;
   const [row] = await tx.unsafe<(DroppedPlain & { recordsFound: number; entriesFound: number })[]>(
     STATEMENTS[side][names],

@@ -21,6 +21,7 @@ const STALL_KINDS: readonly StallKind[] = [
   "ledger-unreadable",
   "verifying-stalled",
   "closing-stalled",
+  "entries-vanished",
   "queue-unserved",
 ];
 
@@ -43,7 +44,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
   );
   const stalls = gauge(
     "stalls",
-    "What stands still, by the kind of its alert: products, relations, kinds of questions, queues. alerting-stalled: the alert job does not run, or has never run.",
+    "What stands still, by the kind of its alert: products, relations, kinds of questions, queues; and entries that vanished. alerting-stalled: the alert job does not run, or has never run.",
     "kind",
   );
   const waiting = gauge(

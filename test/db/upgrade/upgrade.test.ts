@@ -97,6 +97,12 @@ test.each(dumps)(
 
     expect(await migrateDatabase(url)).toBe(hashes.length - count);
     expect(await readDump(sql, older)).toEqual(before);
+    // Each day that had entries has an account, which starts with what is found.
+    const accounts = await sql`
+      select (select array_agg(day::text order by day) from entry_days where uncounted) as days,
+        (select array_agg(distinct (occurred_at at time zone 'UTC')::date::text) from callback_entries) as found`;
+    expect(accounts[0]?.["days"]).toEqual(accounts[0]?.["found"]);
+    expect(accounts[0]?.["days"]).not.toBeNull();
     const fresh = await createDatabase();
     await migrateDatabase(fresh.url);
     expect(await readProgram(sql)).toEqual(await readProgram(fresh.sql));

@@ -95,6 +95,7 @@ async function readRows(sql: Sql): Promise<string[]> {
       case when '${table}' like '%record%' then to_jsonb(t) -> 'id' end))::text from ${table} t`,
   ).join(" union all ")} union all
     select 'noted ' || table_name || product_id || sum(added) from rows_added group by table_name, product_id having sum(added) <> 0
+    union all select 'noted of ' || day || ' ' || sum(added) || ' ' || bit_xor(digest) from entry_notes group by day
     order by 1) as rows`);
   return row?.rows ?? [];
 }

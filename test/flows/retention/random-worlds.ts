@@ -146,7 +146,7 @@ export async function writeWorlds(sql: Sql, worlds: readonly World[]): Promise<v
   };
   for (const [number, one] of worlds.entries()) writeWorld(one, number, put);
   await sql.begin(async (tx) => {
-    await tx.unsafe("set local session_replication_role = replica; set local wallet_recon.writes = own");
+    await tx.unsafe("set local session_replication_role = replica");
     for (const [table, ofTable] of rows) {
       const all = [...ofTable.values()];
       const columns = Object.keys(all[0] ?? {}).join(", ");

@@ -11,6 +11,7 @@ import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
 import { compareProduct } from "../../../src/flows/compare/compare-product.ts";
 import type { PullContext } from "../../../src/flows/context.ts";
+import { seeEntryDays } from "../../../src/flows/ledger/compare-entry-days.ts";
 import { followLedger } from "../../../src/flows/ledger/follow-ledger.ts";
 import { planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
@@ -20,6 +21,7 @@ import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openProvider } from "../../../src/provider/client.ts";
 import { startSandbox } from "../../../src/sandbox/server/server.ts";
+import { sayGone } from "../../../src/work/other-work.ts";
 import { createMovingClock, type TestClock } from "../../support/clock.ts";
 import { pullProduct } from "../../support/pull-product.ts";
 import { runBackfills } from "../../support/run-backfills.ts";
@@ -294,6 +296,7 @@ class Year {
       ),
       ...(await this.#months.compare(sql, environment, months, this.#paid, now)),
       ...(await findLeftovers(sql, now, keep, before.open)),
+      ...(await seeEntryDays(this.#now)).gone.map((day) => `entries have vanished: ${sayGone(day)}`),
     );
     const sizes = await countRows(sql);
     this.#sizes.push(sizes);

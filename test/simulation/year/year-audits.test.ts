@@ -33,6 +33,7 @@ const KINDS = [
   "a row of an open day was deleted",
   "a row of before the first closed day was deleted",
   "evidence of a mismatch was deleted",
+  "entries have vanished",
   "evidence is lost",
   "recon report --verify ends with 1",
   "the sums of 2025-01",

@@ -103,17 +103,19 @@ function describeComparing(health: Health, { products }: Config): WorkRow {
   };
 }
 
-function describeFollowing({ now, work, lastReceivedAt }: Health, { ledger }: Config): WorkRow {
+function describeFollowing(health: Health, { ledger }: Config): WorkRow {
+  const { now, work, lastReceivedAt } = health;
+  const gone = stallsOf(health, "entries-vanished");
   const name = "Following the ledger";
   const isEmpty = lastReceivedAt === null;
   const empty = isEmpty ? [{ what: "the ledger has no entry yet: nothing is compared", toDo: null }] : [];
   const { following } = work;
   if (following === null || ledger.relation === null) {
     const what = "The ledger is the table callback_entries, which needs no following.";
-    const heldUp = [{ what, toDo: null }, ...empty];
+    const heldUp = [...gone, { what, toDo: null }, ...empty];
     return {
       name,
-      tone: isEmpty ? "unknown" : "good",
+      tone: toneOf(gone, isEmpty, false),
       doneAt: lastReceivedAt,
       behind: null,
       heldUp,
@@ -121,8 +123,8 @@ function describeFollowing({ now, work, lastReceivedAt }: Health, { ledger }: Co
     };
   }
   const { readAt, problem, stalls } = following;
-  const held = stalls.map(({ what, toDo }) => ({ what, toDo }));
-  const waits = held.length === 0 && problem !== null ? [{ what: problem, toDo: null }] : held;
+  const held = [...gone, ...stalls.map(({ what, toDo }) => ({ what, toDo }))];
+  const waits = stalls.length === 0 && problem !== null ? [...gone, { what: problem, toDo: null }] : held;
   return {
     name,
     tone: toneOf(held, readAt === null || problem !== null || isEmpty, false),

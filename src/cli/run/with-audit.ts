@@ -1,0 +1,37 @@
+/** What a command changes is in the audit log, as is what the ops server is asked for. */
+
+import { answerAudit, insertAudit } from "../../access/audit-store.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { actorName } from "./actor-name.ts";
+
+/**
+ * Runs a change with a row in the audit log.
+ * @param route the command: "recon rejected retry"
+ * @param details what was asked for; a few hundred bytes at most
+ */
+export async function withAudit(
+  { sql, clock }: FlowContext,
+  route: string,
+  details: Readonly<Record<string, unknown>>,
+  run: () => Promise<void>,
+): Promise<void> {
+  const row = await insertAudit(sql, {
+    at: clock.now(),
+    who: actorName(),
+    role: "write",
+    by: "command",
+    address: "local",
+    method: "RUN",
+    route,
+    target: "{}",
+    details: JSON.stringify(details),
+    status: null,
+  });
+  try {
+    await run();
+    await answerAudit(sql, row, 0);
+  } catch (error) {
+    await answerAudit(sql, row, 1).catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * The account of the accepted entries of each day (decision 272): parts of the statements that write or delete entries
+ * without the triggers of `callback_entries`, as only the owner of the table may.
+ */
+
+import type { Query } from "./client.ts";
+
+/** A column of a select that switches the triggers off until the transaction ends. For any other role it does nothing. */
+export const SWITCH_TRIGGERS_OFF = "set_config('wallet_recon.entries', 'accounted', true)";
+
+/** SQL of whether the switch works for this role; the triggers ask the same. */
+export const MAY_SWITCH = "has_table_privilege('callback_entries'::regclass, 'TRIGGER WITH GRANT OPTION')";
+
+/** SQL of the digest of an entry. The triggers compute the same. Trailing zeros of an amount change nothing. */
+const DIGEST = `hashtextextended(entry_id, hashtextextended(txn_id, coalesce(hash_numeric_extended(moved, 0), 1)
+  # coalesce(hash_numeric_extended(bet_amount, 2), 3) # coalesce(hash_numeric_extended(payout_amount, 4), 5)))`;
+
+/** The columns of an entry that its account needs. */
+export const ACCOUNTED_COLUMNS = [
+  "entry_id",
+  "txn_id",
+  "moved",
+  "bet_amount",
+  "payout_amount",
+  "occurred_at",
+] as const;
+
+/** SQL of the digest of all entries of a group. */
+export const DIGEST_OF_ALL = `coalesce(bit_xor(${DIGEST}), 0)`;
+
+/**
+ * The part of a statement that notes entries which another part adds or deletes.
+ * @param from SQL of the entries, which have `ACCOUNTED_COLUMNS`
+ */
+export function noteEntriesText(change: "added" | "deleted", from: string): string {
+  const count = change === "added" ? "count(*)" : "-count(*)";
+  return `insert into entry_notes (day, added, digest)
+    select (occurred_at at time zone 'UTC')::date, ${count}, bit_xor(${DIGEST}) from ${from} group by 1`;
+}
+
+/** Adds the notes to the accounts of their days, and to the row count of `callback_entries`. */
+export async function foldEntryNotes(tx: Query): Promise<void> {
+  await tx`
+    with noted as (delete from entry_notes returning day, added, digest),
+    days as (
+      insert into entry_days as d (day, entries, digest)
+      select day, sum(added), bit_xor(digest) from noted group by day order by day
+      on conflict (day) do update set entries = d.entries + excluded.entries, digest = d.digest # excluded.digest
+    )
+    insert into rows_added (table_name, product_id, added)
+    select 'callback_entries', '', sum(added) from noted having count(*) > 0`;
+}

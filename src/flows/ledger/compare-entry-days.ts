@@ -1,0 +1,93 @@
+/** Compares the entries of each day with the account of what was accepted, so that entries that vanish are noticed (decision 272). */
+
+import { type Instant, monotonicMs, parseInstant } from "../../clock.ts";
+import { inOneMoment, takeTime } from "../../db/transactions.ts";
+import { markRecordsWithin } from "../../diff/ledger-start-store.ts";
+import { compareDay } from "../../ledger/compare-day.ts";
+import {
+  findDueDays,
+  type GoneDay,
+  readDayFacts,
+  readEntryDays,
+  writeComparedDay,
+} from "../../ledger/entry-days-store.ts";
+import type { TimeRange } from "../../window.ts";
+import { sayGone } from "../../work/other-work.ts";
+import { type FlowContext, pulledProducts } from "../context.ts";
+
+const DAY_MS = 24 * 3_600_000;
+/** A tenth of the time between two runs, so that a long ledger takes no more than a tenth of a connection. */
+const LONGEST_RUN_MS = 60_000;
+const MOST_DAYS = 1_000;
+/** Enough for a day of a hundred million entries. */
+const LONGEST_DAY_MS = 600_000;
+
+/** Compares the days that are due: each once a day, and those with a difference in each run. */
+export async function compareEntryDays(context: FlowContext, signal: AbortSignal): Promise<void> {
+  const now = context.clock.now();
+  const endsAtMs = monotonicMs() + LONGEST_RUN_MS;
+  for (const day of await findDueDays(context.sql, now - DAY_MS, MOST_DAYS)) {
+    if (signal.aborted || monotonicMs() > endsAtMs) return;
+    await compareEntryDay(context, day, now);
+  }
+}
+
+export interface DaysSeen {
+  readonly gone: readonly GoneDay[];
+  /** how many days were compared, of how many */
+  readonly compared: number;
+  readonly days: number;
+}
+
+/** Compares the days now, the newest first, for a minute at most. Stores nothing. */
+export async function seeEntryDays({ sql, clock }: FlowContext): Promise<DaysSeen> {
+  const now = clock.now();
+  const endsAtMs = monotonicMs() + LONGEST_RUN_MS;
+  const days = await readEntryDays(sql);
+  const gone: GoneDay[] = [];
+  let compared = 0;
+  for (const day of days) {
+    if (monotonicMs() > endsAtMs) break;
+    const { goneAt, accepted, found } = await inOneMoment(sql, async (tx) => {
+      await takeTime(tx, LONGEST_DAY_MS);
+      return compareDay(await readDayFacts(tx, day), now);
+    });
+    if (goneAt !== null && accepted !== null && found !== null) gone.push({ day, goneAt, accepted, found });
+    compared += 1;
+  }
+  return { gone: gone.toReversed(), compared, days: days.length };
+}
+
+/** Compares each day by UTC that a range of time touches. */
+export async function compareEntryDaysOf(context: FlowContext, { from, to }: TimeRange): Promise<void> {
+  for (let at = beginOfDay(from); at < to; at += DAY_MS)
+    await compareEntryDay(context, new Date(at).toISOString().slice(0, 10), context.clock.now());
+}
+
+/**
+ * Compares one day. If entries are gone, the records of that time are compared again: their bets become mismatches, although no
+ * record and no entry has changed.
+ */
+async function compareEntryDay(context: FlowContext, day: string, now: Instant): Promise<void> {
+  const { sql, config, log } = context;
+  const verdict = await inOneMoment(sql, async (tx) => {
+    await takeTime(tx, LONGEST_DAY_MS);
+    const facts = await readDayFacts(tx, day);
+    const result = compareDay(facts, now);
+    await writeComparedDay(tx, day, result, facts.noted, now);
+    if (result.isNew) {
+      const from = parseInstant(`${day}T00:00:00Z`, "day");
+      const around = { from: from - DAY_MS, to: from + 2 * DAY_MS };
+      for (const productId of pulledProducts(config)) await markRecordsWithin(tx, productId, around, now);
+    }
+    return result;
+  });
+  const { accepted, found, isNew } = verdict;
+  if (!isNew || accepted === null || found === null) return;
+  const sentence = `callback_entries does not have the entries that were accepted: ${sayGone({ day, accepted, found })}`;
+  log.error({ day, accepted, found }, sentence);
+}
+
+function beginOfDay(at: Instant): Instant {
+  return Math.floor(at / DAY_MS) * DAY_MS;
+}
