@@ -20,6 +20,22 @@ export const CALLBACKS = [
 ] as const;
 export type CallbackName = (typeof CALLBACKS)[number];
 
+/** The known words of an entry, by their small letters. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map([
+  ...CALLBACKS.map((name) => [name.toLowerCase(), name] as const),
+  ["by_transaction", "BY_TRANSACTION"],
+  ["by_bet", "BY_TRANSACTION"],
+  ["by_round", "BY_ROUND"],
+]);
+
+/**
+ * A callback or a transaction type as the ledger has it: "by_round" is BY_ROUND (§3.4). Other words stay as they are.
+ * `recon_spelling` says the same in the database.
+ */
+export function spell(word: string): string {
+  return SPELLINGS.get(word.toLowerCase()) ?? word;
+}
+
 /** A row of the ledger relation. */
 export interface CallbackEntry {
   /** unique */

@@ -20,7 +20,7 @@ const of = (alias: string, names: readonly string[]) =>
 /** The rows as parameters, an array for each column, numbered from 1, each with why it cannot be an entry. */
 const GIVEN = `given as materialized (
   select t.*, recon_entry_fault(entry_id, callback, product_id, username, txn_id, round_id, bet_amount, payout_amount,
-    moved, balance_before, balance_after, occurred_at, received_at) as fault
+    moved, balance_before, balance_after, occurred_at, received_at, transaction_type) as fault
   from unnest(${LEDGER_COLUMNS.map(({ kind }, index) => `$${index + 1}::${kind}[]`).join(", ")})
     with ordinality as t (${LIST}, place)
 )`;

@@ -1,6 +1,7 @@
 /** Entries as a program hands them over: JSON or CSV with the columns of the ledger. Pure. */
 
 import { isLosslessNumber, parse } from "lossless-json";
+import { spell } from "../callback.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { parseAmount } from "../money.ts";
 import { type LineContent, NO_NAMES, type RowNames, toLedgerTime } from "./ledger-row.ts";
@@ -107,7 +108,10 @@ function readValue({ name, kind, nullable }: Column, given: unknown, format: "js
     if (nullable) return null;
     throw bad(`${name} is empty`);
   }
-  if (kind === "text") return readText(name, value);
+  if (kind === "text") {
+    const read = readText(name, value);
+    return WORD_COLUMNS.has(name) ? spell(read) : read;
+  }
   if (kind === "numeric") return readAmount(name, value);
   if (kind === "boolean") return format === "csv" ? readCsvFlag(name, value) : readFlag(name, value);
   if (typeof value === "string") return toLedgerTime(value, name);
@@ -115,6 +119,8 @@ function readValue({ name, kind, nullable }: Column, given: unknown, format: "js
     `${name} must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is ${excerpt(value)}`,
   );
 }
+
+const WORD_COLUMNS: ReadonlySet<string> = new Set(["callback", "transaction_type"]);
 
 /** PostgreSQL can store neither NUL nor half of a surrogate pair. */
 function readText(name: string, value: unknown): string {

@@ -78,7 +78,7 @@ async function readColumns(sql: Query, from: string): Promise<Map<string, Descri
   return new Map(rows.map(({ name, ...column }) => [name, column]));
 }
 
-/** Which rows to copy. Rows without a received_at are never copied. */
+/** Which rows to copy. Rows without a received_at are in no range. */
 export interface CopyRange {
   /** the received_at of the first row; null: unbounded */
   readonly from: Instant | null;
@@ -94,27 +94,45 @@ export interface Copied {
   readonly added: number;
   /** the number of newly rejected rows */
   readonly rejected: number;
-  /** the row after which to go on; null: there are no more rows */
-  readonly after: RelationPosition | null;
+  /** the last row, after which to continue; null: there are no more rows */
+  readonly last: { readonly receivedAt: string | null; readonly entryId: string | null } | null;
   /** the newest received_at of the batch; null: there was no row, or its time does not fit into milliseconds */
   readonly newest: Instant | null;
+}
+
+/** Rows of a relation, in the order of (received_at, entry_id). */
+export interface RowsOfRange {
+  readonly range: CopyRange;
+  /** null: from the beginning of the range */
+  readonly after: RelationPosition | null;
+  /** the last row; null: to the end of the range */
+  readonly upTo?: RelationPosition | null;
 }
 
 /**
  * Copies rows into `callback_entries`, in the order of (received_at, entry_id). Updates known entries whose content
  * has changed; the table's triggers decide whether the update counts (`ledger.rowsChange`), and mark what was
  * written. Unusable rows, and further rows with the same entry_id, go to `rejected_entries`.
- * @param after null: from the beginning of the range
  * @throws ReconError `ledger-unreadable`
  */
 export async function copyRows(
   tx: Query,
   relation: LedgerRelation,
-  { from, to, onlyUnknown = false }: CopyRange,
-  after: RelationPosition | null,
+  rows: RowsOfRange,
   most: number,
 ): Promise<Copied> {
-  const values: (string | number)[] = [most];
+  const { where, values } = whereOf(relation, rows);
+  const batch = `select ${selectList(relation)}, row_number() over (order by r.received_at, r.entry_id) as place
+    from ${relation.from} r where ${where} order by r.received_at, r.entry_id limit ${most}`;
+  return await copyBatch(tx, relation, batch, values, most);
+}
+
+/** The condition of a statement for the rows, and its parameters. */
+export function whereOf(
+  { idType }: LedgerRelation,
+  { range: { from, to, onlyUnknown = false }, after, upTo = null }: RowsOfRange,
+): { where: string; values: string[] } {
+  const values: string[] = [];
   const value = (given: string | Instant) => {
     values.push(typeof given === "number" ? new Date(given).toISOString() : given);
     return `$${values.length}`;
@@ -125,43 +143,50 @@ export async function copyRows(
   if (to !== null) bounds.push(`received_at < ${value(to)}::timestamptz`);
   conditions.push(...bounds.map((bound) => `r.${bound}`));
   if (onlyUnknown) {
-    // The same bounds on both tables, so that neither is read whole.
+    // The same bounds on both tables, to read neither as a whole.
     const known = ["k.entry_id = r.entry_id::text", ...bounds.map((bound) => `k.${bound}`)];
     conditions.push(`not exists (select from callback_entries k where ${known.join(" and ")})`);
   }
-  if (after !== null) {
-    const at = `${value(after.receivedAt)}::timestamptz`;
+  const compare = (sign: ">" | "<=", { receivedAt, entryId }: RelationPosition) => {
+    const at = `${value(receivedAt)}::timestamptz`;
+    const row = `(r.received_at, r.entry_id) ${sign} (${at}, ${entryId === null ? "" : value(entryId)}::text::${idType})`;
     conditions.push(
-      after.entryId === null
-        ? `r.received_at > ${at}`
-        : `(r.received_at, r.entry_id) > (${at}, ${value(after.entryId)}::text::${relation.idType})`,
-      `r.received_at >= ${at}`,
+      entryId === null ? `r.received_at ${sign} ${at}` : row,
+      `r.received_at ${sign[0]}= ${at}`,
     );
-  }
-  const batch = `select ${selectList(relation)}, row_number() over (order by r.received_at, r.entry_id) as place
-    from ${relation.from} r where ${conditions.join(" and ")}
-    order by r.received_at, r.entry_id limit $1::int`;
-  return await copyBatch(tx, relation, batch, values, most);
+  };
+  if (after !== null) compare(">", after);
+  if (upTo !== null) compare("<=", upTo);
+  return { where: conditions.join(" and "), values };
 }
 
-/** Reads and rejects rows without a received_at, which the reading in order never finds (decision 85). */
-export async function rejectUndatedRows(tx: Query, relation: LedgerRelation, most: number): Promise<Copied> {
-  const batch = `select ${selectList(relation)}, 1 as place from ${relation.from} r
-    where r.received_at is null limit $1::int`;
-  return await copyBatch(tx, relation, batch, [most], most);
+/**
+ * Rejects rows without a received_at, which the reading in order never finds (decision 85).
+ * @param afterId rejects rows with larger entry_ids; null: from the first one, and those without an entry_id
+ */
+export async function rejectUndatedRows(
+  tx: Query,
+  relation: LedgerRelation,
+  afterId: string | null,
+  most: number,
+): Promise<Copied> {
+  const where = afterId === null ? "" : `and r.entry_id > $1::text::${relation.idType}`;
+  const batch = `select ${selectList(relation)}, row_number() over (order by r.entry_id nulls first) as place
+    from ${relation.from} r where r.received_at is null ${where} order by r.entry_id nulls first limit ${most}`;
+  return await copyBatch(tx, relation, batch, afterId === null ? [] : [afterId], most);
 }
 
-/** A plan above this cost, in PostgreSQL's units, may read a large table from end to end. */
-const MOST_PLAN_COST = 50_000;
-
-/** Whether an index helps to find rows without a received_at. */
-export async function findsUndatedRows(sql: Query, { name, from }: LedgerRelation): Promise<boolean> {
+/**
+ * What finding the rows without a received_at costs, in PostgreSQL's units: about 10 with an index on received_at,
+ * 25,000 for a million rows without one.
+ */
+export async function costOfUndatedRows(sql: Query, { name, from }: LedgerRelation): Promise<number> {
   const [row] = await reading(name, () =>
     sql.unsafe<{ "QUERY PLAN": readonly { Plan: { "Total Cost": number } }[] }[]>(
       `explain (format json) select r.entry_id from ${from} r where r.received_at is null`,
     ),
   );
-  return (row?.["QUERY PLAN"][0]?.Plan["Total Cost"] ?? 0) <= MOST_PLAN_COST;
+  return row?.["QUERY PLAN"][0]?.Plan["Total Cost"] ?? 0;
 }
 
 interface CopiedRow {
@@ -177,7 +202,7 @@ async function copyBatch(
   tx: Query,
   relation: LedgerRelation,
   batch: string,
-  values: readonly (string | number)[],
+  values: readonly string[],
   most: number,
 ): Promise<Copied> {
   const columns = [...relation.columns];
@@ -192,7 +217,8 @@ async function copyBatch(
       checked as materialized (
         select b.*, jsonb_populate_record(null::callback_entries, to_jsonb(b)) as entry, case ${missing.join(" ")}
           else recon_entry_fault(b.entry_id, b.callback, b.product_id, b.username, b.txn_id, b.round_id, b.bet_amount,
-            b.payout_amount, b.moved, b.balance_before, b.balance_after, b.occurred_at, b.received_at) end as fault
+            b.payout_amount, b.moved, b.balance_before, b.balance_after, b.occurred_at, b.received_at,
+            b.transaction_type) end as fault
         from batch b
       ),
       usable as (
@@ -237,16 +263,22 @@ async function copyBatch(
   return {
     added,
     rejected,
-    after: rows < most || receivedAt === null ? null : { receivedAt, entryId },
+    last: rows < most ? null : { receivedAt, entryId },
     newest: Number.isSafeInteger(newestMs) ? newestMs : null,
   };
 }
 
 /** The columns, cast to the types of the ledger. The casts of the accepted types keep every digit. */
-function selectList({ columns }: LedgerRelation): string {
+export function selectList({ columns }: LedgerRelation): string {
   return LEDGER_COLUMNS.filter(({ name }) => columns.has(name))
-    .map(({ name, kind }) => `r.${quote(name)}::${kind} as ${name}`)
+    .map((column) => `${castOf(column)} as ${column.name}`)
     .join(", ");
+}
+
+/** A column's value as the ledger has it; known words count in any case of letters. */
+export function castOf({ name, kind }: { readonly name: string; readonly kind: string }): string {
+  const value = `r.${quote(name)}::${kind}`;
+  return name === "callback" || name === "transaction_type" ? `recon_spelling(${value})` : value;
 }
 
 function quoteRelation(relation: string): string {
@@ -260,7 +292,7 @@ function quote(identifier: string): string {
 /** Error classes that the operator's view causes: names, permissions, casts, divisions by zero. */
 const NOT_OURS = /^(?:0A|21|22|2F|38|39|3F|42|P0)/;
 
-async function reading<Result>(relation: string, read: () => Promise<Result>): Promise<Result> {
+export async function reading<Result>(relation: string, read: () => Promise<Result>): Promise<Result> {
   try {
     return await read();
   } catch (error) {

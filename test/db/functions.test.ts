@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from "vitest";
+import { CALLBACKS, spell } from "../../src/callback.ts";
 import { useDatabase } from "../support/database.ts";
 
 const { sql } = useDatabase();
@@ -106,6 +107,17 @@ test("the trigger of inserts judges rows by the words of recon_entry_fault", asy
   const [rules = ""] = /case when .* end(?=;)/.exec(sourceOf("recon_entry_fault")) ?? [];
   expect(rules).toContain("then 'occurred_at ahead'");
   expect(sourceOf("recon_take_inserted")).toContain(`count(${rules})`);
+});
+
+test("the database and the program know the same words in any case of letters", async () => {
+  const words = [...CALLBACKS, "BY_TRANSACTION", "BY_BET", "BY_ROUND", "BY_PLAYER", ""].flatMap((word) => [
+    word,
+    word.toLowerCase(),
+    word.toUpperCase(),
+  ]);
+  const spelled = await sql<{ word: string }[]>`
+    select recon_spelling(word) as word from unnest(${words}::text[]) with ordinality as w (word, place) order by place`;
+  expect(spelled.map(({ word }) => word)).toEqual(words.map(spell));
 });
 
 test("only functions that writers wake run as the owner", async () => {

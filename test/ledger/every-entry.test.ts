@@ -109,6 +109,20 @@ describe("a row that another program writes is compared", () => {
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
+  test("in another case of letters, alone and among others", async () => {
+    await program.unsafe(insert(values("e1", { callback: "placebets" })));
+    await program.unsafe(
+      insert(values("e2", settle({ callback: "SETTLEBETS" })), values("e3", { callback: "stealMoney" })),
+    );
+    expect(await sql`select entry_id as id, callback from callback_entries order by 1`).toEqual([
+      { id: "e1", callback: "placeBets" },
+      { id: "e2", callback: "settleBets" },
+    ]);
+    expect(await rejected()).toMatchObject([{ entryId: "e3", kind: "unusable" }]);
+    expect(await sql`select sum(added) as added from entry_notes`).toEqual([{ added: 2 }]);
+    expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
+  });
+
   test("after its record was judged: a second debit becomes a mismatch", async () => {
     await program.unsafe(insert(...BET));
     await listed(recordOf("25"));

@@ -115,13 +115,19 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
 
 async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult> {
   try {
-    const { relation, isEmpty, rejected, idleTriggers, findsUndated, foreignProducts } =
+    const { relation, isEmpty, rejected, idleTriggers, isUndatedDaily, unreadable, foreignProducts } =
       await checkLedger(context);
     const source = relation === null ? "the table callback_entries" : `"${relation}" can be read`;
     if (idleTriggers.length > 0) {
       return wrong(
         `${source}, but triggers of callback_entries are missing or switched off (${idleTriggers.join(", ")}): new rows may never be compared`,
         "start a worker: it switches the triggers on, and compares every entry again",
+      );
+    }
+    if (unreadable !== null) {
+      return wrong(
+        `${source}, but not its row "${unreadable}"`,
+        "the worker rejects this row and reads the others; recon rejected list --side entry then names the column and the error",
       );
     }
     if (rejected.unusable > 0) {
@@ -136,9 +142,9 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
         'recon rejected list --kind changed shows them; where rows of your ledger may change, set ledger.rowsChange to "replace", restart the worker, and run recon rejected retry',
       );
     }
-    if (!findsUndated) {
+    if (isUndatedDaily) {
       return right(
-        `${source}; recon does not find rows without a received_at, because no index leads to them: declare the column not null`,
+        `${source}; rows without a received_at are found only once a day, because no index leads to them: declare the column not null`,
       );
     }
     if (foreignProducts.length > 0) {

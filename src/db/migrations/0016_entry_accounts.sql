@@ -27,15 +27,19 @@ ALTER TABLE "entry_notes" SET (autovacuum_vacuum_scale_factor = 0, autovacuum_va
 -- The first column because of which a row cannot be an entry, or "occurred_at ahead"; null: there is none. PostgreSQL no longer makes
 -- this part of the statement that calls it, because a function with settings is called for each row (2.5 µs instead of 1.5).
 -- recon_take_inserted, which looks at every row, therefore has the same "case", word for word; a test compares them.
-CREATE OR REPLACE FUNCTION recon_entry_fault(
+-- A worker of the version before calls it without the last argument.
+DROP FUNCTION recon_entry_fault(text, text, text, text, text, text, numeric, numeric, numeric, numeric, numeric, timestamptz, timestamptz);
+--> statement-breakpoint
+CREATE FUNCTION recon_entry_fault(
   entry_id text, callback text, product_id text, username text, txn_id text, round_id text, bet_amount
   numeric, payout_amount numeric, moved numeric, balance_before numeric, balance_after numeric, occurred_at
-  timestamptz, received_at timestamptz
+  timestamptz, received_at timestamptz, transaction_type text DEFAULT NULL
 ) RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 begin
   return case
       when callback not in ('placeBets', 'settleBets', 'cancelBets', 'voidSettled', 'winRewards', 'adjustBets',
         'rollback', 'placeTips', 'cancelTips', 'adjustBalance') then 'callback'
+      when transaction_type not in ('BY_TRANSACTION', 'BY_ROUND') then 'transaction_type'
       when octet_length(entry_id) > 600 then 'entry_id'
       when octet_length(product_id) > 600 then 'product_id'
       when octet_length(username) > 600 then 'username'
@@ -55,11 +59,25 @@ $$;
 --> statement-breakpoint
 DROP FUNCTION recon_is_no_amount(numeric);
 --> statement-breakpoint
+-- A callback or a transaction type as the program writes it: "by_round" is BY_ROUND. Other words stay as they are.
+CREATE FUNCTION recon_spelling(word text) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+begin
+  return case lower(word)
+    when 'placebets' then 'placeBets' when 'settlebets' then 'settleBets' when 'cancelbets' then 'cancelBets'
+    when 'voidsettled' then 'voidSettled' when 'winrewards' then 'winRewards' when 'adjustbets' then 'adjustBets'
+    when 'rollback' then 'rollback' when 'placetips' then 'placeTips' when 'canceltips' then 'cancelTips'
+    when 'adjustbalance' then 'adjustBalance' when 'by_transaction' then 'BY_TRANSACTION' when 'by_bet' then 'BY_TRANSACTION'
+    when 'by_round' then 'BY_ROUND' else word
+  end;
+end
+$$;
+--> statement-breakpoint
 -- Says what is wrong with a row, naming column and value.
 CREATE OR REPLACE FUNCTION recon_describe_fault(fault text, content jsonb) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   select format(case
       when fault = 'callback' then 'callback is "%s", which is none of placeBets, settleBets, cancelBets, voidSettled, winRewards, adjustBets, rollback, placeTips, cancelTips, adjustBalance'
+      when fault = 'transaction_type' then 'transaction_type is "%s", which is none of BY_TRANSACTION, BY_ROUND'
       when fault in ('entry_id', 'product_id', 'username', 'txn_id', 'round_id') then fault || ' is longer than 600 bytes: "%s"'
       when fault = 'received_at' then 'received_at is %s, which lies before 2010 or after 9999'
       when fault = 'occurred_at' then 'occurred_at is %s, which lies before 2010: is its unit right (milliseconds, seconds)?'
@@ -137,6 +155,7 @@ begin
     count(case
       when callback not in ('placeBets', 'settleBets', 'cancelBets', 'voidSettled', 'winRewards', 'adjustBets',
         'rollback', 'placeTips', 'cancelTips', 'adjustBalance') then 'callback'
+      when transaction_type not in ('BY_TRANSACTION', 'BY_ROUND') then 'transaction_type'
       when octet_length(entry_id) > 600 then 'entry_id'
       when octet_length(product_id) > 600 then 'product_id'
       when octet_length(username) > 600 then 'username'
@@ -163,17 +182,22 @@ begin
       select i.entry_id from inserted i where i.callback = 'adjustBalance' and i.appended_in <> pg_current_xact_id());
   end if;
   if unusable > 0 then
+    -- Some may only be spelled otherwise ("by_round"); recon_take_change lets this update pass.
+    update public.callback_entries c
+    set callback = public.recon_spelling(c.callback), transaction_type = public.recon_spelling(c.transaction_type)
+    where c.entry_id in (select i.entry_id from inserted i where i.callback <> public.recon_spelling(i.callback)
+      or i.transaction_type <> public.recon_spelling(i.transaction_type));
     perform set_config('wallet_recon.entries', 'accounted', true);
     for e in
-      delete from public.callback_entries where entry_id in (
-        select i.entry_id from inserted i where public.recon_entry_fault(
-          i.entry_id, i.callback, i.product_id, i.username, i.txn_id, i.round_id, i.bet_amount, i.payout_amount,
-          i.moved, i.balance_before, i.balance_after, i.occurred_at, i.received_at) is not null)
+      delete from public.callback_entries c where c.entry_id in (select i.entry_id from inserted i)
+        and public.recon_entry_fault(
+          c.entry_id, c.callback, c.product_id, c.username, c.txn_id, c.round_id, c.bet_amount, c.payout_amount,
+          c.moved, c.balance_before, c.balance_after, c.occurred_at, c.received_at, c.transaction_type) is not null
       returning *
     loop
       perform public.recon_reject_entry(e, 'unusable'::text, public.recon_describe_fault(public.recon_entry_fault(
         e.entry_id, e.callback, e.product_id, e.username, e.txn_id, e.round_id, e.bet_amount, e.payout_amount,
-        e.moved, e.balance_before, e.balance_after, e.occurred_at, e.received_at),
+        e.moved, e.balance_before, e.balance_after, e.occurred_at, e.received_at, e.transaction_type),
         public.recon_content(e)));
     end loop;
     perform set_config('wallet_recon.entries', '', true);
@@ -197,15 +221,13 @@ begin
   end if;
   if unusable = 0 and first_day = last_day then
     insert into public.entry_notes (day, added, digest) values (first_day, total, digests);
-  elsif total > unusable then
+  else
     insert into public.entry_notes (day, added, digest)
     select (i.occurred_at at time zone 'UTC')::date, count(*),
       bit_xor(hashtextextended(i.entry_id, hashtextextended(i.txn_id, coalesce(hash_numeric_extended(i.moved, 0), 1)
         # coalesce(hash_numeric_extended(i.bet_amount, 2), 3) # coalesce(hash_numeric_extended(i.payout_amount, 4), 5))))
     from inserted i
-    where unusable = 0 or public.recon_entry_fault(
-      i.entry_id, i.callback, i.product_id, i.username, i.txn_id, i.round_id, i.bet_amount, i.payout_amount,
-      i.moved, i.balance_before, i.balance_after, i.occurred_at, i.received_at) is null
+    where unusable = 0 or exists (select from public.callback_entries c where c.entry_id = i.entry_id)
     group by 1;
   end if;
   return null;
@@ -221,9 +243,15 @@ begin
   if tg_relid <> 'public.callback_entries'::regclass then
     raise exception '% is no trigger for %', tg_name, tg_relid::regclass;
   end if;
+  if new.callback <> public.recon_spelling(new.callback) or new.transaction_type <> public.recon_spelling(new.transaction_type) then
+    new.callback := public.recon_spelling(new.callback);
+    new.transaction_type := public.recon_spelling(new.transaction_type);
+    update public.callback_entries set callback = new.callback, transaction_type = new.transaction_type
+    where entry_id = new.entry_id;
+  end if;
   fault := public.recon_entry_fault(
-    new.entry_id, new.callback, new.product_id, new.username, new.txn_id, new.round_id, new.bet_amount,
-    new.payout_amount, new.moved, new.balance_before, new.balance_after, new.occurred_at, new.received_at);
+    new.entry_id, new.callback, new.product_id, new.username, new.txn_id, new.round_id, new.bet_amount, new.payout_amount,
+    new.moved, new.balance_before, new.balance_after, new.occurred_at, new.received_at, new.transaction_type);
   if fault is null then
     perform public.recon_mark_entry(new, 1);
     if new.callback = 'adjustBalance' then
@@ -250,6 +278,12 @@ begin
   if tg_relid <> 'public.callback_entries'::regclass then
     raise exception '% is no trigger for %', tg_name, tg_relid::regclass;
   end if;
+  if tg_op = 'UPDATE' then
+    new.callback := public.recon_spelling(new.callback);
+    new.transaction_type := public.recon_spelling(new.transaction_type);
+    old.callback := public.recon_spelling(old.callback);
+    old.transaction_type := public.recon_spelling(old.transaction_type);
+  end if;
   -- Who wrote a row is nothing that it says.
   if tg_op = 'UPDATE' and public.recon_content(new) = public.recon_content(old) then
     new.appended_in := pg_current_xact_id();
@@ -257,8 +291,8 @@ begin
   end if;
   may_change := exists (select from public.ledger_settings where rows_change = 'replace');
   fault := case when tg_op = 'UPDATE' then public.recon_entry_fault(
-    new.entry_id, new.callback, new.product_id, new.username, new.txn_id, new.round_id, new.bet_amount,
-    new.payout_amount, new.moved, new.balance_before, new.balance_after, new.occurred_at, new.received_at) end;
+    new.entry_id, new.callback, new.product_id, new.username, new.txn_id, new.round_id, new.bet_amount, new.payout_amount,
+    new.moved, new.balance_before, new.balance_after, new.occurred_at, new.received_at, new.transaction_type) end;
   if fault is not null then
     perform public.recon_reject_entry(new, 'changed'::text, format('entry "%s" was changed to what cannot be used; its first content stays: %s',
       old.entry_id, public.recon_describe_fault(fault, public.recon_content(new))));
@@ -397,8 +431,8 @@ begin
 end
 $$;
 --> statement-breakpoint
-REVOKE EXECUTE ON FUNCTION recon_entry_fault(text, text, text, text, text, text, numeric, numeric, numeric, numeric, numeric, timestamptz, timestamptz),
-  recon_describe_fault(text, jsonb), recon_content(callback_entries), recon_reject_entry(callback_entries, text, text),
+REVOKE EXECUTE ON FUNCTION recon_entry_fault(text, text, text, text, text, text, numeric, numeric, numeric, numeric, numeric, timestamptz, timestamptz, text),
+  recon_spelling(text), recon_describe_fault(text, jsonb), recon_content(callback_entries), recon_reject_entry(callback_entries, text, text),
   recon_mark_entry(callback_entries, integer), recon_take_inserted(), recon_take_replicated(), recon_take_change(),
   recon_refuse_truncate(), recon_take_checked(), recon_watch_entries(), recon_recount_entries(), recon_mark_entries(),
   note_compared_marks(), note_changed_mismatches() FROM PUBLIC;

@@ -1,12 +1,17 @@
 /** Checks the ledger, at the start of a worker and for `recon doctor`. */
 
 import { findForeignProducts } from "../../diff/store.ts";
-import { countRejectedEntries } from "../../ledger/follow-store.ts";
-import { findsUndatedRows, openRelation } from "../../ledger/relation-store.ts";
+import { countRejectedEntries, readFollowing } from "../../ledger/follow-store.ts";
+import { costOfUndatedRows, openRelation } from "../../ledger/relation-store.ts";
 import { findIdleTriggers, readLedgerStart } from "../../ledger/store.ts";
+import { findUnreadableRow } from "../../ledger/unreadable-row-store.ts";
 import type { FlowContext } from "../context.ts";
+import { isSearchedDaily } from "./follow-ledger.ts";
 
 const MOST_FOREIGN = 20;
+/** The rows that are read as a test, from shortly before the newest one that was read. */
+const TRIED_ROWS = 1_000;
+const TRIED_MS = 60_000;
 
 export interface LedgerCheck {
   /** null: entries are written to `callback_entries` */
@@ -17,8 +22,10 @@ export interface LedgerCheck {
   readonly rejected: { readonly unusable: number; readonly changed: number };
   /** triggers of `callback_entries` that are missing or switched off: rows may be inserted and never compared */
   readonly idleTriggers: readonly string[];
-  /** false: finding rows without a received_at would mean reading the whole relation */
-  readonly findsUndated: boolean;
+  /** rows without a received_at are searched only once a day, because that reads the whole relation */
+  readonly isUndatedDaily: boolean;
+  /** the entry_id of one of the newest rows that cannot be read; null: each of them can */
+  readonly unreadable: string | null;
   /** some products that have entries and are not in the settings, so their entries are not compared */
   readonly foreignProducts: readonly string[];
 }
@@ -28,12 +35,23 @@ export async function checkLedger({ sql, config }: FlowContext): Promise<LedgerC
   const { relation } = config.ledger;
   const opened = relation === null ? null : await openRelation(sql, relation);
   const productIds = config.products.map(({ productId }) => productId);
-  const [start, rejected, idleTriggers, findsUndated, foreignProducts] = await Promise.all([
+  const readUntil = relation === null ? null : ((await readFollowing(sql, relation))?.readUntil ?? null);
+  const newest = { from: readUntil === null ? null : readUntil - TRIED_MS, to: null };
+  const [start, rejected, idleTriggers, cost, unreadable, foreignProducts] = await Promise.all([
     readLedgerStart(sql),
     countRejectedEntries(sql),
     findIdleTriggers(sql),
-    opened === null ? true : findsUndatedRows(sql, opened),
+    opened === null ? 0 : costOfUndatedRows(sql, opened),
+    opened === null ? null : findUnreadableRow(sql, opened, { range: newest, after: null }, TRIED_ROWS),
     findForeignProducts(sql, productIds, MOST_FOREIGN),
   ]);
-  return { relation, isEmpty: start === null, rejected, idleTriggers, findsUndated, foreignProducts };
+  return {
+    relation,
+    isEmpty: start === null,
+    rejected,
+    idleTriggers,
+    isUndatedDaily: isSearchedDaily(cost),
+    unreadable: unreadable === null ? null : (unreadable.row.entryId ?? "null"),
+    foreignProducts,
+  };
 }

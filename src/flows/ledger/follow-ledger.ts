@@ -10,7 +10,6 @@ import {
   askRereads,
   lockFollowing,
   nextReread,
-  type Reread,
   readFollowing,
   writeFollowing,
   writeLedgerSettings,
@@ -20,13 +19,15 @@ import {
   type Copied,
   type CopyRange,
   copyRows,
-  findsUndatedRows,
+  costOfUndatedRows,
   type LedgerRelation,
   openRelation,
   type RelationPosition,
+  type RowsOfRange,
   rejectUndatedRows,
 } from "../../ledger/relation-store.ts";
 import { watchEntries } from "../../ledger/store.ts";
+import { findUnreadableRow, isErrorOfRow, rejectUnreadableRow } from "../../ledger/unreadable-row-store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 
@@ -41,7 +42,14 @@ const REREAD_PAUSE_MS = 3_600_000;
 const TAIL_MS = 60_000;
 /** The ages, as shares of `ledger.lookback`, at which older rows are read again. */
 const AGES = [1 / 8, 1 / 4, 1 / 2, 1];
-const UNDATED_EVERY_MS = 3_600_000;
+/** Rows without a received_at are searched in every run up to this cost (`costOfUndatedRows`), */
+const CHEAP_COST = 1_000;
+/** up to this cost once an hour, and once a day beyond it. */
+const HOURLY_COST = 50_000;
+const DAY_MS = 86_400_000;
+/** The most rows of one run that cannot be read; beyond it the relation counts as unreadable. */
+const MOST_UNREADABLE = 20;
+const NOTHING: Copied = { added: 0, rejected: 0, last: null, newest: null };
 
 export interface FollowResult {
   /** the number of new entries */
@@ -70,6 +78,7 @@ export async function followLedger(context: FlowContext, signal: AbortSignal): P
     signal,
     now: clock.now(),
     relation: await openRelation(sql, name),
+    unreadable: 0,
     count: ({ added, rejected }) => {
       result.added += added;
       result.rejected += rejected;
@@ -87,6 +96,8 @@ interface FollowRun {
   /** the beginning of this run */
   readonly now: Instant;
   readonly count: (copied: FollowResult) => void;
+  /** the number of rows so far that could not be read */
+  unreadable: number;
 }
 
 /** @returns false where another worker follows, or this run was stopped or reached its limit */
@@ -107,9 +118,7 @@ async function followNews(run: FollowRun): Promise<boolean> {
   for (const range of rangesToRead({ readUntil, readAt, now: run.now, lookbackMs: lookback, keptFrom })) {
     if (!(await readRange(run, range))) return false;
   }
-  if (readAt === null || Math.floor(readAt / UNDATED_EVERY_MS) < Math.floor(run.now / UNDATED_EVERY_MS)) {
-    await rejectUndated(run);
-  }
+  await rejectUndated(run, readAt);
   await writeFollowing(sql, run.relation.name, { readUntil: null, readAt: run.now });
   return true;
 }
@@ -156,17 +165,13 @@ function wantedRanges({ readUntil, readAt, now, lookbackMs }: FollowProgress): C
 async function readRange(run: FollowRun, range: CopyRange): Promise<boolean> {
   let after: RelationPosition | null = null;
   for (let batch = 0; batch < MOST_BATCHES && !run.signal.aborted; batch += 1) {
-    const copied: Copied | null = await run.context.sql.begin(async (tx) => {
-      if (!(await lockFollowing(tx, run.relation.name))) return null;
-      const step = await copyRows(tx, run.relation, range, after, ROWS_PER_BATCH);
+    const step = await copyStep(run, { range, after }, async (tx, { newest }) => {
       // A row dated in the future must not make all others look old.
-      const readUntil = step.newest === null ? null : Math.min(step.newest, run.now);
+      const readUntil = newest === null ? null : Math.min(newest, run.now);
       await writeFollowing(tx, run.relation.name, { readUntil, readAt: null });
-      return step;
     });
-    if (copied === null) return false;
-    run.count(copied);
-    after = copied.after;
+    if (step === null) return false;
+    after = step.next;
     if (after === null) return true;
   }
   return false;
@@ -175,27 +180,87 @@ async function readRange(run: FollowRun, range: CopyRange): Promise<boolean> {
 /** Reads the hours of received_at that a resweep fetches again: rows may have arrived there late. */
 async function readHoursAgain(run: FollowRun): Promise<void> {
   for (let batch = 0; batch < MOST_REREAD_BATCHES && !run.signal.aborted; batch += 1) {
-    const copied = await run.context.sql.begin(async (tx) => {
-      if (!(await lockFollowing(tx, run.relation.name))) return null;
-      const hour = await nextReread(tx, run.now, REREAD_PAUSE_MS);
-      return hour === null ? null : await readHourOn(run, tx, hour);
-    });
-    if (copied === null) return;
-    run.count(copied);
+    const hour = await nextReread(run.context.sql, run.now, REREAD_PAUSE_MS);
+    if (hour === null) return;
+    const step = await copyStep(run, { range: hour, after: hour.after }, (tx, _, next) =>
+      writeReread(tx, hour, next),
+    );
+    if (step === null) return;
   }
 }
 
-async function readHourOn(run: FollowRun, tx: Query, hour: Reread): Promise<Copied> {
-  const copied = await copyRows(tx, run.relation, hour, hour.after, ROWS_PER_BATCH);
-  await writeReread(tx, hour, copied.after);
-  return copied;
+/** Writes the progress after a batch. `next` is the row after which to continue; null: the rows end. */
+type Keep = (tx: Query, copied: Copied, next: RelationPosition | null) => Promise<void>;
+
+interface Step {
+  readonly next: RelationPosition | null;
 }
 
-/** Rejects rows without a received_at, which are in no range, where an index helps to find them (decision 85). */
-async function rejectUndated(run: FollowRun): Promise<void> {
+/**
+ * Copies the next batch. If a row cannot be read, copies the rows before it and rejects this one: a bad row holds no
+ * other up.
+ * @returns null: another worker follows the relation
+ */
+async function copyStep(run: FollowRun, rows: RowsOfRange, keep: Keep): Promise<Step | null> {
+  const { relation } = run;
+  try {
+    return await copyBatch(run, rows, keep, null);
+  } catch (error) {
+    if (!isErrorOfRow(error) || run.unreadable >= MOST_UNREADABLE) throw error;
+    const { sql, log } = run.context;
+    const found = await findUnreadableRow(sql, relation, rows, ROWS_PER_BATCH);
+    if (found === null) throw error;
+    run.unreadable += 1;
+    const { rejected, reason } = await rejectUnreadableRow(sql, relation, rows, found);
+    run.count({ added: 0, rejected });
+    if (rejected > 0) {
+      log.warn(
+        { relation: relation.name, entryId: found.row.entryId, reason },
+        "a row of the ledger cannot be read",
+      );
+    }
+    return await copyBatch(run, { ...rows, upTo: found.before }, keep, found.row);
+  }
+}
+
+/** @param unreadable the row behind these rows; null: they end, or continue with the next batch */
+async function copyBatch(
+  { context, relation, count }: FollowRun,
+  rows: RowsOfRange,
+  keep: Keep,
+  unreadable: RelationPosition | null,
+): Promise<Step | null> {
+  const isFirst = unreadable !== null && (rows.upTo ?? null) === null;
+  return await context.sql.begin(async (tx) => {
+    if (!(await lockFollowing(tx, relation.name))) return null;
+    const copied = isFirst ? NOTHING : await copyRows(tx, relation, rows, ROWS_PER_BATCH);
+    const { receivedAt = null, entryId = null } = copied.last ?? {};
+    const next = unreadable ?? (receivedAt === null ? null : { receivedAt, entryId });
+    await keep(tx, copied, next);
+    count(copied);
+    return { next };
+  });
+}
+
+/** Whether rows without a received_at are searched only once a day, because it means reading a large table. */
+export function isSearchedDaily(cost: number): boolean {
+  return cost > HOURLY_COST;
+}
+
+/** Rejects rows without a received_at, which are in no range (decision 85). */
+async function rejectUndated(run: FollowRun, readAt: Instant | null): Promise<void> {
   const { sql } = run.context;
-  if (!(await findsUndatedRows(sql, run.relation))) return;
-  run.count(await rejectUndatedRows(sql, run.relation, ROWS_PER_BATCH));
+  const cost = await costOfUndatedRows(sql, run.relation);
+  const everyMs = isSearchedDaily(cost) ? DAY_MS : REREAD_PAUSE_MS;
+  const wasSearched = readAt !== null && Math.floor(readAt / everyMs) === Math.floor(run.now / everyMs);
+  if (wasSearched && cost > CHEAP_COST) return;
+  let afterId: string | null = null;
+  for (let batch = 0; batch < MOST_REREAD_BATCHES && !run.signal.aborted; batch += 1) {
+    const copied: Copied = await rejectUndatedRows(sql, run.relation, afterId, ROWS_PER_BATCH);
+    run.count(copied);
+    afterId = copied.last?.entryId ?? null;
+    if (afterId === null) return;
+  }
 }
 
 /** Requests another reading of the ledger for the time of a resweep, in the transaction that plans the resweep. */

@@ -2,10 +2,11 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../../src/config-file.ts";
 import { compareProduct } from "../../../src/flows/compare/compare-product.ts";
 import type { FlowContext } from "../../../src/flows/context.ts";
+import { checkLedger } from "../../../src/flows/ledger/check-ledger.ts";
 import { followLedger, rangesToRead } from "../../../src/flows/ledger/follow-ledger.ts";
 import { reportRejectedEntries } from "../../../src/flows/ledger/report-rejected-entries.ts";
 import { askRereads, nextReread, writeReread } from "../../../src/ledger/follow-store.ts";
-import { findsUndatedRows, openRelation } from "../../../src/ledger/relation-store.ts";
+import { costOfUndatedRows, openRelation } from "../../../src/ledger/relation-store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
@@ -529,19 +530,109 @@ describe("one run reads", () => {
     ]);
   });
 
-  test("rows without a received_at only where that does not read a large table", async () => {
+  test("rows without a received_at in every run, and less often if that reads a large table", async () => {
     const relation = await openRelation(sql, "casino.ledger");
-    expect(await findsUndatedRows(sql, relation)).toBe(true);
+    const findsAt = async (id: string, at: number) => {
+      await write(row(id, { received_at: null }));
+      clock.set(at);
+      await follow();
+      return (await rejected()).some((one) => one.id === id);
+    };
+    expect(await findsAt("a", NOON)).toBe(true);
+    expect(await findsAt("b", NOON + 1)).toBe(true);
     // A page for each row: its pages make a table large, and rows take time to write.
     await sql.unsafe(`
       alter table casino."Wallet Log" set (fillfactor = 10);
-      insert into casino."Wallet Log" (entry_id, received_at, callback) select n::text, now(), repeat('x', 800)
-      from generate_series(1, 55000) n`);
+      insert into casino."Wallet Log" (entry_id, received_at, callback)
+      select n::text, '2027-01-01T00:00:00Z', repeat('x', 800) from generate_series(1, 55000) n`);
     await sql`analyze casino."Wallet Log"`;
-    expect(await findsUndatedRows(sql, relation)).toBe(false);
+    expect((await checkLedger(contextOf())).isUndatedDaily).toBe(true);
+    expect(await findsAt("c", NOON + 2 * HOUR_MS)).toBe(false);
+    expect(await findsAt("d", NOON + DAY_MS)).toBe(true);
+    expect((await rejected()).filter(({ id }) => id === "c")).toHaveLength(1);
     await sql`create index on casino."Wallet Log" (received_at, entry_id)`;
-    expect(await findsUndatedRows(sql, relation)).toBe(true);
+    expect(await costOfUndatedRows(sql, relation)).toBeLessThan(1_000);
+    expect(await findsAt("e", NOON + DAY_MS + 1)).toBe(true);
   });
+
+  test("every row without a received_at, however many there are", async () => {
+    await sql`
+      insert into casino."Wallet Log" (entry_id, callback) select n::text, 'placeBets' from generate_series(1, 4500) n`;
+    expect(await follow()).toEqual({ added: 0, rejected: 4500 });
+  });
+});
+
+describe("a row that cannot be read because of a value", () => {
+  const readable = async () =>
+    await sql`
+      create or replace view casino.texts as select entry_id, callback, request_id, product_id, username, currency, txn_id,
+        round_id, status, replace(payout_text, ' ', '')::numeric as bet_amount, payout_amount, null::text as transaction_type,
+        skip_balance_update, moved, balance_before, balance_after, occurred_at, received_at
+      from (select *, coalesce(transaction_type, '10') as payout_text from casino."Wallet Log") w`;
+  const texts = contextOf({ relation: "casino.texts" });
+  beforeEach(readable);
+
+  test("is set aside by its name, with the column and the value, and the others are read", async () => {
+    const all = Array.from({ length: 40 }, (_, index) =>
+      row(`e${index + 10}`, {
+        ...receivedAt(NOON - 40 + index),
+        transaction_type: [0, 17, 18, 39].includes(index) ? `12,${index}` : "12",
+      }),
+    );
+    await write(...all);
+    expect(await checkLedger(texts)).toMatchObject({ unreadable: "e10" });
+    expect(await follow(texts)).toEqual({ added: 36, rejected: 4 });
+    expect(await rejected()).toEqual(
+      [10, 27, 28, 49].map((id) => ({
+        id: `e${id}`,
+        reason: `bet_amount cannot be read: invalid input syntax for type numeric: "12,${id - 10}"`,
+      })),
+    );
+    // The relation counts as read, and nothing is rejected twice.
+    expect(await follow(texts)).toEqual({ added: 0, rejected: 0 });
+    expect(await sql`select read_at as at from ledger_follows`).toEqual([{ at: NOON }]);
+  });
+
+  test("is an entry as soon as it can be read", async () => {
+    await write(row("a", { transaction_type: "x" }));
+    await follow(texts);
+    await sql`update casino."Wallet Log" set transaction_type = null`;
+    expect(await follow(texts)).toEqual({ added: 1, rejected: 0 });
+    await reportRejectedEntries(texts);
+    expect(await rejected()).toEqual([]);
+  });
+
+  test("does not stop an hour that is read again", async () => {
+    await follow(texts);
+    await write(
+      row("a", { ...receivedAt(NOON - 5 * HOUR_MS), transaction_type: "x" }),
+      row("b", receivedAt(NOON - 5 * HOUR_MS)),
+    );
+    await askRereads(sql, [{ from: NOON - 5 * HOUR_MS, to: NOON - 4 * HOUR_MS }], NOON);
+    clock.set(NOON + 1);
+    expect(await follow(texts)).toEqual({ added: 1, rejected: 1 });
+    expect(await entryIds()).toEqual(["b"]);
+  });
+});
+
+test("known callbacks and transaction types count in any case of letters, others are rejected", async () => {
+  await write(
+    row("a", { callback: "PLACEBETS" }),
+    row("b", { callback: "settlebets", transaction_type: "by_round" }),
+    row("c", { callback: "settleBets", transaction_type: "By_Bet" }),
+    row("d", { callback: "settleBets", transaction_type: "BY_PLAYER" }),
+  );
+  expect(await follow()).toEqual({ added: 3, rejected: 1 });
+  expect(
+    await sql`select callback, transaction_type as type from callback_entries order by entry_id`,
+  ).toEqual([
+    { callback: "placeBets", type: null },
+    { callback: "settleBets", type: "BY_ROUND" },
+    { callback: "settleBets", type: "BY_TRANSACTION" },
+  ]);
+  expect(await rejected()).toEqual([
+    { id: "d", reason: 'transaction_type is "BY_PLAYER", which is none of BY_TRANSACTION, BY_ROUND' },
+  ]);
 });
 
 describe("a comparison knows", () => {
@@ -603,15 +694,18 @@ test("a dropped relation is one clear error, and the entries that were read from
   expect(await entryIds()).toEqual(["a"]);
 });
 
-test("a view that fails by itself is an error that says how", async () => {
+test("a view that fails for every row is an error that says how, after twenty rows", async () => {
   await sql`drop view casino.ledger`;
   await sql`
     create view casino.ledger as select entry_id, callback, request_id, product_id, username, currency, txn_id, round_id,
       status, txn_id::numeric as bet_amount, payout_amount, transaction_type, skip_balance_update, moved, balance_before,
       balance_after, occurred_at, received_at from casino."Wallet Log"`;
-  await write(row("a"));
-  await expect(follow()).rejects.toMatchObject({
-    code: "ledger-unreadable",
-    message: expect.stringMatching(/reading it fails: invalid input syntax for type numeric: "bet-a"$/),
-  });
+  await write(...Array.from({ length: 21 }, (_, index) => row(`e${index + 10}`)));
+  for (let run = 0; run < 2; run += 1) {
+    await expect(follow()).rejects.toMatchObject({
+      code: "ledger-unreadable",
+      message: expect.stringMatching(/reading it fails: invalid input syntax for type numeric: "bet-e30"$/),
+    });
+  }
+  expect(await rejected()).toHaveLength(20);
 });
