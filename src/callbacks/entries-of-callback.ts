@@ -8,6 +8,7 @@ import { isLosslessNumber, parse } from "lossless-json";
 import { CALLBACKS } from "../callback.ts";
 import { formatInstant } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
+import { readExtendedJson } from "../extended-json.ts";
 import { type LedgerTime, type LineContent, readLedgerTime, toLedgerRow } from "../ledger/ledger-row.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import { keepText, keepUnread, withoutTokens } from "./raw-body.ts";
@@ -39,7 +40,7 @@ export type ReadCallback = LineContent & {
 export function readRecordedCallback(text: string): ReadCallback {
   let given: unknown;
   try {
-    given = parse(text);
+    given = text.includes('"$') ? readExtendedJson(parse(text)) : parse(text);
   } catch {
     return { ...reject("the line is not JSON", null, null), raw: keepUnread(text, Buffer.byteLength(text)) };
   }

@@ -16,12 +16,26 @@ export interface CsvRow {
 /** A text with line breaks in it; a quote that nobody closes must not swallow the rows behind it. */
 const MOST_LINES_OF_ROW = 20;
 
-/** @throws ReconError `usage` where the header is no row of CSV */
-export function readCsvHeader({ text }: CutLine): string[] {
-  const header = splitFields(text);
+export interface CsvHeader {
+  readonly names: readonly string[];
+  readonly separator: Separator;
+}
+
+export type Separator = "," | ";" | "\t";
+
+/**
+ * Reads the header. Its separator is the one that it has the most of: column names have none of them.
+ * @throws ReconError `usage` if the header is no row of CSV
+ */
+export function readCsvHeader({ text }: CutLine): CsvHeader {
+  const count = (separator: string) => text.split(separator).length;
+  const separator = ([",", ";", "\t"] as const).reduce((most, one) =>
+    count(one) > count(most) ? one : most,
+  );
+  const header = splitFields(text, separator);
   if (header === null)
     throw new ReconError("usage", "the first line is no header of CSV: a quote stands alone");
-  return header.map((name) => (name ?? "").trim());
+  return { names: header.map((name) => (name ?? "").trim()), separator };
 }
 
 export interface CsvReader {
@@ -31,7 +45,7 @@ export interface CsvReader {
   end(): CsvRow[];
 }
 
-export function openCsvReader(header: readonly string[]): CsvReader {
+export function openCsvReader(header: CsvHeader): CsvReader {
   let begun: CutLine[] = [];
 
   const take = (line: CutLine): CsvRow[] => {
@@ -67,35 +81,38 @@ function isOpen(lines: readonly CutLine[]): boolean {
   return quotes % 2 === 1;
 }
 
-function readRow(lines: readonly CutLine[], header: readonly string[]): CsvRow {
+function readRow(lines: readonly CutLine[], { names, separator }: CsvHeader): CsvRow {
   const line = lines[0]?.line ?? 0;
   const text = lines.map((one) => one.text).join("\n");
-  const values = splitFields(text);
+  const values = splitFields(text, separator);
   if (values === null) return { line, text, fields: null, fault: "a quote stands inside of a field" };
-  if (values.length !== header.length) {
-    const fault = `the row has ${values.length} fields, but the header has ${header.length}`;
+  if (values.length !== names.length) {
+    const fault = `the row has ${values.length} fields, but the header has ${names.length}`;
     return { line, text, fields: null, fault };
   }
   return {
     line,
     text,
-    fields: Object.fromEntries(header.map((name, index) => [name, values[index] ?? null])),
+    fields: Object.fromEntries(names.map((name, index) => [name, values[index] ?? null])),
     fault: "",
   };
 }
 
-const FIELD = /(?:"([^"]*(?:""[^"]*)*)"|([^",]*))(,|$)/y;
+const fieldOf = (separator: Separator) =>
+  new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^"${separator}]*))(${separator}|$)`, "y");
+const FIELDS = { ",": fieldOf(","), ";": fieldOf(";"), "\t": fieldOf("\t") };
 
-/** @returns null where a quote stands inside of a field */
-function splitFields(text: string): (string | null)[] | null {
-  if (!text.includes('"')) return text.split(",").map((value) => value || null);
+/** @returns null if a quote stands inside of a field */
+function splitFields(text: string, separator: Separator): (string | null)[] | null {
+  if (!text.includes('"')) return text.split(separator).map((value) => value || null);
   const values: (string | null)[] = [];
-  FIELD.lastIndex = 0;
+  const field = FIELDS[separator];
+  field.lastIndex = 0;
   for (;;) {
-    const found = FIELD.exec(text);
+    const found = field.exec(text);
     if (found === null) return null;
-    const [, quoted, plain = "", separator] = found;
+    const [, quoted, plain = "", end] = found;
     values.push(quoted === undefined ? plain || null : quoted.replaceAll('""', '"'));
-    if (separator === "") return values;
+    if (end === "") return values;
   }
 }

@@ -3,6 +3,7 @@
 import { isLosslessNumber, parse } from "lossless-json";
 import { spell } from "../callback.ts";
 import { describeError, ReconError } from "../errors.ts";
+import { readExtendedJson } from "../extended-json.ts";
 import { parseAmount } from "../money.ts";
 import { type LineContent, NO_NAMES, type RowNames, toLedgerTime } from "./ledger-row.ts";
 import { LEDGER_COLUMNS } from "./relation.ts";
@@ -30,7 +31,17 @@ export function readJsonEntry(text: string): LineContent {
       names: NO_NAMES,
     };
   }
-  return readEntry(given as Fields, "json");
+  const fields = given as Fields;
+  return readEntry(FROM_MONGODB.test(text) ? fieldsOf(fields) : fields, "json");
+}
+
+/** Most lines have neither, and copying each costs time. */
+const FROM_MONGODB = /"(?:\$|_id")/;
+
+/** mongoexport adds `_id`, which says nothing more, and is the entry's id if no other is given. */
+function fieldsOf(given: Fields): Fields {
+  const { _id: id, ...fields } = readExtendedJson(given) as Fields;
+  return id !== undefined && fields["entry_id"] === undefined ? { entry_id: id, ...fields } : fields;
 }
 
 /** Reads a row of CSV. @param fields by the names of the header */

@@ -63,11 +63,12 @@ export function addLedgerCommands(program: Command): void {
           progress.show(line);
         };
         try {
-          if (dryRun) await importLedger(context, chunks, { format, shape: null, dryRun, onTaken });
+          if (dryRun)
+            await importLedger(context, chunks, { format, shape: null, unpacks: true, dryRun, onTaken });
           else {
             const name = file === "-" ? null : basename(file);
             const source = { who: actorName(), via: "command", format, name, bytes: input.bytes } as const;
-            await recordImport(context, chunks, { shape: null, onTaken }, source);
+            await recordImport(context, chunks, { shape: null, unpacks: true, onTaken }, source);
           }
         } catch (error) {
           throw failedBehind(error, totals.all());

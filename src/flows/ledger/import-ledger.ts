@@ -9,6 +9,8 @@ export interface ImportOptions {
   readonly format: ImportFormat;
   /** null: the first lines say it */
   readonly shape: ImportShape | null;
+  /** a gzip file is unpacked; without it, it is refused */
+  readonly unpacks?: boolean;
   /** says what would become of the lines, and writes nothing */
   readonly dryRun?: boolean;
   /** called with each part that was taken, and the number of its last line */
@@ -22,12 +24,12 @@ export interface ImportOptions {
 export async function importLedger(
   { sql, config }: Pick<FlowContext, "sql" | "config">,
   chunks: AsyncIterable<Uint8Array>,
-  { format, shape, dryRun = false, onTaken }: ImportOptions,
+  { format, shape, unpacks = false, dryRun = false, onTaken }: ImportOptions,
 ): Promise<void> {
   const sameness = format === "entries" ? "exact" : "replays";
   if (!dryRun) await writeLedgerSettings(sql, config.ledger.rowsChange);
   let writing = Promise.resolve();
-  for await (const lines of readImport(chunks, format, shape)) {
+  for await (const lines of readImport(chunks, format, shape, unpacks)) {
     await writing;
     writing = takeLines(sql, lines, { sameness, dryRun }).then((taken) =>
       onTaken(taken, lines.at(-1)?.line ?? 0),

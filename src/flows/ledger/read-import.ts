@@ -5,6 +5,7 @@ import { readRecordedCallback } from "../../callbacks/entries-of-callback.ts";
 import { keepUnread, readBody } from "../../callbacks/raw-body.ts";
 import { ReconError } from "../../errors.ts";
 import { type CutLine, cutLines } from "../../ledger/cut-lines.ts";
+import { toUtf8 } from "../../ledger/file-bytes.ts";
 import { NO_NAMES, type ReadLine } from "../../ledger/ledger-row.ts";
 import { type CsvRow, openCsvReader, readCsvHeader } from "../../ledger/read-csv.ts";
 import { checkCsvHeader, readCsvEntry, readJsonEntry } from "../../ledger/read-entry.ts";
@@ -19,6 +20,7 @@ const MOST_CHARACTERS = 8 * 1024 * 1024;
 
 /**
  * @param shape null: found out by the first lines
+ * @param unpacks whether a gzip file is unpacked
  * @throws ReconError `usage` for a wrong header of CSV, lines of the other format, or where nobody can say what the
  * bytes are
  */
@@ -26,12 +28,13 @@ export async function* readImport(
   chunks: AsyncIterable<Uint8Array>,
   format: ImportFormat,
   shape: ImportShape | null,
+  unpacks = false,
 ): AsyncGenerator<readonly ReadLine[]> {
   let reader: LineReader | null = null;
   let part: ReadLine[] = [];
   let characters = 0;
   const isFull = () => part.length >= MOST_LINES || characters >= MOST_CHARACTERS;
-  for await (const lines of cutLines(chunks)) {
+  for await (const lines of cutLines(toUtf8(chunks, unpacks))) {
     if (lines.length === 0) continue;
     if (reader === null) checkFormat(lines, format);
     reader ??= openReader(format, shape ?? findShape(lines, format));
@@ -65,8 +68,14 @@ function checkFormat(lines: readonly CutLine[], format: ImportFormat): void {
 /** By the first lines: JSON begins with a brace, and the header of a CSV file names entry_id. */
 function findShape(lines: readonly CutLine[], format: ImportFormat): ImportShape {
   if (format === "callbacks") return "json";
-  if (/^[\s"]*entry_id[\s"]*,|,[\s"]*entry_id[\s"]*(?:,|$)/.test(lines[0]?.text ?? "")) return "csv";
+  if (/(?:^|[,;\t])[\s"]*entry_id[\s"]*(?:[,;\t]|$)/.test(lines[0]?.text ?? "")) return "csv";
   if (lines.slice(0, MOST_LOOKED_AT).some(({ text }) => /^\s*\{/.test(text))) return "json";
+  if (/^\s*\[/.test(lines[0]?.text ?? "")) {
+    throw new ReconError(
+      "usage",
+      "the file is one JSON array, but must have one object on each line (mongoexport without --jsonArray; jq -c '.[]' FILE)",
+    );
+  }
   throw new ReconError(
     "usage",
     "these are neither JSON lines, of which each is an object, nor CSV, whose first line names the columns, entry_id among them",
@@ -108,7 +117,7 @@ function openCsv(): LineReader {
     take: (cut) => {
       if (csv !== null) return csv.take(cut).map(readRow);
       const header = readCsvHeader(cut);
-      checkCsvHeader(header);
+      checkCsvHeader(header.names);
       csv = openCsvReader(header);
       return [];
     },

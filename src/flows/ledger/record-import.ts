@@ -25,7 +25,7 @@ const MOST_KEPT = 500;
 export async function recordImport(
   context: FlowContext,
   chunks: AsyncIterable<Uint8Array>,
-  { shape, onTaken }: Pick<ImportOptions, "shape" | "onTaken">,
+  { shape, unpacks = false, onTaken }: Pick<ImportOptions, "shape" | "unpacks" | "onTaken">,
   source: ImportSource,
 ): Promise<number> {
   const { sql, clock, log } = context;
@@ -35,6 +35,7 @@ export async function recordImport(
     await importLedger(context, chunks, {
       format: source.format,
       shape,
+      unpacks,
       onTaken: (taken, line) => {
         totals.add(taken);
         onTaken(taken, line);

@@ -1,5 +1,6 @@
 /** Lines of entries and of recorded callbacks, as an import takes them: what is taken, known, changed and rejected. */
 
+import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { type ImportOptions, importLedger } from "../../../src/flows/ledger/import-ledger.ts";
@@ -226,6 +227,56 @@ const entries = () => sql<Record<string, unknown>[]>`
   select callback, request_id, txn_id, bet_amount, moved, balance_before, balance_after, occurred_at::text,
     received_at::text from callback_entries order by txn_id, entry_id`;
 
+describe("MongoDB's Extended JSON", () => {
+  test("of entries says ids, times and exact numbers", async () => {
+    const received = Date.parse("2026-11-20T10:00:00.5Z");
+    const { entry_id: _, ...fields } = entry("e1");
+    const line = {
+      _id: { $oid: "65a0c0ffee00000000000001" },
+      ...fields,
+      bet_amount: { $numberDecimal: "0.100000000000000000001" },
+      moved: { $numberLong: "-9007199254740993" },
+      occurred_at: { $date: "2026-11-20T10:00:00Z" },
+      received_at: { $date: { $numberLong: String(received) } },
+    };
+    expect(await run(lines(line, { ...entry("e2"), _id: { $oid: "65a0c0ffee00000000000002" } }))).toEqual(
+      counts({ added: 2 }),
+    );
+    expect(await stored()).toMatchObject([
+      {
+        entry_id: "65a0c0ffee00000000000001",
+        bet_amount: "0.100000000000000000001",
+        moved: "-9007199254740993",
+        occurred_at: "2026-11-20 10:00:00+00",
+        received_at: "2026-11-20 10:00:00.5+00",
+      },
+      { entry_id: "e2" },
+    ]);
+  });
+
+  test.each([
+    [
+      { bet_amount: { $numberDecimal: "NaN" } },
+      'bet_amount must be a number or decimal text, but is {"$numberDecimal":"NaN"}',
+    ],
+    [{ received_at: { $timestamp: { t: 1, i: 1 } } }, /^received_at must be a date-time/],
+  ])("of another type is rejected: %j", async (fields, reason) => {
+    const { rejected: left } = await run(lines(entry("e1", fields)));
+    expect(left).toEqual([
+      { line: 1, reason: typeof reason === "string" ? reason : expect.stringMatching(reason) },
+    ]);
+  });
+
+  test("of recorded callbacks is read at any depth", async () => {
+    const line = JSON.stringify(recorded({ receivedAt: { $date: "2026-11-20T10:00:01Z" } }))
+      .replace('"betAmount":10.5', '"betAmount":{"$numberDecimal":"10.5"}')
+      .replace(/"timestampMillis":(\d+)/, '"timestampMillis":{"$numberLong":"$1"}');
+    expect(line).toContain("numberLong");
+    expect(await callbacks(line)).toEqual(counts({ added: 1 }));
+    expect(await callbacks(lines(recorded()))).toEqual(counts({ known: 1 }));
+  });
+});
+
 describe("recorded callbacks", () => {
   test("become the entries of their items", async () => {
     expect(await callbacks(lines(recorded()))).toEqual(counts({ added: 1 }));
@@ -446,8 +497,38 @@ describe("files", () => {
     );
   });
 
-  test("that are neither JSON lines nor CSV are refused as a whole", async () => {
-    await expect(run("PK\u0003\u0004\nwhatever")).rejects.toThrow(/neither JSON lines/);
+  test.each([
+    [";", "utf8"],
+    ["\t", "utf8"],
+    [";", "utf16le"],
+  ] as const)("of CSV separated by %j in %s", async (separator, encoding) => {
+    const text = [COLUMNS.join(","), row("e1", { txn_id: '"a; ""b"""' }), row("e2", { username: "ณัฐ" })]
+      .map((line) => line.replaceAll(",", separator))
+      .join("\r\n");
+    const file = Buffer.from(encoding === "utf16le" ? `\uFEFF${text}` : text, encoding);
+    expect(await run(file)).toEqual(counts({ added: 2 }));
+    expect(await sql`select txn_id, username from callback_entries order by entry_id`).toEqual([
+      { txn_id: 'a; "b"', username: "anna" },
+      { txn_id: "bet-1", username: "ณัฐ" },
+    ]);
+  });
+
+  test("compressed by gzip are unpacked by the command, and refused where their size has no limit", async () => {
+    const file = gzipSync(lines(entry("e1"), entry("e2")));
+    expect(await run(file, { unpacks: true })).toEqual(counts({ added: 2 }));
+    await expect(run(file)).rejects.toThrow(/compressed by gzip: unpack it first/);
+    await expect(run(file.subarray(0, 60), { unpacks: true })).rejects.toThrow(/cannot be unpacked/);
+  });
+
+  test.each([
+    ["PK\u0003\u0004\nwhatever", /a ZIP archive or an Excel workbook/],
+    ["BZh91AY", /compressed by bzip2/],
+    ['{\0"\0a\0"\0:\x001\0}\0', /UTF-16 without a byte order mark/],
+    ["[{}]", /the file is one JSON array, but must have one object on each line/],
+    ["whatever", /neither JSON lines/],
+  ])("that are not lines are refused as a whole: %j", async (text, reason) => {
+    await expect(run(text, { unpacks: true })).rejects.toThrow(reason);
+    expect(await stored()).toEqual([]);
   });
 
   test("with empty lines, a byte order mark, lines that are too long and other encodings", async () => {
