@@ -29,7 +29,7 @@ const SPELLINGS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * A callback or a transaction type as the ledger has it: "by_round" is BY_ROUND (§3.4). Other words stay as they are.
+ * A callback or a transaction type as the ledger has it: "by_round" is BY_ROUND (docs/ledger.md#rejected-rows). Other words stay as they are.
  * `recon_spelling` says the same in the database.
  */
 export function spell(word: string): string {

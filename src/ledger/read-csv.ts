@@ -21,7 +21,7 @@ export interface CsvHeader {
   readonly separator: Separator;
 }
 
-export type Separator = "," | ";" | "\t";
+type Separator = "," | ";" | "\t";
 
 /**
  * Reads the header. Its separator is the one that it has the most of: column names have none of them.
