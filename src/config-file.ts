@@ -170,6 +170,7 @@ export const configSchema = z.strictObject({
       giveUpAfter: duration("P1D"),
       concurrency: count(8, 256),
       notFoundCodes: z.array(z.int().refine((code) => code !== 0, "0 means success")).default(() => [5004]),
+      balances: z.enum(["ignore", "check"]).default("ignore"),
     })
     .prefault({}),
   alerts: z

@@ -17,6 +17,11 @@ export interface Booking {
   readonly type: string | null;
   /** as answered; may be negative where the provider writes withdrawals as negative amounts */
   readonly amount: Amount;
+  /**
+   * the balance at the product afterwards less the one before; null: it is not answered, or not compared
+   * (`verify.balances`)
+   */
+  readonly balanceChange: Amount | null;
 }
 
 export type Saying =
@@ -33,7 +38,7 @@ export type VerifyAnswer = Saying & {
 };
 
 const COMPARED_TEXTS = ["transactionRef", "username", "productId", "currency", "type"] as const;
-export type BookingField = (typeof COMPARED_TEXTS)[number] | "amount";
+export type BookingField = (typeof COMPARED_TEXTS)[number] | "amount" | "balanceChange";
 
 export interface FieldDifference {
   readonly field: BookingField;
@@ -52,7 +57,25 @@ export function compareBooking(sent: Transfer | TopUp, booking: Booking): FieldD
     const [asked, booked] = [formatAmount(sent.amount), formatAmount(booking.amount)];
     differences.push({ field: "amount", sent: asked, booked });
   }
+  const change = expectedChange(sent);
+  if (booking.balanceChange !== null && !booking.balanceChange.eq(change)) {
+    const booked = formatAmount(booking.balanceChange);
+    differences.push({ field: "balanceChange", sent: formatAmount(change), booked });
+  }
   return differences;
+}
+
+/** What the transfer does to the balance at the product: a deposit raises it, a withdrawal lowers it. */
+function expectedChange({ type, amount }: Transfer | TopUp): Amount {
+  return type === "WITHDRAW" || type === "CREDIT" ? amount.neg() : amount;
+}
+
+/** The money that a booking with differences puts at risk, never negative; the amount if no number differs. */
+export function riskOf(sent: Transfer | TopUp, booking: Booking): Amount {
+  const byAmount = amountDifference(sent, booking);
+  if (!byAmount.eq("0")) return byAmount;
+  const byBalance = booking.balanceChange?.minus(expectedChange(sent)).abs();
+  return byBalance === undefined || byBalance.eq("0") ? sent.amount : byBalance;
 }
 
 /**

@@ -5,11 +5,11 @@ import type { Finding, MismatchKind, TransferSide } from "../mismatch.ts";
 import { formatAmount, formatMoney } from "../money.ts";
 import { isTopUp, type TopUp, type Transfer } from "../transfer.ts";
 import {
-  amountDifference,
   type Booking,
   type BookingField,
   compareBooking,
   type FieldDifference,
+  riskOf,
   type VerifyAnswer,
 } from "./answer.ts";
 
@@ -25,11 +25,10 @@ export function describeDiffering(
   differences: readonly FieldDifference[],
   answeredAt: Instant,
 ): Finding {
-  const isAmount = differences.some(({ field }) => field === "amount");
   const differing = differences.map((one) => `${NAMES[one.field]} ${one.booked} instead of ${one.sent}`);
   return {
     ...common(sent, isTopUp(sent) ? "top-up-differs" : "transfer-differs"),
-    amountAtRisk: isAmount ? amountDifference(sent, booking) : sent.amount,
+    amountAtRisk: riskOf(sent, booking),
     reason: `${name(sent)} is booked at the provider with ${differing.join(", ")}`,
     provider: sideOf(sent, booking, answeredAt),
   };
@@ -42,6 +41,7 @@ const NAMES: Readonly<Record<BookingField, string>> = {
   currency: "currency",
   type: "type",
   amount: "amount",
+  balanceChange: "a change of the balance at the product of",
 };
 
 /** The provider booked it although its rejection was final. */

@@ -31,7 +31,16 @@ export function topUp(fields: Partial<TopUp> = {}): TopUp {
 /** What the provider has booked: what was sent, changed by these fields. */
 function bookingOf(sent: Transfer | TopUp, fields: Partial<Booking> = {}): Booking {
   const { username, productId, currency, amount: booked } = sent;
-  return { transactionRef: null, username, productId, currency, type: null, amount: booked, ...fields };
+  return {
+    transactionRef: null,
+    username,
+    productId,
+    currency,
+    type: null,
+    amount: booked,
+    balanceChange: null,
+    ...fields,
+  };
 }
 
 /** The life of one transfer or top-up, answer by answer. Each question comes at a time after noon, and takes a second. */

@@ -66,7 +66,7 @@ export function openAskOutcome(
       const either = room === null ? signal : AbortSignal.any([signal, room]);
       return isTopUp(sent)
         ? await askTopUp(api, sent, config.products, either)
-        : await askTransfer(api, sent, either);
+        : await askTransfer(api, sent, config.verify, either);
     };
     const about: About = {
       productId: sent.productId,
@@ -94,16 +94,26 @@ export function openAskOutcome(
 type SortedAnswer = Omit<ClassifiedAnswer, "answer"> & { readonly saying: Saying };
 const NO_EVIDENCE = { code: null, message: null, raw: null, refused: null };
 
-async function askTransfer(api: VerifyApi, sent: Transfer, signal: AbortSignal): Promise<SortedAnswer> {
+async function askTransfer(
+  api: VerifyApi,
+  sent: Transfer,
+  settings: Config["verify"],
+  signal: AbortSignal,
+): Promise<SortedAnswer> {
   const { username, productId, transactionRef, type } = sent;
   const question = { username, productId, transactionRef, type };
   const answer = await api.verifyDepositWithdraw(question, signal);
-  return { ...NO_EVIDENCE, raw: answer.raw, saying: classifyTransfer(sent, answer) };
+  return { ...NO_EVIDENCE, raw: answer.raw, saying: classifyTransfer(sent, answer, settings) };
 }
 
-function classifyTransfer(sent: Transfer, answer: TransferAnswer): Saying {
+function classifyTransfer(
+  sent: Transfer,
+  answer: TransferAnswer,
+  { balances }: Pick<Config["verify"], "balances">,
+): Saying {
   if (!answer.success) return { says: "failed" };
-  const { username, productId, currency, amount } = answer;
+  const { username, productId, currency, amount, beforeBalance, afterBalance } = answer;
+  const isCompared = balances === "check" && beforeBalance !== null && afterBalance !== null;
   const booking = {
     transactionRef: null,
     username: nameOf(username, sent.username),
@@ -111,6 +121,7 @@ function classifyTransfer(sent: Transfer, answer: TransferAnswer): Saying {
     currency: nameOf(currency, sent.currency),
     type: null,
     amount,
+    balanceChange: isCompared ? afterBalance.minus(beforeBalance) : null,
   };
   return { says: "booked", booking };
 }
@@ -126,6 +137,11 @@ async function askTopUp(
   const question = { username: sent.username, transactionId: sent.transactionRef };
   const answer = await api.verifyTopUp(path, question, signal);
   const evidence = { ...NO_EVIDENCE, code: String(answer.code), message: answer.message, raw: answer.raw };
+  const times = answer.data?.filter(({ id }) => id === sent.transactionRef).length ?? 0;
+  if (times > 1) {
+    const message = `the answer is not certain: it lists "${sent.transactionRef}" ${times} times`;
+    return { ...evidence, message, saying: { says: "nothing" } };
+  }
   return { ...evidence, saying: classifyTopUp(sent, answer) };
 }
 
@@ -133,8 +149,7 @@ const TYPE_OF: Readonly<Record<"TopUp" | "Withdraw", TopUpType>> = { TopUp: "DEB
 
 function classifyTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
   if (code === 1) return { says: "failed" };
-  const ofIt = data.filter(({ id }) => id === sent.transactionRef);
-  const item = ofIt.find(({ type }) => TYPE_OF[type] === sent.type) ?? ofIt[0] ?? data[0];
+  const item = data.find(({ id }) => id === sent.transactionRef) ?? data[0];
   if (item === undefined) return { says: "nothing" };
   const { id, username, type, amount } = item;
   const booking = {
@@ -144,6 +159,7 @@ function classifyTopUp(sent: TopUp, { code, data }: TopUpAnswer): Saying {
     currency: null,
     type: TYPE_OF[type],
     amount,
+    balanceChange: null,
   };
   return { says: "booked", booking };
 }

@@ -135,6 +135,33 @@ describe("a transfer", () => {
     expect(await world.mismatches()).toEqual(["transfer-differs resolved 2.5"]);
   });
 
+  test.each([
+    [deposit(), { beforeBalance: "90.00", afterBalance: "100.00" }, null],
+    [deposit(), { beforeBalance: "100.00", afterBalance: "100.00" }, "transfer-differs open 10"],
+    [deposit(), { beforeBalance: "110.00", afterBalance: "100.00" }, "transfer-differs open 20"],
+    [deposit({ type: "WITHDRAW" }), { beforeBalance: "110", afterBalance: "100.00" }, null],
+    [
+      deposit({ type: "WITHDRAW" }),
+      { beforeBalance: "100", afterBalance: "110.00" },
+      "transfer-differs open 20",
+    ],
+    [deposit(), {}, null],
+  ])('is judged by its balances only with verify.balances "check": %#', async (sent, balances, mismatch) => {
+    const context = (how: "check" | "ignore") => {
+      const verify = { ...world.config.verify, balances: how };
+      return world.context({ config: { ...world.config, verify } });
+    };
+    provider.answer((question) =>
+      bookedAs(question, { beforeBalance: null, afterBalance: null, ...balances }),
+    );
+    await world.hand(sent);
+    await world.verifyAt(10 * SECOND_MS, context("check"));
+    expect(await world.mismatches()).toEqual(mismatch === null ? [] : [mismatch]);
+    expect((await world.story()).status).toBe(mismatch === null ? "accepted" : "inconclusive");
+    await world.verifyAt(2 * HOUR_MS, context("ignore"));
+    expect((await world.story()).status).toBe("accepted");
+  });
+
   test("that was unknown and turns out different changes the kind of its mismatch in one step", async () => {
     provider.answer(() => replyWith("<html>"));
     await world.hand();

@@ -64,6 +64,16 @@ describe("a top-up", () => {
     expect((await world.story()).status).toBe("accepted");
   });
 
+  test("listed twice in one answer is not certain", async () => {
+    provider.answer(() => topUpAnswer(ITEM, { ...ITEM, type: "Withdraw" }));
+    await append(debit());
+    await world.verifyAt(MINUTE_MS);
+    expect(await world.story()).toMatchObject({
+      status: "pending",
+      answers: [{ says: "nothing", message: 'the answer is not certain: it lists "ref-1" 2 times' }],
+    });
+  });
+
   test.each<[what: string, item: object, mismatch: string]>([
     ["another amount", { amount: 12.5 }, "top-up-differs open 2.5"],
     ["another player", { username: "bob" }, "top-up-differs open 10"],
@@ -117,9 +127,9 @@ describe("a top-up", () => {
     expect((await world.story(id)).status).toBe("accepted");
   });
 
-  test("in an answer with several items is the item with its id and direction", async () => {
+  test("in an answer with several items is the item with its id", async () => {
     const another = { ...ITEM, id: "ref-2", amount: 3 };
-    provider.answer(() => topUpAnswer(another, { ...ITEM, type: "Withdraw", amount: 2 }, ITEM));
+    provider.answer(() => topUpAnswer(another, ITEM));
     await append(debit());
     await world.verifyAt(MINUTE_MS);
     expect((await world.story()).status).toBe("accepted");
