@@ -26,7 +26,7 @@ export function addDoctorCommand(program: Command): void {
 async function diagnose(): Promise<Diagnosis[]> {
   let recon: OpenRecon;
   try {
-    recon = await openRecon(["database", "queue", "provider"]);
+    recon = await openRecon(["database", "queue", "provider", "ops"]);
   } catch (error) {
     return whyNotOpened(error);
   }

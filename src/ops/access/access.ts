@@ -144,12 +144,23 @@ async function checkChange(request: FastifyRequest, reply: FastifyReply): Promis
   }
 }
 
+/** What a proxy adds to a request that it forwards. */
+const OF_PROXY = /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/;
+
 /**
  * A hook that answers 403 unless this machine asks under its own name. A page of another site could reach a loopback
- * port through a visitor's browser; Host and Origin show this.
+ * port through a visitor's browser; Host and Origin show this. A proxy on this machine would let in everybody: nginx
+ * forwards with its own Host, `127.0.0.1:3000`, and as HTTP/1.0 unless it is told otherwise.
  */
-export async function refuseForeign(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { host, origin } = request.headers;
+export async function refuseForeign({ headers, raw }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { host, origin } = headers;
+  const isForwarded = raw.httpVersionMajor === 1 && raw.httpVersionMinor === 0;
+  if (isForwarded || Object.keys(headers).some((name) => OF_PROXY.test(name))) {
+    const detail =
+      "a proxy forwarded this request, and without OPS_TOKENS the server answers only this machine: set OPS_TOKENS";
+    await sendProblem(reply, 403, "Forbidden", detail);
+    return;
+  }
   if (isOwnHost(host) && (origin === undefined || (URL.canParse(origin) && isOwnHost(new URL(origin).host))))
     return;
   await sendProblem(
