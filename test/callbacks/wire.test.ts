@@ -1,4 +1,6 @@
 import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { dropOldBodies } from "../../src/callbacks/body-store.ts";
@@ -300,14 +302,45 @@ describe("a captured signed body", () => {
   });
 });
 
-test("the server refuses an address outside the list with 403", async () => {
-  for (const [allowedIps, status] of [
-    [["203.0.113.7", "2001:db8::/32"], 403],
-    [["127.0.0.0/8"], 200],
-  ] as const) {
-    const { url, player } = await startOperator(sql, { settings: { allowedIps } });
-    expect((await post(url, "checkBalance", exampleEnvelope(player))).status).toBe(status);
-  }
+describe("an address outside the list", () => {
+  const connectFrom = async (url: string, localAddress: string) => {
+    const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1", localAddress });
+    onTestFinished(() => void socket.destroy());
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    return socket;
+  };
+
+  test("is refused at the connection, before it has sent anything; an address of the list is served", async () => {
+    const { url } = await startOperator(sql, { settings: { allowedIps: ["203.0.113.7", "2001:db8::/32"] } });
+    const socket = await connectFrom(url, "127.0.0.1");
+    let said = "";
+    socket.on("data", (bytes) => {
+      said += bytes;
+    });
+    if (!socket.destroyed) await once(socket, "close");
+    expect(said).toBe("");
+    const open = await startOperator(sql, { settings: { allowedIps: ["127.0.0.0/8"] } });
+    expect((await post(open.url, "checkBalance", exampleEnvelope(open.player))).status).toBe(200);
+  });
+
+  test("takes no place of an allowed caller, however many silent connections it opens, and writes few lines", async () => {
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => lines.push(line) });
+    const settings = { allowedIps: ["127.0.0.1"] };
+    const { url, player } = await startOperator(sql, { settings, context: { log } });
+    for (let i = 0; i < 2_100; i += 1) await connectFrom(url, "127.0.0.2");
+    for (let i = 0; i < 30; i += 1) {
+      expect((await post(url, "checkBalance", exampleEnvelope(player))).json.statusCode).toBe(0);
+    }
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        msg: expect.stringMatching(/not in CALLBACK_ALLOWED_IPS are closed/),
+        address: "127.0.0.2",
+        count: 1,
+      },
+    ]);
+  });
 });
 
 describe("bodies of requests", () => {
