@@ -347,7 +347,8 @@ describe("bodies of requests", () => {
   const kept = async () =>
     await sql`select request_id as "requestId", status_code as "statusCode", body from callback_bodies
       where request_id like 'k-%' or request_id is null order by id`;
-  beforeEach(() => emptyTables(sql, ["callback_bodies"]));
+  // The id of an entry is made of that of its body.
+  beforeEach(() => emptyTables(sql, ["callback_bodies", "callback_entries"]));
 
   test("are kept as they came, of successes and failures", async () => {
     const body = `{ "txns":[{"id":"bet-1","status":"OPEN","roundId":"r","betAmount":1.50, "extra":[]}], ${JSON.stringify({ ...exampleEnvelope(operator.player), id: "k-1" }).slice(1)}`;
@@ -376,6 +377,60 @@ describe("bodies of requests", () => {
     expect(rows[0]?.["statusCode"]).toBe(0);
     expect(JSON.stringify(rows)).not.toContain(token);
     expect(logged.join("")).not.toContain(token);
+  });
+
+  test.each([
+    "token",
+    "Token",
+    "TOKEN",
+    "authToken",
+    "auth_token",
+    "Auth-Token",
+    "session-token",
+    "SESSION_TOKEN",
+    "sessiontoken",
+    "session token",
+    "x-session-token",
+    "accessToken",
+    "tokens",
+    "sessionTokenOld",
+  ])("are stored without the field %s, at any depth and inside texts", async (name) => {
+    const secret = "secret-7f3a";
+    const envelope = { ...exampleEnvelope(operator.player), id: `k-${name}` };
+    const text = JSON.stringify({ [name]: secret });
+    const txns = [{ id: "bet-1", status: "OPEN", roundId: "r", betAmount: 1, [name]: secret, text }];
+    const address = `https://wallet.example/back?${name.replace(" ", "")}=${secret}`;
+    const body = {
+      ...envelope,
+      [name]: secret,
+      deep: [{ [name]: [secret] }],
+      text: JSON.stringify(text),
+      address,
+      txns,
+    };
+    await post(operator.url, "placeBets", toBody(body));
+    await post(operator.url, "placeBets", toBody({ ...body, currency: 1 }));
+    await post(operator.url, "placeBets", toBody(body).slice(0, -1));
+    const rows = await kept();
+    expect(rows.map(({ statusCode }) => statusCode)).toEqual([0, 30001, 30001]);
+    expect(JSON.stringify(rows) + logged.join("")).not.toContain(secret);
+  });
+
+  test("keep everything else that has such a word in it", async () => {
+    const envelope = { ...exampleEnvelope(operator.player), id: "k-5" };
+    const txns = [
+      {
+        id: "bet-1",
+        status: "OPEN",
+        roundId: "token-1",
+        betAmount: 1.5,
+        playInfo: "Token of Ra",
+        tokenType: 2,
+      },
+    ];
+    const body = toBody({ ...envelope, txns });
+    await post(operator.url, "placeBets", body);
+    expect(await kept()).toEqual([{ requestId: "k-5", statusCode: 0, body }]);
   });
 
   test("are deleted in small batches when they are old", async () => {
