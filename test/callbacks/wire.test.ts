@@ -435,10 +435,11 @@ describe("bodies of requests", () => {
 
   test("are deleted in small batches when they are old", async () => {
     for (let index = 0; index < 3; index += 1) await operator.send("placeTips", { id: `tip-${index}` });
+    await sql`update callback_bodies set received_at = received_at + id * interval '1 second'`;
     const drop = (to: number) => dropOldBodies(sql, { from: 0, to }, 2);
     expect(await drop(NOON)).toEqual({ count: 0, last: null });
-    expect(await drop(NOON + 1)).toEqual({ count: 2, last: NOON });
-    expect(await drop(NOON + 1)).toEqual({ count: 1, last: NOON });
+    expect(await drop(NOON + MINUTE_MS)).toEqual({ count: 2, last: NOON + 2_001 });
+    expect(await drop(NOON + MINUTE_MS)).toEqual({ count: 1, last: NOON + 3_001 });
     expect(await sql`select 1 from callback_entries where username = ${operator.player}`).toHaveLength(3);
   });
 });
