@@ -175,7 +175,8 @@ function addRoutes(app: FastifyInstance, answering: AnswerContext, basePath: str
       app.post(url, async (request, reply) => {
         const { body, headers, deadline, socket } = request;
         const bytes = body instanceof Uint8Array ? body : Buffer.alloc(0);
-        const answer = await answerCallback(answering, { name: callback, body: bytes, headers, deadline });
+        const asked = { name: callback, sentAs: name, body: bytes, headers, deadline };
+        const answer = await answerCallback(answering, asked);
         if (answer !== null) return await reply.type(JSON_TYPE).send(answer);
         socket.destroy();
         return reply.hijack();

@@ -177,6 +177,53 @@ describe("a malformed request fails with 30001, and the log names the field", ()
   );
 });
 
+describe("an item whose status its callback cannot have", () => {
+  const STATUSES = ["OPEN", "WAITING", "SETTLED", "REFUND", "REJECT", "ROLLBACK", "TIPS", "DEBIT", "CREDIT"];
+  const OTHERS = ["UNSETTLED", "VOID", "open", "settled", "FOO"];
+  test.each([
+    ["placeBets", ["OPEN", "WAITING"]],
+    ["adjustBets", ["OPEN"]],
+    ["settleBets", ["SETTLED"]],
+    ["winRewards", ["SETTLED"]],
+    ["cancelBets", ["REFUND", "REJECT"]],
+    ["rollback", ["ROLLBACK"]],
+    ["placeTips", ["TIPS"]],
+    ["cancelTips", ["REFUND"]],
+    ["adjustBalance", ["DEBIT", "CREDIT"]],
+    ["voidSettled", [...STATUSES, ...OTHERS]],
+    ["unsettleBets", [...STATUSES, ...OTHERS]],
+    ["rollbackBets", [...STATUSES, ...OTHERS]],
+  ])("fails with 30001 and moves nothing: %s takes %j", async (callback, right) => {
+    const amounts = { betAmount: 1, payoutAmount: 1, amount: 1 };
+    const send = async (status: string) => {
+      const item = { id: `bet-${status}`, refId: status, roundId: status, gameCode: "g", playInfo: "p" };
+      const txns = [{ ...item, ...amounts, status }];
+      return (await post(operator.url, callback, { ...exampleEnvelope(operator.player), txns })).json;
+    };
+    const wrong = [...STATUSES, ...OTHERS].filter((status) => !right.includes(status));
+    for (const status of wrong) {
+      expect([status, (await send(status)).statusCode]).toEqual([status, 30001]);
+      expect(logged.at(-1)).toContain("status must be");
+    }
+    expect(await operator.balance()).toBe("100");
+    expect(await sql`select from callback_entries where username = ${operator.player}`).toHaveLength(0);
+    for (const status of right)
+      expect([status, [0, 20001, 20003].includes((await send(status)).statusCode)]).toEqual([status, true]);
+  });
+
+  test("is refused with all items of its request, which names the item", async () => {
+    const item = { status: "SETTLED", roundId: "r", payoutAmount: 5 };
+    const txns = [
+      { ...item, id: "a" },
+      { ...item, id: "b", status: "REFUND" },
+    ];
+    const { json } = await post(operator.url, "winRewards", { ...exampleEnvelope(operator.player), txns });
+    expect(json.statusCode).toBe(30001);
+    expect(logged[0]).toContain('txns[1].status must be SETTLED in winRewards, but is \\"REFUND\\"');
+    expect(await operator.balance()).toBe("100");
+  });
+});
+
 describe("a request that is no callback gets an HTTP status", () => {
   const ask = (path: string, init: RequestInit) => fetch(`${operator.url}/${path}`, init);
 
