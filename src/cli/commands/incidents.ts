@@ -1,6 +1,7 @@
 /** `recon incidents`: lists what alerts speak of, and shows one with its mismatches and who was notified. */
 
 import type { Command } from "commander";
+import { adviceOfKind } from "../../advice.ts";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import {
   describeIncident,
@@ -84,6 +85,7 @@ function printStory(story: IncidentStoryDocument): void {
   const state = endedAt === null ? `${open} of ${total} open` : `over since ${endedAt}, ${total} in all`;
   printLine(showText(`Incident ${id}: ${kind} in ${productId}, ${state}, ${sayMoney(story)} at risk`));
   printLine(`Since ${beganAt}: ${MEANING_OF_KIND[kind]}.`);
+  if (endedAt === null) printLine(`To do: ${adviceOfKind(kind)}`);
   if (backfillId !== null) printLine(`Backfill ${backfillId} found its mismatches.`);
   printLine();
   printTable(
