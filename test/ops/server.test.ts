@@ -287,6 +287,7 @@ describe("mismatches", () => {
     roundId: "round-1",
     transactionRef: null,
     amountAtRisk: "4.50",
+    effect: "-4.5",
     reason: "paid out 30.00 THB at the provider, 25.50 THB in the ledger",
     provider: PROVIDER_SIDE,
     ledger: LEDGER_SIDE,
@@ -309,7 +310,7 @@ describe("mismatches", () => {
     const missing = { kind: "missing-in-ledger", transactionId: null, roundId: null, ledger: null } as const;
     await open(exampleFinding(missing));
     const { json } = await ask(`${await serve()}/api/mismatches`);
-    expect(json.mismatches).toEqual([{ ...shown, ...missing, amountAtRisk: "4.5" }]);
+    expect(json.mismatches).toEqual([{ ...shown, ...missing, amountAtRisk: "4.5", effect: null }]);
   });
 
   test("a single mismatch shows its history too", async () => {
