@@ -102,7 +102,7 @@ describe("requests of different players that wait at the same moment", () => {
     const after = await together.answer([
       { ...place(anna, byRound), name: "cancelBets" },
       { ...place(ben, { id: "a", roundId: "r", status: "SETTLED", payoutAmount: 5 }), name: "settleBets" },
-      { ...place(cora, { id: "gone", roundId: "gone" }), name: "cancelBets" },
+      { ...place(cora, { id: "gone", roundId: "gone", status: "REFUND" }), name: "cancelBets" },
       {
         name: "adjustBalance",
         body: { ...place(dora).body, txns: [{ refId: "x", status: "CREDIT", amount: 7 }] },

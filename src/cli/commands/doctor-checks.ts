@@ -21,7 +21,8 @@ import {
 /** The result of one check. */
 export interface Diagnosis {
   readonly check: string;
-  readonly ok: boolean;
+  /** null: not checked, because a check that it needs failed */
+  readonly ok: boolean | null;
   /** the finding in words, right or wrong */
   readonly found: string;
   /** what to do; null: nothing */
@@ -38,25 +39,50 @@ const CHECKS: readonly (readonly [name: string, look: (recon: OpenRecon) => Prom
   ["ledger", checkLedgerRelation],
 ];
 
-/** All checks, in the order in which people should mend their problems. */
-export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
+/** What must be right before a check says anything new. A database without tables fails each of these with the same words. */
+const NEEDS: Readonly<Record<string, string>> = {
+  migrations: "database",
+  connections: "database",
+  vacuum: "database",
+  rights: "database",
+  entries: "migrations",
+  ledger: "migrations",
+  products: "migrations",
+  disk: "migrations",
+  books: "migrations",
+  amounts: "migrations",
+};
+
+/**
+ * All checks, in the order in which people should mend their problems.
+ * @param known the diagnosis of a database that cannot be reached
+ */
+export async function runChecks(recon: OpenRecon, known: Diagnosis | null): Promise<Diagnosis[]> {
   const diagnoses: Diagnosis[] = [];
+  /** by the name of a check that failed or was not made: the check to correct first */
+  const failed = new Map<string, string>();
+  const look = async (check: string, run: () => Promise<Diagnosis[]>) => {
+    const cause = failed.get(NEEDS[check] ?? "");
+    const found =
+      cause === undefined
+        ? await run().catch((error: unknown) => [{ check, ...sayUnchecked(error) }])
+        : [{ check, ok: null, found: `not checked: correct ${cause} first`, mend: null }];
+    if (found.some(({ ok }) => ok !== true)) failed.set(check, cause ?? check);
+    diagnoses.push(...found);
+  };
   for (const [check, run] of CHECKS) {
-    diagnoses.push({ check, ...(await run(recon).catch(sayUnchecked)) });
+    const isKnown = known?.check === check;
+    await look(check, async () => [isKnown ? known : { check, ...(await run(recon)) }]);
   }
-  const checkAll = async (check: string, run: () => Promise<Diagnosis[]>) =>
-    await run().catch((error: unknown) => [{ check, ...sayUnchecked(error) }]);
-  return [
-    ...diagnoses,
-    ...(await checkAll("products", () => checkProducts(recon.context))),
-    ...(await checkAll("rights", () => checkRights(recon.context))),
-    ...(await checkAll("entries", () => checkEntries(recon.context))),
-    ...(await checkAll("vacuum", () => checkUpkeep(recon.context))),
-    ...(await checkAll("disk", () => checkStorage(recon.context))),
-    ...(await checkAll("books", () => checkBooks(recon.context))),
-    ...(await checkAmounts(recon)),
-    ...(await checkProvider(recon)),
-  ];
+  await look("products", () => checkProducts(recon.context));
+  await look("rights", () => checkRights(recon.context));
+  await look("entries", () => checkEntries(recon.context));
+  await look("vacuum", () => checkUpkeep(recon.context));
+  await look("disk", () => checkStorage(recon.context));
+  await look("books", () => checkBooks(recon.context));
+  await look("amounts", () => checkAmounts(recon));
+  await look("provider", () => checkProvider(recon));
+  return diagnoses;
 }
 
 function sayUnchecked(error: unknown): CheckResult {

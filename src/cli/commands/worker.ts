@@ -26,7 +26,7 @@ export function addWorkerCommand(program: Command): void {
   program
     .command("worker")
     .description("the long-running worker: every scheduled job and the ops HTTP server")
-    .action(runUntilStopped("the worker", ["database", "queue", "provider"], openWorker));
+    .action(runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker));
 }
 
 async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {

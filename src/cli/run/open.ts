@@ -35,9 +35,14 @@ export interface OpenRecon {
 /**
  * @param needs the settings that the command needs in production
  * @param longestWaitMs the longest wait for the database
+ * @param whenUnusable gets what is wrong with the database; if it does not throw, the rest is opened all the same
  * @throws ReconError `settings-invalid`, `database-unreachable` or `embedded-failed`
  */
-export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Promise<OpenRecon> {
+export async function openRecon(
+  needs: readonly Need[],
+  longestWaitMs = 0,
+  whenUnusable: (error: unknown) => void = rethrow,
+): Promise<OpenRecon> {
   const settings = readSettings(needs);
   const withoutProvider = settings.provider === null && !settings.production;
   const config = settings.config ?? tryOutConfig();
@@ -62,8 +67,12 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
     await waitUntilReady("the database", check, { clock: systemClock, log }, longestWaitMs);
     if (server !== null) await migrateDatabase(databaseUrl);
   } catch (error) {
-    await close();
-    throw error;
+    try {
+      whenUnusable(error);
+    } catch (fatal) {
+      await close();
+      throw fatal;
+    }
   }
   const context = { sql, config, clock, log };
   return {
@@ -74,4 +83,8 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
     embedded: { postgres: server !== null, provider: withoutProvider },
     close,
   };
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }
