@@ -7,9 +7,14 @@ import { describeError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
 import { type CommitGuard, TOO_LATE } from "./deadline.ts";
-import { connectPipelined, type PipelinedConnection, type TextRow } from "./pipelined-connection.ts";
+import {
+  connectPipelined,
+  type PipelinedConnection,
+  setLocally,
+  type TextRow,
+} from "./pipelined-connection.ts";
 import type { SqlStatement } from "./statement.ts";
-import { LOST_RACES } from "./transactions.ts";
+import { LOST_RACES, STALE_PLANS } from "./transactions.ts";
 
 const MOST_TRIES = 5;
 /**
@@ -22,6 +27,9 @@ const LONGEST_CLOSE_MS = 1_000;
 const BEGIN: SqlStatement = { text: "begin isolation level read committed", values: [] };
 const COMMIT: SqlStatement = { text: "commit", values: [] };
 const ROLLBACK: SqlStatement = { text: "rollback", values: [] };
+
+/** A statement was cancelled, by its time-out or for a deadline. */
+const CANCELED = "57014";
 
 /** The result of a transaction, and its writes. */
 interface TransactionDecision<Result> {
@@ -38,7 +46,7 @@ export interface PipelinedPool {
    * Reads, decides and writes in one transaction (read committed). Begins again after a lost race. Rejects with
    * `OutcomeUnknown` where the commit may have happened, and with another error where it certainly never will.
    * @param decide called with the rows of each statement; synchronous, because other transactions wait for the locks
-   * @param deadline after this time nothing is written
+   * @param deadline after this time nothing is written, and a statement that waits is cancelled
    * @param mostTries 1: a lost race rejects
    */
   transact<Result>(
@@ -67,11 +75,12 @@ export function openPipelinedPool(
 ): PipelinedPool {
   const all = new Set<PipelinedConnection>();
   let free: PipelinedConnection[] = [];
+  const settings = setLocally(longestRunMs, longestLockMs);
   const mayTryAgain = (code: string | undefined) =>
     LOST_RACES.has(code) || (code !== undefined && retried.includes(code));
   const takeConnection = async () => {
     free = free.filter((connection) => !connection.isOver());
-    const connection = free.pop() ?? (await connectPipelined(sql, longestRunMs, longestLockMs));
+    const connection = free.pop() ?? (await connectPipelined(sql, longestRunMs));
     all.add(connection);
     return connection;
   };
@@ -79,55 +88,84 @@ export function openPipelinedPool(
     all.delete(connection);
     await endsInTime(connection.close(), LONGEST_CLOSE_MS);
   };
+  /** Closes the connections that are not in use. The next transactions open new ones. */
+  const dropFree = async () => {
+    const dropped = free;
+    free = [];
+    await Promise.all(dropped.map(drop));
+  };
   return {
     transact: async (ask, decide, deadline, mostTries = MOST_TRIES) => {
+      let isReplanned = false;
       for (let tries = 1; ; tries += 1) {
         const connection = await takeConnection();
+        const unhear = deadline.onOver(() => connection.cancel());
         const progress = { isCommitting: false };
         try {
-          const result = await transactOn(connection, ask, decide, deadline, progress);
-          free.push(connection);
+          const asked = [BEGIN, settings, ...ask];
+          const result = await transactOn(connection, asked, decide, deadline, progress);
+          if (connection.isOver()) await drop(connection);
+          else free.push(connection);
           return result;
         } catch (error) {
           const { code } = error as { code?: string };
+          const isStale = STALE_PLANS.has(code);
           // Only a working connection proves that its transaction was rolled back.
           const isUndone = await isRolledBack(connection);
-          if (isUndone) free.push(connection);
+          if (isUndone && !isStale && !connection.isOver()) free.push(connection);
           else await drop(connection);
           if (progress.isCommitting && !(isUndone && code !== undefined)) {
             throw new OutcomeUnknown(`the connection was lost during a commit: ${describeError(error)}`);
           }
           deadline.undoCommit();
           if (code === TOO_LATE) throw new Error("it could not be committed in time", { cause: error });
-          if (!mayTryAgain(code) || tries === mostTries) throw error;
+          if (code === CANCELED) deadline.check();
+          if (isStale && !isReplanned) {
+            isReplanned = true;
+            tries -= 1;
+            await dropFree();
+          } else if (!mayTryAgain(code) || tries === mostTries) throw error;
+        } finally {
+          unhear();
         }
       }
     },
     run: async (statement) => {
-      const connection = await takeConnection();
       try {
-        const [rows = []] = await connection.run([statement]);
-        return rows;
-      } finally {
-        if (connection.isOver()) await drop(connection);
-        else free.push(connection);
+        return await runAlone(statement);
+      } catch (error) {
+        if (!STALE_PLANS.has((error as { code?: string }).code)) throw error;
+        await dropFree();
+        return await runAlone(statement);
       }
     },
     close: async () => {
       await Promise.all([...all].map(drop));
     },
   };
+
+  async function runAlone(statement: SqlStatement): Promise<TextRow[]> {
+    const connection = await takeConnection();
+    try {
+      // Without a transaction of their own, the statements of a packet are one.
+      const [, rows = []] = await connection.run([settings, statement]);
+      return rows;
+    } finally {
+      if (connection.isOver()) await drop(connection);
+      else free.push(connection);
+    }
+  }
 }
 
 async function transactOn<Result>(
   connection: PipelinedConnection,
-  ask: readonly SqlStatement[],
+  asked: readonly SqlStatement[],
   decide: (answers: TextRow[][]) => TransactionDecision<Result>,
   deadline: CommitGuard,
   progress: { isCommitting: boolean },
 ): Promise<Result> {
   deadline.check();
-  const [, ...answers] = await connection.run([BEGIN, ...ask]);
+  const [, , ...answers] = await connection.run(asked);
   const { result, write } = decide(answers);
   deadline.beginCommit();
   progress.isCommitting = true;
@@ -138,7 +176,7 @@ async function transactOn<Result>(
 /** @returns false where the connection is lost, so that the rollback is not certain */
 async function isRolledBack(connection: PipelinedConnection): Promise<boolean> {
   return await connection.run([ROLLBACK]).then(
-    () => !connection.isOver(),
+    () => true,
     () => false,
   );
 }
