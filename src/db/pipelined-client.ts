@@ -2,11 +2,10 @@
 
 import { connect as openSocket } from "node:net";
 import { Client, type ClientConfig } from "pg";
+import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
 
 type Options = Sql["options"];
-
-const KEEP_ALIVE_MS = 60_000;
 
 /** Connects to the first host, in order, that accepts writes. Rejects with the error of the last host. */
 export async function connectClient(options: Options): Promise<Client> {
@@ -24,14 +23,14 @@ export async function connectClient(options: Options): Promise<Client> {
   throw failure;
 }
 
-function settingsOf({ user, pass, database, connect_timeout }: Options): ClientConfig {
+function settingsOf({ user, pass, database, connect_timeout, keep_alive }: Options): ClientConfig {
   return {
     user: String(user),
     password: pass ?? "",
     database: String(database),
     connectionTimeoutMillis: Number(connect_timeout) * 1000,
     keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    keepAliveInitialDelayMillis: Number(keep_alive) * 1000,
   };
 }
 
@@ -68,6 +67,15 @@ async function connectOnce(options: Options, settings: ClientConfig): Promise<Cl
 function startOf({ user, database, connection }: Options): Record<string, string> {
   const given = { user, database, client_encoding: "UTF8", ...connection };
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)]));
+}
+
+/** The longest wait for the end of a connection whose server answers. */
+const LONGEST_CLOSE_MS = 1_000;
+
+/** Closes a connection. Never rejects. */
+export async function closeClient(client: Client): Promise<void> {
+  const ended = client.end().catch(() => {});
+  if (!(await endsInTime(ended, LONGEST_CLOSE_MS))) client.connection.stream.destroy();
 }
 
 const CANCEL_CODE = 80_877_102;

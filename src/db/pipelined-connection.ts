@@ -5,7 +5,7 @@
 
 import type { Connection, FieldDef, Submittable } from "pg";
 import type { Sql } from "./client.ts";
-import { cancelRunning, connectClient } from "./pipelined-client.ts";
+import { cancelRunning, closeClient, connectClient } from "./pipelined-client.ts";
 import type { SqlStatement } from "./statement.ts";
 
 /** A row by column, with PostgreSQL's text of each value. */
@@ -114,7 +114,7 @@ export async function connectPipelined({ options }: Sql, longestRunMs: number): 
     isOver: () => isOver,
     close: async () => {
       end();
-      await client.end();
+      await closeClient(client);
     },
   };
 }

@@ -4,7 +4,6 @@
  */
 
 import { describeError } from "../errors.ts";
-import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
 import { type CommitGuard, TOO_LATE } from "./deadline.ts";
 import {
@@ -13,6 +12,7 @@ import {
   setLocally,
   type TextRow,
 } from "./pipelined-connection.ts";
+import { noteRefusal, onRenewed } from "./renewable.ts";
 import type { SqlStatement } from "./statement.ts";
 import { LOST_RACES, STALE_PLANS } from "./transactions.ts";
 
@@ -22,8 +22,6 @@ const MOST_TRIES = 5;
  * hour.
  */
 const LONGEST_RUN_MS = 10_000;
-/** Closing takes no longer than this while the server answers. */
-const LONGEST_CLOSE_MS = 1_000;
 const BEGIN: SqlStatement = { text: "begin isolation level read committed", values: [] };
 const COMMIT: SqlStatement = { text: "commit", values: [] };
 const ROLLBACK: SqlStatement = { text: "rollback", values: [] };
@@ -73,27 +71,37 @@ export function openPipelinedPool(
   longestRunMs = LONGEST_RUN_MS,
   longestLockMs = 0,
 ): PipelinedPool {
-  const all = new Set<PipelinedConnection>();
-  let free: PipelinedConnection[] = [];
+  /** the open connections, each with its generation */
+  const all = new Map<PipelinedConnection, number>();
+  const free: PipelinedConnection[] = [];
+  let generation = 0;
   const settings = setLocally(longestRunMs, longestLockMs);
   const mayTryAgain = (code: string | undefined) =>
     LOST_RACES.has(code) || (code !== undefined && retried.includes(code));
-  const takeConnection = async () => {
-    free = free.filter((connection) => !connection.isOver());
-    const connection = free.pop() ?? (await connectPipelined(sql, longestRunMs));
-    all.add(connection);
-    return connection;
-  };
   const drop = async (connection: PipelinedConnection) => {
     all.delete(connection);
-    await endsInTime(connection.close(), LONGEST_CLOSE_MS);
+    await connection.close();
   };
-  /** Closes the connections that are not in use. The next transactions open new ones. */
-  const dropFree = async () => {
-    const dropped = free;
-    free = [];
-    await Promise.all(dropped.map(drop));
+  const takeConnection = async () => {
+    for (let one = free.pop(); one !== undefined; one = free.pop()) {
+      if (!one.isOver()) return one;
+      void drop(one);
+    }
+    const openedFor = generation;
+    const connection = await connectPipelined(sql, longestRunMs);
+    all.set(connection, openedFor);
+    return connection;
   };
+  const giveBack = (connection: PipelinedConnection) => {
+    if (connection.isOver() || all.get(connection) !== generation) void drop(connection);
+    else free.push(connection);
+  };
+  /** Lets all further work use new connections. */
+  const renewAll = () => {
+    generation += 1;
+    for (const one of free.splice(0)) void drop(one);
+  };
+  const unlisten = onRenewed(sql, renewAll);
   return {
     transact: async (ask, decide, deadline, mostTries = MOST_TRIES) => {
       let isReplanned = false;
@@ -104,16 +112,16 @@ export function openPipelinedPool(
         try {
           const asked = [BEGIN, settings, ...ask];
           const result = await transactOn(connection, asked, decide, deadline, progress);
-          if (connection.isOver()) await drop(connection);
-          else free.push(connection);
+          giveBack(connection);
           return result;
         } catch (error) {
           const { code } = error as { code?: string };
           const isStale = STALE_PLANS.has(code);
           // Only a working connection proves that its transaction was rolled back.
           const isUndone = await isRolledBack(connection);
-          if (isUndone && !isStale && !connection.isOver()) free.push(connection);
-          else await drop(connection);
+          if (isUndone && !isStale) giveBack(connection);
+          else void drop(connection);
+          noteRefusal(sql, error);
           if (progress.isCommitting && !(isUndone && code !== undefined)) {
             throw new OutcomeUnknown(`the connection was lost during a commit: ${describeError(error)}`);
           }
@@ -123,7 +131,7 @@ export function openPipelinedPool(
           if (isStale && !isReplanned) {
             isReplanned = true;
             tries -= 1;
-            await dropFree();
+            renewAll();
           } else if (!mayTryAgain(code) || tries === mostTries) throw error;
         } finally {
           unhear();
@@ -134,13 +142,15 @@ export function openPipelinedPool(
       try {
         return await runAlone(statement);
       } catch (error) {
+        noteRefusal(sql, error);
         if (!STALE_PLANS.has((error as { code?: string }).code)) throw error;
-        await dropFree();
+        renewAll();
         return await runAlone(statement);
       }
     },
     close: async () => {
-      await Promise.all([...all].map(drop));
+      unlisten();
+      await Promise.all([...all.keys()].map(drop));
     },
   };
 
@@ -151,8 +161,7 @@ export function openPipelinedPool(
       const [, rows = []] = await connection.run([settings, statement]);
       return rows;
     } finally {
-      if (connection.isOver()) await drop(connection);
-      else free.push(connection);
+      giveBack(connection);
     }
   }
 }

@@ -93,6 +93,12 @@ test("doctor says that a correct system is in order, and that nothing is compare
       },
       { check: "migrations", ok: true, found: "the database is up to date", mend: null },
       {
+        check: "connections",
+        ok: true,
+        found: "a write succeeded over a connection of each kind: work, pages, callbacks, queues",
+        mend: null,
+      },
+      {
         check: "redis",
         ok: true,
         found: "REDIS_URL is not set: the queues are in the database",
@@ -308,7 +314,9 @@ test("doctor reports a Redis that may drop jobs when memory is short, and a Redi
   try {
     const good = await doctor(null, url, ["--json"], { REDIS_URL: redis.url });
     expect(good.code).toBe(0);
-    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts no keys$/);
+    expect(checkOf(good.stdout, "redis")?.found).toMatch(
+      /^Redis \d+\.\d+\.\d+ answers, takes writes, and evicts no keys$/,
+    );
     const client = new Redis(redis.url);
     await client.config("SET", "maxmemory-policy", "allkeys-lru");
     client.disconnect();

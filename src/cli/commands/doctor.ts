@@ -55,7 +55,7 @@ function whyNotOpened(error: unknown): Diagnosis[] {
 
 function printDiagnosis({ check, ok, found, mend }: Diagnosis): void {
   const [first = "", ...others] = found.split("\n").map(showText);
-  printLine(`${ok ? "ok   " : "WRONG"}  ${check.padEnd(10)}  ${first}`);
-  for (const line of others) printLine(`${" ".repeat(19)}${line}`);
-  if (mend !== null) printLine(`${" ".repeat(19)}-> ${mend}`);
+  printLine(`${ok ? "ok   " : "WRONG"}  ${check.padEnd(11)}  ${first}`);
+  for (const line of others) printLine(`${" ".repeat(20)}${line}`);
+  if (mend !== null) printLine(`${" ".repeat(20)}-> ${mend}`);
 }
