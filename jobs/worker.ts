@@ -8,6 +8,7 @@ import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeLimit } from "../src/db/database-error.ts";
 import { proveWrite } from "../src/db/prove-write.ts";
 import { describeError, ReconError } from "../src/errors.ts";
+import { openSharingWatch } from "../src/flows/alerts/watch-sharing.ts";
 import { compareOpenAgain } from "../src/flows/compare/compare-open-again.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
@@ -162,11 +163,14 @@ export async function startWorker(
       serving(diffQueue),
     ),
   );
+  const watchSharing = openSharingWatch(context, () => backend.check());
   const checkSchedules = () => {
-    schedule().catch((error: unknown) => {
-      if (ending.signal.aborted) return;
-      log.warn({ error: describeError(error) }, "the schedules could not be checked");
-    });
+    schedule()
+      .then(watchSharing)
+      .catch((error: unknown) => {
+        if (ending.signal.aborted) return;
+        log.warn({ error: describeError(error) }, "the schedules could not be checked");
+      });
   };
   try {
     await writeQueues(context.sql, servedQueues(config, ticks));
