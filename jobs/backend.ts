@@ -1,15 +1,20 @@
 /** The backend of the queues: Redis where REDIS_URL is set, otherwise PostgreSQL. */
 
 import {
+  type ConnectionOptions,
   createPostgresBackend,
+  type IQueueBackend,
+  type JobProgress,
   type PgPool,
   type Processor,
   Queue,
+  type RedisQueueBackend,
   runMigrations,
   type Telemetry,
   Worker,
   type WorkerOptions,
 } from "bullmq";
+import { systemClock } from "../src/clock.ts";
 import type { Sql } from "../src/db/client.ts";
 import { openQueuePool } from "../src/db/queue-pool.ts";
 import type { Log } from "../src/log.ts";
@@ -113,7 +118,7 @@ function openPostgresBackend(
     },
     openWorker: (name, run, concurrency) => {
       const options = { connection, ...workerOptions(concurrency), ...traced };
-      const worker = new Worker(name, run, options, createWatchfulBackend);
+      const worker = new PatientWorker(name, run, options, createWatchfulBackend);
       return listen(worker, report);
     },
     check,
@@ -140,7 +145,7 @@ function openRedisBackend(place: RedisPlace, log: Log, traced: Traced): QueueBac
     openQueue: (name) =>
       listen(new Queue<JobData, void, string>(name, { ...options, defaultJobOptions: KEEP }), report),
     openWorker: (name, run, concurrency) =>
-      listen(new Worker(name, run, { ...options, ...workerOptions(concurrency) }), report),
+      listen(new PatientWorker(name, run, { ...options, ...workerOptions(concurrency) }), report),
     check,
     close: async () => {
       connection.disconnect();
@@ -148,8 +153,27 @@ function openRedisBackend(place: RedisPlace, log: Log, traced: Traced): QueueBac
   };
 }
 
-/** The wait of a worker after a broken connection. During the wait the worker can neither work nor close. */
+/** The wait of a worker after a broken connection or a refusal. During the wait the worker can neither work nor close. */
 const RETRY_MS = 1_000;
+
+/**
+ * BullMQ asks again at once after an error of a server that answers: a Redis without memory refused 1,300 requests a
+ * second.
+ */
+class PatientWorker<
+  Data extends JobData,
+  Backend extends IQueueBackend = RedisQueueBackend,
+  Connections = ConnectionOptions,
+> extends Worker<Data, void, string, Backend, JobProgress, Connections> {
+  protected override async moveToActive(token: string, name?: string) {
+    try {
+      return await super.moveToActive(token, name);
+    } catch (error) {
+      await systemClock.sleep(RETRY_MS);
+      throw error;
+    }
+  }
+}
 
 function workerOptions(concurrency: number): Omit<WorkerOptions, "connection"> {
   return { concurrency, runRetryDelay: RETRY_MS, ...KEEP };
