@@ -94,7 +94,8 @@ export function cancelRunning(client: Client): void {
   const socket = openSocket({ host, port, timeout: LONGEST_CANCEL_MS });
   // Without an answer the statement ends at its time-out.
   socket.on("error", () => {}).on("timeout", () => socket.destroy());
-  socket.end(request);
+  // The server ends the connection. PgBouncer forgets a request whose sender ends it first.
+  socket.write(request);
 }
 
 /** Whether the server accepts writes. Closes the connection where it does not. */
