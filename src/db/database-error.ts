@@ -52,7 +52,7 @@ export function refusesWrites(
 ): ReconError {
   return new ReconError(
     "database-refuses-writes",
-    `the database ${database} at ${host.join(",")}:${port.join(",")} takes no writes: ${why}`,
+    `the database ${database} at ${host.join(",")}:${port.join(",")} takes no writes: ${why.replace(/\.$/, "")}.`,
     { cause, retryable: true },
   );
 }

@@ -108,7 +108,7 @@ export function openQueuePool(
 }
 
 function unusable(why: string, cause: unknown): ReconError {
-  return new ReconError("queue-unreachable", `the queues in the database cannot be used: ${why}`, {
+  return new ReconError("queue-unreachable", `the queues in the database cannot be used: ${why}.`, {
     cause,
     retryable: true,
   });

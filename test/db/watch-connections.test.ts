@@ -57,7 +57,7 @@ test("connections that were made while the database was read-only are replaced o
   const { pool, changes, canWrite } = await openWatched(url);
   await expect(proveWrite(pool)).rejects.toMatchObject({
     code: "database-refuses-writes",
-    message: expect.stringMatching(/takes no writes: default_transaction_read_only is on for this database$/),
+    message: expect.stringMatching(/takes no writes: default_transaction_read_only is on for this database\.$/),
   });
   expect(await canWrite()).toEqual([false, false, false]);
   const reading = pool.begin(async (tx) => {
@@ -106,7 +106,7 @@ test("behind one name a replica is named, and after a failover connections lead 
   expect(await canWrite()).toEqual(ALL);
   proxy.lead(replica.url);
   await eventually("the replica is named", () =>
-    expect(proveWrite(pool)).rejects.toThrow(/takes no writes: it is a replica$/),
+    expect(proveWrite(pool)).rejects.toThrow(/takes no writes: it is a replica\.$/),
   );
   expect(await canWrite()).toEqual([false, false, false]);
 
