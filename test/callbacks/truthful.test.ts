@@ -11,7 +11,7 @@ import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
-import { exampleEnvelope, type Operator, startOperator } from "./operator.ts";
+import { exampleEnvelope, type Operator, post, startOperator } from "./operator.ts";
 import { openTogether, outcomesOf } from "./together.ts";
 
 const { sql, url } = useDatabase();
@@ -303,6 +303,26 @@ test("the locked wallet of one player does not delay other players", async () =>
   });
   expect(new Set(await Promise.all(result.waiting)).size).toBe(20);
   expect(await operator.balance()).toBe("80");
+});
+
+test("a table that was altered under a running server costs no later callback", async () => {
+  const alter = (type: string) => sql.unsafe(`alter table wallets alter username type ${type}`);
+  onTestFinished(async () => {
+    await alter("text");
+  });
+  const callAll = async (round: number) => [
+    (await post(operator.url, "checkBalance", exampleEnvelope(operator.player))).json.statusCode,
+    await operator.outcomeOf("placeBets", { id: `bet-${round}` }),
+  ];
+  expect([await callAll(1), await callAll(2)]).toEqual([
+    [0, "0 90"],
+    [0, "0 80"],
+  ]);
+  await alter("varchar(200)");
+  expect([await callAll(3), await callAll(4)]).toEqual([
+    [0, "0 70"],
+    [0, "0 60"],
+  ]);
 });
 
 test("the server cuts off a client that sends a body byte by byte", async () => {

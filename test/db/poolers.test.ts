@@ -2,9 +2,10 @@ import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { checkDatabase, openDatabase } from "../../src/db/client.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
-import { startOperator } from "../callbacks/operator.ts";
+import { exampleEnvelope, startOperator } from "../callbacks/operator.ts";
 import { callRecon } from "../cli/call-recon.ts";
 import { useDatabase } from "../support/database.ts";
+import { eventually } from "../support/eventually.ts";
 import { type PoolMode, startPooler } from "../support/pooler.ts";
 
 const { url } = useDatabase();
@@ -63,6 +64,35 @@ test("callbacks are answered through a pooler that gives each connection a sessi
   const operator = await startOperator(sql);
   const bet = { id: "bet-1", status: "OPEN", roundId: "round-1", betAmount: 10 };
   expect(await operator.outcomeOf("placeBets", bet)).toBe("0 90");
+});
+
+test("a caller that hangs up behind a pooler has its write cancelled in the database", async () => {
+  const pooler = await open("session", 12);
+  await migrateDatabase(pooler.url);
+  const sql = openDatabase(pooler.url, 2);
+  const direct = openDatabase(url, 2);
+  onTestFinished(async () => {
+    await Promise.all([sql.end({ timeout: 0 }), direct.end()]);
+  });
+  const operator = await startOperator(sql);
+  const waiting = () => direct`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  await direct.begin(async (tx) => {
+    await tx`select from wallets where username = ${operator.player} for update`;
+    const hangUp = new AbortController();
+    const body = JSON.stringify({
+      ...exampleEnvelope(operator.player),
+      txns: [{ id: "bet-1", status: "OPEN", roundId: "round-1", betAmount: 10 }],
+    });
+    const headers = { "content-type": "application/json" };
+    const { signal } = hangUp;
+    fetch(`${operator.url}/placeBets`, { method: "POST", headers, body, signal }).catch(() => {});
+    await eventually("it waits", async () => (await waiting()).length === 1);
+    hangUp.abort();
+    await eventually("it does not wait any more", async () => (await waiting()).length === 0);
+    expect(pooler.cancelled()).toBe(1);
+  });
+  expect(await operator.balance()).toBe("100");
 });
 
 test("a pooler that refuses the limits of statements is told from a database that does not answer", async () => {

@@ -57,7 +57,9 @@ test("connections that were made while the database was read-only are replaced o
   const { pool, changes, canWrite } = await openWatched(url);
   await expect(proveWrite(pool)).rejects.toMatchObject({
     code: "database-refuses-writes",
-    message: expect.stringMatching(/takes no writes: default_transaction_read_only is on for this database\.$/),
+    message: expect.stringMatching(
+      /takes no writes: default_transaction_read_only is on for this database\.$/,
+    ),
   });
   expect(await canWrite()).toEqual([false, false, false]);
   const reading = pool.begin(async (tx) => {

@@ -159,6 +159,21 @@ describe("health", () => {
     },
   );
 
+  test("a database that takes no writes makes the process unready, and the answer says why", async () => {
+    const [row] = await sql`select current_database() as name`;
+    const brake = async (value: "on" | "off") => {
+      await sql.unsafe(`alter database ${row?.["name"]} set default_transaction_read_only = ${value}`);
+    };
+    await brake("on");
+    onTestFinished(() => brake("off"));
+    const braked = openDatabase(database.url, 1);
+    onTestFinished(() => braked.end());
+    const url = await serve({ context: { sql: braked } });
+    expect(await ask(`${url}/readyz`)).toMatchObject(
+      problem(503, /takes no writes: default_transaction_read_only is on for this database\.$/),
+    );
+  });
+
   test("health names all servers that are down", async () => {
     const nowhere = openDatabase("postgres://recon:hidden@127.0.0.1:1/nowhere");
     onTestFinished(() => nowhere.end());

@@ -2,7 +2,9 @@
 
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { Client } from "pg";
+import { cancelRunning } from "../../src/db/pipelined-client.ts";
 
 /** A connection keeps a session until it ends, or only for each transaction. */
 export type PoolMode = "session" | "transaction";
@@ -10,10 +12,13 @@ export type PoolMode = "session" | "transaction";
 export interface Pooler {
   /** the server's URL through the pooler */
   readonly url: string;
+  /** how many statements it has had cancelled */
+  cancelled(): number;
   close(): Promise<void>;
 }
 
 const SSL_REQUEST = 80_877_103;
+const CANCEL_REQUEST = 80_877_102;
 /** What PgBouncer passes on, and what the documented set-up lets it ignore. */
 const ACCEPTED = new Set([
   ...["user", "database", "client_encoding", "application_name", "TimeZone"],
@@ -42,12 +47,26 @@ export async function startPooler(url: string, mode: PoolMode, sessions: number)
     else next(session);
   };
   let keys = 0;
+  let cancels = 0;
+  /** the session of each connection, by the key that the connection was told */
+  const serving = new Map<number, Socket>();
+  const cancel = async (key: number, sender: Socket) => {
+    // PgBouncer forgets a request whose sender ends it first.
+    const isGone = await Promise.race([once(sender, "end").then(() => true), pause(100, false)]);
+    const session = clients.find((one) => one.connection.stream === serving.get(key));
+    if (!isGone && session !== undefined) {
+      cancelRunning(session);
+      cancels += 1;
+    }
+    sender.end();
+  };
   const open = new Set<Socket>();
   const server = createServer(async (client) => {
     open.add(client);
     client.on("error", () => {}).on("close", () => open.delete(client));
     keys += 1;
-    if (!(await greet(client, keys))) return;
+    const key = keys;
+    if (!(await greet(client, key, cancel))) return;
     let session: Socket | null = null;
     const serve = async (sent: Buffer) => {
       if (sent[0] === "X".charCodeAt(0)) {
@@ -57,20 +76,23 @@ export async function startPooler(url: string, mode: PoolMode, sessions: number)
       if (session === null) {
         const taken = await take();
         session = taken;
+        serving.set(key, taken);
         taken.on("data", (answer: Buffer) => {
           client.write(answer);
           if (mode === "session" || !answer.subarray(-IDLE.length).equals(IDLE)) return;
           session = null;
+          serving.delete(key);
           release(taken);
         });
       }
       session.write(sent);
     };
-    let serving = Promise.resolve<unknown>(undefined);
+    let sending = Promise.resolve<unknown>(undefined);
     client.on("data", (sent: Buffer) => {
-      serving = serving.then(() => serve(sent));
+      sending = sending.then(() => serve(sent));
     });
     client.on("close", () => {
+      serving.delete(key);
       if (session === null) return;
       // What PgBouncer does by default when a connection ends.
       const ended = session;
@@ -85,6 +107,7 @@ export async function startPooler(url: string, mode: PoolMode, sessions: number)
   own.port = String((server.address() as AddressInfo).port);
   return {
     url: own.href,
+    cancelled: () => cancels,
     close: async () => {
       for (const socket of open) socket.destroy();
       server.close();
@@ -95,9 +118,18 @@ export async function startPooler(url: string, mode: PoolMode, sessions: number)
 }
 
 /** @returns whether the connection was accepted */
-async function greet(client: Socket, key: number): Promise<boolean> {
+async function greet(
+  client: Socket,
+  key: number,
+  cancel: (key: number, sender: Socket) => Promise<void>,
+): Promise<boolean> {
   for (;;) {
     const [start] = (await once(client, "data")) as [Buffer];
+    if (start.readUInt32BE(4) === CANCEL_REQUEST) {
+      client.resume();
+      await cancel(start.readUInt32BE(8), client);
+      return false;
+    }
     if (start.readUInt32BE(4) === SSL_REQUEST) {
       client.write("N");
       continue;

@@ -37,7 +37,11 @@ const MEND: Partial<Record<ErrorCode, string>> = {
 
 function judgeLimits(proofs: readonly Proof[]): CheckResult {
   if (proofs.some(({ statementTimeout }) => statementTimeout === "0"))
-    return { ok: false, found: LIMITS_LOST, mend: "alter role … set statement_timeout = '300s'" };
+    return {
+      ok: false,
+      found: LIMITS_LOST,
+      mend: "alter role … set statement_timeout = '300s', then RECONNECT in the pooler's console",
+    };
   const found = "a write succeeded over a connection of each kind: work, pages, callbacks, queues";
   return { ok: true, found, mend: null };
 }
