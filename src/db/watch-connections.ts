@@ -3,7 +3,7 @@
  * and replaces them if not (docs/operations.md#outages, decision 281).
  */
 
-import { setInterval } from "node:timers";
+import { setInterval, setTimeout } from "node:timers";
 import { endsInTime } from "../in-time.ts";
 import type { Log } from "../log.ts";
 import type { Sql } from "./client.ts";
@@ -12,6 +12,8 @@ import { SERVER_STATE, type ServerState, sayRefusal } from "./prove-write.ts";
 import { renew, wasRefused } from "./renewable.ts";
 
 const LOOK_EVERY_MS = 10_000;
+/** The first look must come before the name leads elsewhere: it tells which server the pool's connections lead to. */
+const FIRST_LOOK_MS = 1_000;
 const LONGEST_LOOK_MS = 5_000;
 /** How long the work under way may take if its connections work, and if they lead to another server. */
 const GRACE_SECONDS = 60;
@@ -46,7 +48,7 @@ export function watchConnections(
     if ((last?.refusal ?? null) !== now.refusal) onChange(now.refusal);
     last = now;
   };
-  const timer = setInterval(() => {
+  const lookAlone = () => {
     if (isUnderWay) return;
     isUnderWay = true;
     // Without a server there is nothing to replace: connections that broke are opened again at their next use.
@@ -55,9 +57,13 @@ export function watchConnections(
       .finally(() => {
         isUnderWay = false;
       });
-  }, lookEveryMs);
-  timer.unref();
-  return () => clearInterval(timer);
+  };
+  const soon = setTimeout(lookAlone, Math.min(FIRST_LOOK_MS, lookEveryMs)).unref();
+  const others = setInterval(lookAlone, lookEveryMs).unref();
+  return () => {
+    clearTimeout(soon);
+    clearInterval(others);
+  };
 }
 
 /** Logs when the database begins and ceases to refuse writes. */

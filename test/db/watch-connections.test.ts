@@ -106,6 +106,11 @@ test("behind one name a replica is named, and after a failover connections lead 
   onTestFinished(() => proxy.close());
   const { pool, canWrite } = await openWatched(proxy.url);
   expect(await canWrite()).toEqual(ALL);
+  const countSessions = async () =>
+    (await pool<[{ all: number }]>`select sum(sessions)::int as all from pg_stat_database`)[0].all;
+  const sessions = await countSessions();
+  // Looks follow each other, and each is a session.
+  await eventually("it has looked", async () => (await countSessions()) > sessions + 3);
   proxy.lead(replica.url);
   await eventually("the replica is named", () =>
     expect(proveWrite(pool)).rejects.toThrow(/takes no writes: it is a replica\.$/),
