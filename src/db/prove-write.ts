@@ -33,7 +33,8 @@ export async function proveWrite(sql: Sql): Promise<Proof> {
     const writing = UNDER_WAY.get(sql) ?? write(sql);
     if (await endsInTime(writing, LONGEST_PROOF_MS)) return await writing;
   } catch (error) {
-    if (isConnectionLost(error)) throw unreachable(sql.options, error);
+    // Only an answer of PostgreSQL has a severity.
+    if (isConnectionLost(error) || !("severity" in (error as Error))) throw unreachable(sql.options, error);
     throw refusesWrites(sql.options, await explain(sql, error), error);
   }
   throw unreachable(sql.options, new Error(`no answer to a write for ${LONGEST_PROOF_MS / 1000} s`));
