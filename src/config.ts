@@ -13,6 +13,8 @@ export interface Settings {
   /** what the database may take, in bytes; null: unknown */
   readonly databaseDisk: number | null;
   readonly redisUrl: string | null;
+  /** of all keys in Redis */
+  readonly redisPrefix: string;
   readonly provider: ProviderSettings | null;
   readonly ops: {
     readonly host: string;
@@ -119,6 +121,7 @@ function settingsOf(
     databasePool: data.DATABASE_POOL,
     databaseDisk: data.DATABASE_DISK ?? null,
     redisUrl: data.REDIS_URL ?? null,
+    redisPrefix: data.REDIS_PREFIX,
     provider:
       data.PROVIDER_BASE_URL === undefined
         ? null

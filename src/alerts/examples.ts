@@ -107,6 +107,14 @@ const CONDITIONS: readonly Condition[] = [
     toDo: "Set the clock of that machine right, and keep it right with NTP. The worker then goes on by itself.",
     whatWhenOver: "the clock of the worker 12 on example is right again, or it has ended",
   },
+  {
+    kind: "redis-shared",
+    subject: "Redis",
+    productId: null,
+    what: "Redis at redis.example:6379 has the queues of another installation, and each would slow the other",
+    toDo: "Give each installation a REDIS_PREFIX, a Redis or a database of Redis of its own, and restart its workers.",
+    whatWhenOver: "no other installation uses this Redis any more",
+  },
 ];
 
 /** Every alert says in its text, and by `test: true`, that it is a test. Each call uses new keys. */

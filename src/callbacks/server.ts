@@ -63,8 +63,8 @@ export interface CallbackServer {
 }
 
 /**
- * Starts the server.
- * @throws ReconError `listen-failed` where the port is taken
+ * Starts the server, once a write has succeeded over a connection of each kind that it uses.
+ * @throws ReconError `listen-failed` where the port is taken; `database-refuses-writes`
  */
 export async function startCallbackServer(
   context: CallbackContext,
@@ -116,6 +116,10 @@ export async function startCallbackServer(
     if (status < 500) return await refuse(reply, status, error.message);
     context.log.error({ error: describeError(error), path: request.routeOptions.url }, "a callback failed");
     return await refuse(reply, 500, "the callback failed; the log says why");
+  });
+  await wallet.check().catch(async (error: unknown) => {
+    await wallet.close();
+    throw error;
   });
   try {
     const url = await app.listen({ host: settings.host, port: settings.port });

@@ -117,6 +117,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "provider-stale",
     "queue-unserved",
     "queue-unserved-over",
+    "redis-shared",
+    "redis-shared-over",
     "rejected-entries",
     "rejected-records",
     "resweep-behind",

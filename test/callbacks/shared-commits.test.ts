@@ -314,7 +314,7 @@ test("every statement finds its rows by keys, even while the tables are empty", 
   const explained = [...statements].filter((text) => /^\s*(select|with)/.test(text));
   expect(explained.length).toBeGreaterThan(10);
   const plans = await sql.begin(async (tx) => {
-    await tx.unsafe(BY_KEYS.replaceAll("set ", "set local "));
+    for (const [name, value] of Object.entries(BY_KEYS)) await tx`select set_config(${name}, ${value}, true)`;
     const rows = [];
     for (const text of explained) rows.push(...(await tx.unsafe(`explain (generic_plan) ${text}`)));
     return rows.map((row) => String(row["QUERY PLAN"]));

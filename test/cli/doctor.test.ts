@@ -111,6 +111,13 @@ test("doctor says that a correct system is in order, and that nothing is compare
       },
       { check: "migrations", ok: true, found: "the database is up to date", mend: null, where },
       {
+        check: "connections",
+        ok: true,
+        found: "a write succeeded over a connection of each kind: work, pages, callbacks, queues",
+        mend: null,
+        where,
+      },
+      {
         check: "redis",
         ok: true,
         found: "REDIS_URL is not set: the queues are in the database",
@@ -318,14 +325,14 @@ test("doctor reports a database that is out of date or does not answer, and a wr
     });
     // What needs the tables says so once, instead of failing with the same words five times.
     expect(verdicts(stdout)).toEqual({
-      right: ["settings", "database", "redis", "vacuum", "provider"],
+      right: ["settings", "database", "connections", "redis", "vacuum", "provider"],
       wrong: ["migrations"],
-      unchecked: ["ledger", "products", "disk", "books", "amounts"],
+      unchecked: ["ledger", "products", "rights", "entries", "disk", "books", "amounts"],
     });
     const text = (await doctor(null, empty, [])).stdout;
-    expect(text).toContain("\n-      ledger      not checked: correct migrations first\n");
+    expect(text).toContain("\n-      ledger       not checked: correct migrations first\n");
     expect(text).toMatch(
-      new RegExp(`^ok {5}database {4}PostgreSQL \\d+\\.\\d+ answers \\(${host}, database "${name}"\\)$`, "m"),
+      new RegExp(`^ok {5}database {5}PostgreSQL \\d+\\.\\d+ answers \\(${host}, database "${name}"\\)$`, "m"),
     );
   } finally {
     await sql.unsafe(`drop database ${name} with (force)`);
@@ -335,7 +342,18 @@ test("doctor reports a database that is out of date or does not answer, and a wr
   expect(verdicts(dead.stdout)).toEqual({
     right: ["settings", "redis", "provider"],
     wrong: ["database"],
-    unchecked: ["migrations", "ledger", "products", "vacuum", "disk", "books", "amounts"],
+    unchecked: [
+      "migrations",
+      "connections",
+      "ledger",
+      "products",
+      "rights",
+      "entries",
+      "vacuum",
+      "disk",
+      "books",
+      "amounts",
+    ],
   });
   expect(checkOf(dead.stdout, "database")?.found).toMatch(
     /^the database ledger at 127\.0\.0\.1:1 does not answer/,
@@ -399,7 +417,9 @@ test("doctor reports a Redis that may drop jobs when memory is short, and a Redi
   try {
     const good = await doctor(null, url, ["--json"], { REDIS_URL: redis.url });
     expect(good.code).toBe(0);
-    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts no keys$/);
+    expect(checkOf(good.stdout, "redis")?.found).toMatch(
+      /^Redis \d+\.\d+\.\d+ answers, takes writes, and evicts no keys$/,
+    );
     const named = new URL(redis.url);
     named.pathname = "/3";
     const third = await doctor(null, url, [], { REDIS_URL: String(named) });

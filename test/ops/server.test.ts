@@ -89,6 +89,14 @@ function untilReady(url: string): Promise<HttpAnswer> {
   });
 }
 
+/** A result is used for a second. */
+function untilUnready(url: string): Promise<HttpAnswer> {
+  return eventually("it is not ready any more", async () => {
+    const answer = await ask(`${url}/readyz`);
+    return answer.status === 200 ? null : answer;
+  });
+}
+
 /** An RFC 9457 answer. */
 function problem(status: number, detail: string | RegExp) {
   return {
@@ -130,7 +138,7 @@ describe("health", () => {
       const url = await serve({ context: { sql: distant } });
       await untilReady(url);
       await proxy[fails]();
-      const answer = await ask(`${url}/readyz`);
+      const answer = await untilUnready(url);
       expect(answer).toEqual(
         expect.objectContaining(problem(503, /the database .*(does not answer|has not answered)/)),
       );
@@ -149,11 +157,24 @@ describe("health", () => {
       const url = await serve({ checkQueue: () => backend.check() });
       await untilReady(url);
       await proxy[fails]();
-      expect(await ask(`${url}/readyz`)).toMatchObject(
-        problem(503, /Redis .*does not answer|the queue has not answered/),
-      );
+      expect(await untilUnready(url)).toMatchObject(problem(503, /Redis .*does not answer/));
     },
   );
+
+  test("a database that takes no writes makes the process unready, and the answer says why", async () => {
+    const [row] = await sql`select current_database() as name`;
+    const brake = async (value: "on" | "off") => {
+      await sql.unsafe(`alter database ${row?.["name"]} set default_transaction_read_only = ${value}`);
+    };
+    await brake("on");
+    onTestFinished(() => brake("off"));
+    const braked = openDatabase(database.url, 1);
+    onTestFinished(() => braked.end());
+    const url = await serve({ context: { sql: braked } });
+    expect(await ask(`${url}/readyz`)).toMatchObject(
+      problem(503, /takes no writes: default_transaction_read_only is on for this database\.$/),
+    );
+  });
 
   test("health names all servers that are down", async () => {
     const nowhere = openDatabase("postgres://recon:hidden@127.0.0.1:1/nowhere");

@@ -1,7 +1,8 @@
 /** The checks of `recon doctor` after settings and database are right, each with what to do. */
 
-import { type RedisFacts, readRedisFacts } from "../../../jobs/backend.ts";
+import { type RedisFacts, readRedisFacts } from "../../../jobs/redis.ts";
 import { showDuration, systemClock } from "../../clock.ts";
+import { readInstallationId } from "../../db/prove-write.ts";
 import { describeNewer, describeOlder, readSchemaVersion } from "../../db/schema-version.ts";
 import { OLDEST_SERVER, readServerVersion } from "../../db/server-version.ts";
 import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts";
@@ -9,6 +10,7 @@ import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { checkLedger } from "../../flows/ledger/check-ledger.ts";
 import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
 import type { OpenRecon } from "../run/open.ts";
+import { checkConnections } from "./doctor-connections.ts";
 import {
   checkBooks,
   checkEntries,
@@ -29,12 +31,13 @@ export interface Diagnosis {
   readonly mend: string | null;
 }
 
-type CheckResult = Omit<Diagnosis, "check">;
+export type CheckResult = Omit<Diagnosis, "check">;
 
 /** An unexpected error of a check becomes its diagnosis. */
 const CHECKS: readonly (readonly [name: string, look: (recon: OpenRecon) => Promise<CheckResult>])[] = [
   ["database", checkDatabaseServer],
   ["migrations", checkMigrations],
+  ["connections", checkConnections],
   ["redis", checkRedisServer],
   ["ledger", checkLedgerRelation],
 ];
@@ -44,7 +47,7 @@ const NEEDS: Readonly<Record<string, string>> = {
   migrations: "database",
   connections: "database",
   vacuum: "database",
-  rights: "database",
+  rights: "migrations",
   entries: "migrations",
   ledger: "migrations",
   products: "migrations",
@@ -113,13 +116,16 @@ async function checkMigrations({ context }: OpenRecon): Promise<CheckResult> {
   return right(describeNewer(version) ?? "the database is up to date");
 }
 
-async function checkRedisServer({ settings: { redisUrl } }: OpenRecon): Promise<CheckResult> {
+async function checkRedisServer({ settings, context: { sql } }: OpenRecon): Promise<CheckResult> {
+  const { redisUrl, redisPrefix: prefix } = settings;
   if (redisUrl === null) return right("REDIS_URL is not set: the queues are in the database");
+  // Another check reports a database that cannot be used.
+  const installationId = await readInstallationId(sql).catch(() => null);
   try {
-    return judgeRedis(await readRedisFacts(redisUrl));
+    return judgeRedis(await readRedisFacts({ redisUrl, prefix, installationId }));
   } catch (error) {
     if (!(error instanceof ReconError)) throw error;
-    return wrong(describeError(error), "start Redis, or correct REDIS_URL");
+    return wrong(describeError(error), "correct what the message names, start Redis, or correct REDIS_URL");
   }
 }
 
@@ -132,7 +138,8 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
     return wrong(`Redis ${version} is too old`, `use Redis ${OLDEST_REDIS.join(".")} or newer`);
   }
-  if (evictionPolicy === "noeviction") return right(`Redis ${version} answers, and evicts no keys`);
+  if (evictionPolicy === "noeviction")
+    return right(`Redis ${version} answers, takes writes, and evicts no keys`);
   return wrong(
     `Redis ${version} has maxmemory-policy ${evictionPolicy}: where memory is short, it drops jobs`,
     "set maxmemory-policy noeviction in its configuration, or use a Redis of its own",

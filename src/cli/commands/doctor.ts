@@ -72,7 +72,7 @@ function printDiagnosis({ check, ok, found, mend, where }: PlacedDiagnosis): voi
   const [first = "", ...others] = found.split("\n").map(showText);
   const state = ok === null ? "-    " : ok ? "ok   " : "WRONG";
   const place = ok === true && where !== null ? ` (${showText(where)})` : "";
-  printLine(`${state}  ${check.padEnd(10)}  ${first}${place}`);
-  for (const line of others) printLine(`${" ".repeat(19)}${line}`);
-  if (mend !== null) printLine(`${" ".repeat(19)}-> ${mend}`);
+  printLine(`${state}  ${check.padEnd(11)}  ${first}${place}`);
+  for (const line of others) printLine(`${" ".repeat(20)}${line}`);
+  if (mend !== null) printLine(`${" ".repeat(20)}-> ${mend}`);
 }

@@ -7,6 +7,7 @@ import { checkDatabase } from "../../db/client.ts";
 import { type DatabaseClock, openDatabaseClock } from "../../db/database-clock.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { openPools } from "../../db/pools.ts";
+import { reportRefusals, watchConnections } from "../../db/watch-connections.ts";
 import { startEmbeddedPostgres } from "../../embedded/postgres/postgres.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { createLog } from "../../log.ts";
@@ -55,7 +56,9 @@ export async function openRecon(
   const pools = openPools(databaseUrl, settings.databasePool);
   const { work: sql } = pools;
   const clock = openDatabaseClock(sql, systemClock);
+  const unwatch = watchConnections([pools.work, pools.people], reportRefusals(log));
   const close = async () => {
+    unwatch();
     await pools.close();
     await server?.release();
   };
