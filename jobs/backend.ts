@@ -1,19 +1,24 @@
 /** The backend of the queues: Redis where REDIS_URL is set, otherwise PostgreSQL. */
 
 import {
+  type ConnectionOptions,
   createPostgresBackend,
+  type IQueueBackend,
+  type JobProgress,
   type PgPool,
   type Processor,
   Queue,
+  type RedisQueueBackend,
   runMigrations,
   type Telemetry,
   Worker,
   type WorkerOptions,
 } from "bullmq";
-import { Redis } from "ioredis";
+import { systemClock } from "../src/clock.ts";
+import type { Sql } from "../src/db/client.ts";
 import { openQueuePool } from "../src/db/queue-pool.ts";
-import { describeError, ReconError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
+import { DEFAULT_PREFIX, openQueueConnection, type RedisPlace } from "./redis.ts";
 import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 
 /** A job about one product. */
@@ -37,7 +42,10 @@ export interface QueueBackend {
     run: Processor<Data, void, string>,
     concurrency: number,
   ): JobWorker;
-  /** @throws ReconError `queue-unreachable` */
+  /**
+   * Writes over the connections of queues and workers.
+   * @throws ReconError `queue-unreachable`, `redis-shared` or `database-refuses-writes`
+   */
   check(): Promise<void>;
   /** Closes the connections of queues and workers, even those in use: pending commands get no answer. */
   close(): Promise<void>;
@@ -46,20 +54,33 @@ export interface QueueBackend {
 /** Finished jobs stay for people who want to see what ran. PostgreSQL holds all state. */
 const KEEP = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1000 } };
 
-/**
- * @param redisUrl null: BullMQ's own PostgreSQL backend, in the schema `bullmq` of the database
- * @param telemetry receives the spans of all jobs; without it there are no traces
- */
+/** What not every user of the queues has. */
+export interface BackendParts {
+  /** of all keys in Redis; default: that of BullMQ */
+  readonly redisPrefix?: string;
+  /** is written into Redis, and another installation's is refused; without it neither is done */
+  readonly installationId?: string;
+  /** receives the spans of all jobs; without it there are no traces */
+  readonly telemetry?: Telemetry | undefined;
+  /** the pool with whose connections those of queues in PostgreSQL are replaced */
+  readonly sql?: Sql;
+}
+
+/** @param redisUrl null: BullMQ's own PostgreSQL backend, in the schema `bullmq` of the database */
 export function openBackend(
   redisUrl: string | null,
   databaseUrl: string,
   log: Log,
-  telemetry?: Telemetry,
+  { redisPrefix = DEFAULT_PREFIX, installationId, telemetry, sql }: BackendParts = {},
 ): QueueBackend {
   const traced = telemetry === undefined ? {} : { telemetry };
   return redisUrl === null
-    ? openPostgresBackend(databaseUrl, log, traced)
-    : openRedisBackend(redisUrl, log, traced);
+    ? openPostgresBackend(databaseUrl, log, traced, sql)
+    : openRedisBackend(
+        { redisUrl, prefix: redisPrefix, installationId: installationId ?? null },
+        log,
+        traced,
+      );
 }
 
 /** The options of queues and workers besides their connection. */
@@ -67,14 +88,23 @@ type Traced = Pick<WorkerOptions, "telemetry">;
 
 /** The schema of BullMQ's tables; with a given pool BullMQ supports no other name. */
 const SCHEMA = "bullmq";
+/** Finds no row, and is refused as every other write is. */
+const PROOF = `delete from ${SCHEMA}.migration where false`;
 
-function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): QueueBackend {
+function openPostgresBackend(
+  databaseUrl: string,
+  log: Log,
+  traced: Traced,
+  sql: Sql | undefined,
+): QueueBackend {
   const report = reportRepeatedErrors(log, "the queues report an error");
-  const { pool, close } = openQueuePool(
+  const { pool, check, close } = openQueuePool(
     databaseUrl,
     SCHEMA,
     (client) => runMigrations(client, SCHEMA),
+    PROOF,
     report,
+    sql,
   );
   const connection = pool as PgPool;
   return {
@@ -88,11 +118,10 @@ function openPostgresBackend(databaseUrl: string, log: Log, traced: Traced): Que
     },
     openWorker: (name, run, concurrency) => {
       const options = { connection, ...workerOptions(concurrency), ...traced };
-      const worker = new Worker(name, run, options, createWatchfulBackend);
+      const worker = new PatientWorker(name, run, options, createWatchfulBackend);
       return listen(worker, report);
     },
-    // The queues are in the database, which has a check of its own.
-    check: async () => {},
+    check,
     close,
   };
 }
@@ -108,87 +137,46 @@ const createWatchfulBackend: typeof createPostgresBackend = (...args) =>
     value: LONGEST_WAIT_SECONDS,
   });
 
-function openRedisBackend(redisUrl: string, log: Log, traced: Traced): QueueBackend {
-  // BullMQ waits for Redis itself, so commands have no retry limit.
-  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null, lazyConnect: true });
+function openRedisBackend(place: RedisPlace, log: Log, traced: Traced): QueueBackend {
   const report = reportRepeatedErrors(log, "the queues report an error of Redis");
-  connection.on("error", report);
+  const { redis: connection, check } = openQueueConnection(place, report);
+  const options = { connection, prefix: place.prefix, ...traced };
   return {
     openQueue: (name) =>
-      listen(
-        new Queue<JobData, void, string>(name, { connection, defaultJobOptions: KEEP, ...traced }),
-        report,
-      ),
+      listen(new Queue<JobData, void, string>(name, { ...options, defaultJobOptions: KEEP }), report),
     openWorker: (name, run, concurrency) =>
-      listen(new Worker(name, run, { connection, ...workerOptions(concurrency), ...traced }), report),
-    check: () => checkRedis(redisUrl),
+      listen(new PatientWorker(name, run, { ...options, ...workerOptions(concurrency) }), report),
+    check,
     close: async () => {
       connection.disconnect();
     },
   };
 }
 
-/** The wait of a worker after a broken connection. During the wait the worker can neither work nor close. */
+/** The wait of a worker after a broken connection or a refusal. During the wait the worker can neither work nor close. */
 const RETRY_MS = 1_000;
+
+/**
+ * BullMQ asks again at once after an error of a server that answers: a Redis without memory refused 1,300 requests a
+ * second.
+ */
+class PatientWorker<
+  Data extends JobData,
+  Backend extends IQueueBackend = RedisQueueBackend,
+  Connections = ConnectionOptions,
+> extends Worker<Data, void, string, Backend, JobProgress, Connections> {
+  protected override async moveToActive(token: string, name?: string) {
+    try {
+      return await super.moveToActive(token, name);
+    } catch (error) {
+      await systemClock.sleep(RETRY_MS);
+      throw error;
+    }
+  }
+}
 
 function workerOptions(concurrency: number): Omit<WorkerOptions, "connection"> {
   return { concurrency, runRetryDelay: RETRY_MS, ...KEEP };
-}
-
-/** The longest wait for an answer of a Redis that accepts connections. */
-const LONGEST_CHECK_MS = 3_000;
-/** Errors of a missing or wrong password, or of missing rights: waiting does not help. */
-const LASTING_REFUSAL = /^(NOAUTH|WRONGPASS|NOPERM)/;
-
-/** @throws ReconError `queue-unreachable` that names the host, never the password */
-export async function checkRedis(redisUrl: string): Promise<void> {
-  await askRedis(redisUrl, (probe) => probe.ping());
-}
-
-export interface RedisFacts {
-  /** "7.0.15" */
-  readonly version: string;
-  /** `maxmemory-policy`: any other value than noeviction can lose jobs */
-  readonly evictionPolicy: string;
-}
-
-/** @throws ReconError `queue-unreachable` that names the host, never the password */
-export async function readRedisFacts(redisUrl: string): Promise<RedisFacts> {
-  const info = await askRedis(redisUrl, (probe) => probe.info());
-  const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1] ?? "unknown";
-  return { version: read("redis_version"), evictionPolicy: read("maxmemory_policy") };
-}
-
-async function askRedis<Answer>(
-  redisUrl: string,
-  question: (probe: Redis) => Promise<Answer>,
-): Promise<Answer> {
-  const probe = new Redis(redisUrl, {
-    lazyConnect: true,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
-    connectTimeout: LONGEST_CHECK_MS,
-    commandTimeout: LONGEST_CHECK_MS,
-  });
-  // The rejected command reports the failure; without a listener ioredis prints it too.
-  let failure: unknown = null;
-  probe.on("error", (error: Error) => {
-    failure = error;
-  });
-  try {
-    await probe.connect();
-    return await question(probe);
-  } catch (error) {
-    const { host } = new URL(redisUrl);
-    const reason = describeError(failure ?? error);
-    throw new ReconError(
-      "queue-unreachable",
-      `Redis at ${host} does not answer: ${reason}. Check REDIS_URL and that Redis runs.`,
-      { cause: error, retryable: !LASTING_REFUSAL.test(reason) },
-    );
-  } finally {
-    probe.disconnect();
-  }
 }
 
 /** An error event without a listener would end the process. */

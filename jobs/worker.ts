@@ -6,7 +6,9 @@ import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeLimit } from "../src/db/database-error.ts";
+import { proveWrite } from "../src/db/prove-write.ts";
 import { describeError, ReconError } from "../src/errors.ts";
+import { openSharingWatch } from "../src/flows/alerts/watch-sharing.ts";
 import { compareOpenAgain } from "../src/flows/compare/compare-open-again.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
@@ -57,7 +59,10 @@ export interface WorkerContext extends PullContext {
 }
 
 export interface RunningWorker {
-  /** @throws ReconError `queue-unreachable` */
+  /**
+   * Writes over the connections of the work and of the queues.
+   * @throws ReconError `queue-unreachable`, with a line for each problem
+   */
   check(): Promise<void>;
   /** Counts the jobs of each queue by state, as `countJobs` of queue-counts.ts describes. */
   countJobs(): Promise<QueueCounts[]>;
@@ -70,19 +75,26 @@ export interface RunningWorker {
 /**
  * Starts every scheduled job.
  * @throws ReconError `queue-unreachable` where Redis does not answer, or the queues cannot be created in the
- * database; `ledger-unreadable` where `ledger.relation` cannot be used
+ * database; `redis-shared`; `database-refuses-writes`; `ledger-unreadable` where `ledger.relation` cannot be used
  */
 export async function startWorker(
   context: WorkerContext,
-  connections: { readonly redisUrl: string | null; readonly databaseUrl: string },
+  connections: {
+    readonly redisUrl: string | null;
+    readonly redisPrefix?: string;
+    readonly databaseUrl: string;
+  },
   scheduleCheckMs = SCHEDULE_CHECK_MS,
 ): Promise<RunningWorker> {
-  const { config, clock, log } = context;
+  const { config, clock, log, sql } = context;
+  const { installationId } = await proveWrite(sql);
   await checkLedgerAtStart(context);
   const telemetry = context.isTraced ? await openTelemetry() : undefined;
-  const backend = openBackend(connections.redisUrl, connections.databaseUrl, log, telemetry);
+  const { redisUrl, databaseUrl, ...others } = connections;
+  const parts = { ...others, installationId, telemetry, sql };
+  const backend = openBackend(redisUrl, databaseUrl, log, parts);
   await backend.check();
-  await resumeStopped(context.sql);
+  await resumeStopped(sql);
   await beginPullingAll(context);
   await compareOpenAgain(context);
   const ending = new AbortController();
@@ -151,11 +163,14 @@ export async function startWorker(
       serving(diffQueue),
     ),
   );
+  const watchSharing = openSharingWatch(context, () => backend.check());
   const checkSchedules = () => {
-    schedule().catch((error: unknown) => {
-      if (ending.signal.aborted) return;
-      log.warn({ error: describeError(error) }, "the schedules could not be checked");
-    });
+    schedule()
+      .then(watchSharing)
+      .catch((error: unknown) => {
+        if (ending.signal.aborted) return;
+        log.warn({ error: describeError(error) }, "the schedules could not be checked");
+      });
   };
   try {
     await writeQueues(context.sql, servedQueues(config, ticks));
@@ -190,7 +205,13 @@ export async function startWorker(
     await closeAll();
   };
   return {
-    check: () => backend.check(),
+    check: async () => {
+      const checks = await Promise.allSettled([proveWrite(sql), backend.check()]);
+      const problems = checks.flatMap((one) =>
+        one.status === "rejected" ? [describeError(one.reason)] : [],
+      );
+      if (problems.length > 0) throw new ReconError("queue-unreachable", problems.join("\n"));
+    },
     countJobs: () => countJobs(queues),
     openBoard: async () => (await import("./board.ts")).openBoard(queues, log),
     stop: () => {

@@ -13,6 +13,8 @@ export interface Settings {
   /** what the database may take, in bytes; null: unknown */
   readonly databaseDisk: number | null;
   readonly redisUrl: string | null;
+  /** of all keys in Redis */
+  readonly redisPrefix: string;
   readonly provider: ProviderSettings | null;
   readonly ops: {
     readonly host: string;
@@ -63,8 +65,8 @@ export interface TracingSettings {
  * What a command needs in production, where nothing is embedded. "tap": the command runs without a config file, because
  * no fault of that file may end what stands in the path of money.
  */
-export type Need = "database" | "queue" | "provider" | "callers" | "tap";
-const VARIABLE_OF: Readonly<Record<Exclude<Need, "callers" | "tap">, string>> = {
+export type Need = "database" | "queue" | "provider" | "ops" | "callers" | "tap";
+const VARIABLE_OF: Readonly<Record<Exclude<Need, "ops" | "callers" | "tap">, string>> = {
   database: "DATABASE_URL",
   queue: "REDIS_URL",
   provider: "PROVIDER_BASE_URL",
@@ -98,7 +100,8 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
     production || given["RECON_CONFIG"] !== undefined || given["PROVIDER_BASE_URL"] !== undefined;
   const config = needs.includes("tap") ? null : readConfigFile(path, required, problems);
   const opsHost = given["OPS_HOST"];
-  if (opsHost !== undefined && given["OPS_TOKENS"] === undefined && !isLoopback(opsHost)) {
+  const isSaid = production && needs.includes("ops");
+  if (opsHost !== undefined && given["OPS_TOKENS"] === undefined && !isLoopback(opsHost) && !isSaid) {
     problems.push(
       `OPS_HOST is "${opsHost}", which others can reach, but OPS_TOKENS is not set: set tokens, or listen on 127.0.0.1`,
     );
@@ -118,6 +121,7 @@ function settingsOf(
     databasePool: data.DATABASE_POOL,
     databaseDisk: data.DATABASE_DISK ?? null,
     redisUrl: data.REDIS_URL ?? null,
+    redisPrefix: data.REDIS_PREFIX,
     provider:
       data.PROVIDER_BASE_URL === undefined
         ? null
@@ -166,6 +170,12 @@ function readTracing(given: NodeJS.ProcessEnv): TracingSettings | null {
 /** What is missing in production for what a command needs. */
 function problemsOfNeed(need: Need, given: NodeJS.ProcessEnv): string[] {
   if (need === "tap") return [];
+  if (need === "ops") {
+    if (given["OPS_TOKENS"] !== undefined) return [];
+    return [
+      'OPS_TOKENS is not set: in production the dashboard and the API need tokens, because a proxy on this machine would let everybody in. Set name:write:token, with a token from "openssl rand -hex 32"',
+    ];
+  }
   if (need !== "callers") {
     const name = VARIABLE_OF[need];
     return given[name] === undefined ? [`${name} is not set: in production nothing is embedded`] : [];

@@ -71,6 +71,10 @@ export const environmentSchema = z.object({
     })
     .optional(),
   REDIS_URL: url(["redis:", "rediss:"]).optional(),
+  REDIS_PREFIX: z
+    .string()
+    .regex(/^[\w.-]{1,60}$/, "must be at most 60 letters, digits, dots, underscores and hyphens")
+    .default("bull"),
   PROVIDER_BASE_URL: url(["http:", "https:"]).optional(),
   PROVIDER_USERNAME: z.string().optional(),
   PROVIDER_PASSWORD: z.string().optional(),

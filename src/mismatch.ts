@@ -102,6 +102,8 @@ export interface Mismatch extends Omit<Finding, "subject" | "amountAtRisk" | "oc
   readonly status: MismatchStatus;
   /** decimal text, never negative */
   readonly amountAtRisk: string;
+  /** signed decimal text: above 0 the player has too much, below 0 too little; null: unknown, or about no player's money */
+  readonly effect: string | null;
   readonly occurredAt: string;
   readonly firstSeenAt: string;
   readonly lastSeenAt: string;

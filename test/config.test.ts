@@ -154,12 +154,13 @@ test("the error names a product that is listed twice", () => {
 });
 
 test("production embeds no server: the error names each missing setting", () => {
-  const missing = () => readSettings(["database", "queue", "provider"], { NODE_ENV: "production" });
+  const missing = () => readSettings(["database", "queue", "provider", "ops"], { NODE_ENV: "production" });
   for (const name of [
     "DATABASE_URL",
     "REDIS_URL",
     "PROVIDER_BASE_URL",
     "PROVIDER_PASSWORD",
+    "OPS_TOKENS",
     "recon.config.json",
   ]) {
     expect(missing).toThrow(new RegExp(name));
@@ -236,6 +237,18 @@ test("tokens may be separated by commas and spaces, and must be long in producti
   const read = () => readSettings([], { ...given, NODE_ENV: "production" });
   expect(read).toThrow(/OPS_TOKENS: the token of "anna" has fewer than 16 characters/);
   expect(read).not.toThrow(/ben|short/);
+});
+
+test("in production the ops server needs tokens, and one line says so, wherever it listens", () => {
+  for (const given of [{}, { OPS_TOKENS: "" }, { OPS_HOST: "127.0.0.1" }, { OPS_HOST: "0.0.0.0" }]) {
+    const read = () => readSettings(["ops"], { NODE_ENV: "production", ...given });
+    expect(read).toThrow(/\n {2}OPS_TOKENS is not set: in production/);
+    expect(read).not.toThrow(/OPS_HOST/);
+    expect(() => readSettings(["ops"], given)).not.toThrow(/OPS_TOKENS is not set: in production/);
+    expect(() => readSettings(["database"], { NODE_ENV: "production", ...given })).not.toThrow(
+      /OPS_TOKENS is not set: in production/,
+    );
+  }
 });
 
 test("an ops server that other machines can reach needs tokens", () => {

@@ -7,7 +7,9 @@ import { BY_KEYS } from "../../src/db/pipelined-connection.ts";
 
 const run = promisify(execFile);
 /** The settings of the wallet's own sessions. */
-const SETTINGS = BY_KEYS.replaceAll("set ", "-c ").replaceAll(" = ", "=").replaceAll(";", "");
+const SETTINGS = Object.entries(BY_KEYS)
+  .map(([name, value]) => `-c ${name}=${value}`)
+  .join(" ");
 /** Debian installs pgbench outside of PATH, in a folder for each version. */
 const DEBIAN = "/usr/lib/postgresql/*/bin/pgbench";
 

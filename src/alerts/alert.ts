@@ -1,6 +1,8 @@
 /** The content of an alert. Each channel decides its format at delivery. */
 
+import { adviceOfSome } from "../advice.ts";
 import { formatInstant, type Instant } from "../clock.ts";
+import type { Judged } from "../effect.ts";
 import type { MismatchKind } from "../mismatch.ts";
 import { formatMoney, parseAmount } from "../money.ts";
 import type { Incident, IncidentNews, Money } from "./incident.ts";
@@ -27,6 +29,11 @@ export interface LargeMismatch {
   readonly reason: string;
 }
 
+/** What is known of one of them, from which its advice follows. */
+export interface KnownMismatch extends LargeMismatch, Judged {
+  readonly amountAtRisk: string;
+}
+
 /** The body of an incident's alert. Times are ISO 8601, amounts decimal text. */
 interface IncidentBody {
   readonly incidentId: string;
@@ -43,6 +50,8 @@ interface IncidentBody {
   /** the money at risk in its open or acknowledged mismatches; once the incident is over, in all of them */
   readonly amounts: readonly Money[];
   readonly largest: readonly LargeMismatch[];
+  /** what to do, with the money of the largest ones; absent once the incident is over */
+  readonly toDo?: string;
 }
 
 /** `returned`: open again because a person's step was undone after the end was reported */
@@ -72,7 +81,7 @@ export function keyOfAlert(
 export function incidentAlert(
   incident: Incident & { readonly id: number },
   news: ReportedNews,
-  money: { readonly amounts: readonly Money[]; readonly largest: readonly LargeMismatch[] },
+  { amounts, largest }: { readonly amounts: readonly Money[]; readonly largest: readonly KnownMismatch[] },
   at: Instant,
 ): Alert {
   const { id, productId, kind, backfillId, total, open, beganAt, endedAt } = incident;
@@ -81,12 +90,20 @@ export function incidentAlert(
     kind,
     productId,
     backfillId: backfillId === 0 ? null : String(backfillId),
-    what: sayWhat(incident, news, money.amounts),
+    what: sayWhat(incident, news, amounts),
     since: formatInstant(beganAt),
     until: endedAt === null ? null : formatInstant(endedAt),
     count: total,
     open,
-    ...money,
+    amounts,
+    largest: largest.map(({ id, username, amountAtRisk, currency, reason }) => ({
+      id,
+      username,
+      amountAtRisk,
+      currency,
+      reason,
+    })),
+    ...(news === "over" ? {} : { toDo: adviceOfSome(kind, open, largest) }),
   };
   return {
     idempotencyKey: keyOfAlert(incident, news, at),

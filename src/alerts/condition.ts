@@ -9,6 +9,7 @@ type ConditionKind =
   | "credentials-refused"
   | "alerts-undelivered"
   | "clock-wrong"
+  | "redis-shared"
   | "comparing-stalled"
   | "comparing-set-aside"
   | "ledger-unreadable"
@@ -41,14 +42,21 @@ export interface StandingCondition extends ConditionName {
   readonly heads: Readonly<Record<string, Instant>>;
 }
 
-/** The entry of `heads` in which a process with a wrong clock renews its condition. */
+/** The conditions that only the process that began them can see. */
+const SEEN_BY_ONE: ReadonlySet<ConditionKind> = new Set(["clock-wrong", "redis-shared"]);
+/** The entry of `heads` in which that process renews its condition. */
 export const SEEN_AT = "seen at";
 /** Where a process has not renewed its condition for this long, it has ended. */
 const LONGEST_SILENCE_MS = 120_000;
 
-/** Whether the process with this wrong clock has ended. */
-export function isClockGone({ kind, since, heads }: StandingCondition, now: Instant): boolean {
-  return kind === "clock-wrong" && now - (heads[SEEN_AT] ?? since) > LONGEST_SILENCE_MS;
+/** Whether only the process that began the condition can see its end. */
+export function isSeenByOne({ kind }: ConditionName): boolean {
+  return SEEN_BY_ONE.has(kind);
+}
+
+/** Whether the only process that sees this condition has ended. */
+export function isWitnessGone({ since, heads }: StandingCondition, now: Instant): boolean {
+  return now - (heads[SEEN_AT] ?? since) > LONGEST_SILENCE_MS;
 }
 
 export function beginningAlert({ kind, subject, productId, what, toDo }: Condition, at: Instant): Alert {

@@ -1,7 +1,7 @@
 /** One invented alert of each kind, so that people can try out a channel before anything happens. */
 
 import { formatInstant, type Instant } from "../clock.ts";
-import { type Alert, incidentAlert } from "./alert.ts";
+import { type Alert, incidentAlert, type KnownMismatch } from "./alert.ts";
 import { beginningAlert, type Condition, endAlert, type StandingCondition } from "./condition.ts";
 import { digestAlert } from "./digest.ts";
 import { advanceIncident, beginIncident, type IncidentNews } from "./incident.ts";
@@ -107,6 +107,14 @@ const CONDITIONS: readonly Condition[] = [
     toDo: "Set the clock of that machine right, and keep it right with NTP. The worker then goes on by itself.",
     whatWhenOver: "the clock of the worker 12 on example is right again, or it has ended",
   },
+  {
+    kind: "redis-shared",
+    subject: "Redis",
+    productId: null,
+    what: "Redis at redis.example:6379 has the queues of another installation, and each would slow the other",
+    toDo: "Give each installation a REDIS_PREFIX, a Redis or a database of Redis of its own, and restart its workers.",
+    whatWhenOver: "no other installation uses this Redis any more",
+  },
 ];
 
 /** Every alert says in its text, and by `test: true`, that it is a test. Each call uses new keys. */
@@ -134,12 +142,33 @@ function exampleIncident(news: IncidentNews, since: Instant, now: Instant): Aler
   const joined = news === "opened" ? 1 : 10;
   const left = news === "over" ? joined : 0;
   const incident = { ...advanceIncident(begun, { joined, returned: 0, left }, now), id: 0 };
-  const example = {
+  const [at, username, currency] = [formatInstant(since), "example-player", "USD"];
+  const bet = { stake: "10.00", currency, username };
+  const example: KnownMismatch = {
     id: "0",
-    username: "example-player",
+    kind: "missing-settlement",
+    username,
     amountAtRisk: "12.50",
-    currency: "USD",
+    currency,
     reason: "SETTLED with a payout of 12.50 USD at the provider, still open in the ledger",
+    provider: {
+      ...bet,
+      id: "0",
+      betId: "0",
+      status: "SETTLED",
+      payout: "12.50",
+      updatedDate: at,
+      accountingDate: at,
+    },
+    ledger: {
+      ...bet,
+      txnId: "0",
+      status: "open",
+      payout: "0",
+      moved: "-10.00",
+      firstEntryAt: at,
+      lastEntryAt: at,
+    },
   };
   return incidentAlert(
     incident,

@@ -1,7 +1,7 @@
 /** Incidents in PostgreSQL. All transactions lock incidents in one order, so that each change counts once. */
 
 import type { Query } from "../db/client.ts";
-import type { LargeMismatch } from "./alert.ts";
+import type { KnownMismatch } from "./alert.ts";
 import type { Incident, Money } from "./incident.ts";
 
 export interface StoredIncident extends Incident {
@@ -112,9 +112,9 @@ export async function readLargest(
   incidentId: number,
   onlyOpen: boolean,
   most: number,
-): Promise<LargeMismatch[]> {
-  return await tx<LargeMismatch[]>`
-    select m.id::text as id, username, amount_at_risk as "amountAtRisk", currency, reason
+): Promise<KnownMismatch[]> {
+  return await tx<KnownMismatch[]>`
+    select m.id::text as id, username, amount_at_risk as "amountAtRisk", currency, reason, kind, provider, ledger
     from incident_members join mismatches m on m.id = mismatch_id
     where incident_id = ${incidentId} ${openOnly(tx, onlyOpen)}
     order by amount_at_risk desc, m.id

@@ -1,7 +1,7 @@
 /** Says who may send callbacks: listed addresses, and requests that are signed with the shared key. */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { BlockList, isIPv4 } from "node:net";
+import { BlockList, isIPv4, type Server } from "node:net";
 import type { Instant } from "../clock.ts";
 
 /** A signature whose timestamp differs more from the present time is refused, so that nobody can use it later. */
@@ -58,4 +58,21 @@ export function allowAddresses(listed: readonly string[]): (address: string | un
     else list.addSubnet(address, Number(prefix), family);
   }
   return (address) => address !== undefined && list.check(address, isIPv4(address) ? "ipv4" : "ipv6");
+}
+
+/**
+ * Closes connections of other addresses before a byte of them is read: 2,100 silent ones would otherwise take the places
+ * of allowed callers.
+ */
+export function refuseStrangers(
+  server: Server,
+  isAllowed: (address: string | undefined) => boolean,
+  onStranger: (address: string | undefined) => void,
+): void {
+  server.prependListener("connection", (caller) => {
+    const { remoteAddress } = caller;
+    if (isAllowed(remoteAddress)) return;
+    caller.destroy();
+    onStranger(remoteAddress);
+  });
 }

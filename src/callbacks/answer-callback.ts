@@ -19,6 +19,7 @@ import {
   type AnsweredName,
   type CallbackEnvelope,
   type CallbackRequest,
+  findWrongStatus,
   isMalformed,
   type MalformedRequest,
   readEnvelope,
@@ -39,6 +40,8 @@ export interface AnswerContext {
 
 export interface Callback {
   readonly name: AnsweredName;
+  /** the last part of its address; rollback has three */
+  readonly sentAs: string;
   readonly body: Uint8Array;
   readonly headers: IncomingHttpHeaders;
   /** the time for which the caller waits */
@@ -74,11 +77,11 @@ export async function answerCallback(context: AnswerContext, callback: Callback)
   const signature = context.signatureKey === null ? null : signatureOf(callback.headers);
   const arrived: Arrived = { callback: name, body, names, signature, deadline };
   try {
-    const read = readArrived(context, arrived);
+    const read = readArrived(context, arrived, callback.sentAs);
     if (isMalformed(read))
       return await context.queue.run(null, () => refuseMalformed(context, arrived, read.reason), deadline);
     const answer = () =>
-      "items" in read ? answerMove(context, arrived, read) : answerBalance(context, arrived, read);
+      isMove(read) ? answerMove(context, arrived, read) : answerBalance(context, arrived, read);
     return await context.queue.run(username, answer, deadline);
   } catch (error) {
     if (deadline.isAlone) return drop(context, arrived, error);
@@ -96,10 +99,11 @@ function faultOfSignature(
   return findSignatureFault(signatureKey, signed, clock.now());
 }
 
-/** A callback that names a product without callbacks is malformed too. */
+/** A callback that names a product without callbacks is malformed too, and one with an item that belongs to another callback. */
 function readArrived(
   { config, clock }: AnswerContext,
   { callback, body }: Arrived,
+  sentAs: string,
 ): CallbackEnvelope | CallbackRequest | MalformedRequest {
   const read =
     callback === "checkBalance"
@@ -107,7 +111,12 @@ function readArrived(
       : readRequest(callback, body.value, clock.now());
   if (isMalformed(read)) return read;
   const unserved = whyUnserved(config, read.productId);
-  return unserved === null ? read : { reason: unserved };
+  if (unserved !== null) return { reason: unserved };
+  return isMove(read) ? (findWrongStatus(sentAs, read) ?? read) : read;
+}
+
+function isMove(read: CallbackEnvelope | CallbackRequest): read is CallbackRequest {
+  return "items" in read;
 }
 
 async function answerBalance(

@@ -29,11 +29,19 @@ export async function applyTogether(
   clock: Clock,
 ): Promise<readonly OutcomeInBatch[]> {
   const committing = new Set<Deadline>();
+  let cancel = () => {};
   const guard: CommitGuard = {
     check: () => {},
     beginCommit: () => {},
     undoCommit: () => {
       for (const deadline of committing) deadline.undoCommit();
+    },
+    // One caller that hangs up cancels the writes of all; the others are then applied alone.
+    onOver: (heard) => {
+      cancel = heard;
+      return () => {
+        cancel = () => {};
+      };
     },
   };
   const asked = askForPlayers(
@@ -52,6 +60,7 @@ export async function applyTogether(
           if (player === null) return "locked";
           if (!isFirst(received) || deadline.leftMs() < LEAST_LEFT_MS || !begins(deadline)) return "alone";
           committing.add(deadline);
+          deadline.onOver(() => cancel());
           return judgeReceived(received, player, clock);
         });
         const judged = outcomes.filter((one) => typeof one !== "string");

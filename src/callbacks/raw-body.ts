@@ -12,7 +12,10 @@ export interface ReadBody {
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
-const TOKEN = /session_?token/i;
+/** `sessionToken` (§4.A1), and what products call it: `token`, `authToken`, `session-token`, `access_tokens`. */
+const TOKEN_NAME = /(?:session|auth)[\W_]*token|tokens?[\W_]*$/i;
+/** A text that holds such a field itself: JSON, a query, an address. "Token of Ra" is the name of a game. */
+const NAMES_TOKEN = /(?:session|auth)[\W_]*token|tokens?(?:["'\\\s]|%(?:22|27|5c|20))*(?:[:=]|%3[ad])/i;
 const REMOVED = "(removed: it names a session token)";
 /** A body that may hold a session token. Escapes may hide the name of its field. */
 const MAY_HOLD_TOKEN = /token|\\/i;
@@ -65,7 +68,7 @@ export function keptText(bytes: Buffer): string {
 
 /** @returns the value itself where it holds no token, else a copy without it */
 export function withoutTokens(value: unknown): unknown {
-  if (typeof value === "string") return TOKEN.test(value) ? REMOVED : value;
+  if (typeof value === "string") return NAMES_TOKEN.test(value) ? REMOVED : value;
   if (typeof value !== "object" || value === null || isLosslessNumber(value)) return value;
   if (Array.isArray(value)) {
     const items = value.map(withoutTokens);
@@ -73,7 +76,7 @@ export function withoutTokens(value: unknown): unknown {
   }
   const fields = Object.entries(value);
   const clean = fields
-    .filter(([name]) => !TOKEN.test(name))
+    .filter(([name]) => !TOKEN_NAME.test(name))
     .map(([name, inner]) => [name, withoutTokens(inner)]);
   const same =
     clean.length === fields.length && clean.every(([, inner], index) => inner === fields[index]?.[1]);

@@ -157,6 +157,39 @@ const SHAPES: Readonly<Record<Exclude<CallbackName, "adjustBalance">, Shape>> = 
   rollback: { betAmount: "required", payoutAmount: "required" },
 };
 
+/**
+ * The values that the `status` of an item can have (§4.A). Of voidSettled it can be anything: some products send REFUND, others
+ * SETTLED. The two further names of rollback are not listed: products that use them repeat the status of what is undone.
+ */
+const STATUSES: ReadonlyMap<string, readonly string[]> = new Map([
+  ["placeBets", ["OPEN", "WAITING"]],
+  ["adjustBets", ["OPEN"]],
+  ["settleBets", ["SETTLED"]],
+  ["winRewards", ["SETTLED"]],
+  ["cancelBets", ["REFUND", "REJECT"]],
+  ["rollback", ["ROLLBACK"]],
+  ["placeTips", ["TIPS"]],
+  ["cancelTips", ["REFUND"]],
+]);
+
+/**
+ * Finds an item whose status its callback cannot have, such as a cancellation that was sent to the address of settlements: money would
+ * move the wrong way. Only for callbacks that were not answered yet; what an operator has answered with success is a fact.
+ * @param name the last part of the address
+ */
+export function findWrongStatus(
+  name: string,
+  { items }: Pick<CallbackRequest, "items">,
+): MalformedRequest | null {
+  const right = STATUSES.get(name);
+  const index = right === undefined ? -1 : items.findIndex(({ status }) => !right.includes(status));
+  const item = items[index];
+  if (right === undefined || item === undefined) return null;
+  return {
+    reason: `txns[${index}].status must be ${right.join(" or ")} in ${name}, but is ${excerpt(item.status)}`,
+  };
+}
+
 const HAVE_TYPE: ReadonlySet<CallbackName> = new Set(["settleBets", "voidSettled", "cancelBets", "rollback"]);
 
 function itemOf(callback: CallbackName, item: unknown, at: string): CallbackItem {

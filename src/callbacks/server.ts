@@ -6,14 +6,14 @@ import fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from "fastify";
-import type { Clock } from "../clock.ts";
+import type { Clock, Instant } from "../clock.ts";
 import type { Settings } from "../config.ts";
 import type { Config } from "../config-file.ts";
 import type { Sql } from "../db/client.ts";
 import { Deadline } from "../db/deadline.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { allowAddresses } from "./access.ts";
+import { allowAddresses, refuseStrangers } from "./access.ts";
 import { type AnswerContext, answerCallback } from "./answer-callback.ts";
 import { openPlayerQueue } from "./player-queue.ts";
 import { CALLBACK_AT } from "./request.ts";
@@ -27,6 +27,8 @@ const LIMITS: CallbackLimits = { answerMs: 10_000, requestMs: 10_000 };
 const CHECK_REQUESTS_EVERY_MS = 1_000;
 /** More connections than a provider opens. Each costs memory before the server knows its sender. */
 const MOST_CONNECTIONS = 2_000;
+/** How often the log repeats that connections are refused. */
+const WARN_EVERY_MS = 60_000;
 /** How often the ending server looks for connections without a request. */
 const SWEEP_EVERY_MS = 50;
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -61,8 +63,8 @@ export interface CallbackServer {
 }
 
 /**
- * Starts the server.
- * @throws ReconError `listen-failed` where the port is taken
+ * Starts the server, once a write has succeeded over a connection of each kind that it uses.
+ * @throws ReconError `listen-failed` where the port is taken; `database-refuses-writes`
  */
 export async function startCallbackServer(
   context: CallbackContext,
@@ -77,6 +79,13 @@ export async function startCallbackServer(
     http: { headersTimeout: limits.requestMs, connectionsCheckingInterval: CHECK_REQUESTS_EVERY_MS },
   });
   app.server.maxConnections = MOST_CONNECTIONS;
+  const warn = warnSometimes(context);
+  app.server.on("drop", () =>
+    warn(`${MOST_CONNECTIONS} connections are open, and further ones are refused`, {}),
+  );
+  refuseStrangers(app.server, allowAddresses(settings.allowedIps), (address) =>
+    warn("connections of addresses that are not in CALLBACK_ALLOWED_IPS are closed", { address }),
+  );
   app.decorateRequest("deadline");
   app.addHook("onRequest", async (request, reply) => {
     const deadline = new Deadline(limits.answerMs);
@@ -87,15 +96,6 @@ export async function startCallbackServer(
     });
   });
   const isAnswering = trackAnswers(app);
-  const isAllowed = allowAddresses(settings.allowedIps);
-  app.addHook("onRequest", async (request, reply) => {
-    if (isAllowed(request.socket.remoteAddress)) return;
-    context.log.warn(
-      { address: request.socket.remoteAddress },
-      "a callback from an address that is not allowed",
-    );
-    await refuse(reply, 403, "this address is not in CALLBACK_ALLOWED_IPS");
-  });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) =>
     done(null, body),
@@ -117,6 +117,10 @@ export async function startCallbackServer(
     context.log.error({ error: describeError(error), path: request.routeOptions.url }, "a callback failed");
     return await refuse(reply, 500, "the callback failed; the log says why");
   });
+  await wallet.check().catch(async (error: unknown) => {
+    await wallet.close();
+    throw error;
+  });
   try {
     const url = await app.listen({ host: settings.host, port: settings.port });
     return {
@@ -137,6 +141,19 @@ export async function startCallbackServer(
       { cause: error },
     );
   }
+}
+
+/** Logs each text at most once a minute, with how often it was true since it was last logged. */
+function warnSometimes({ log, clock }: CallbackContext): (what: string, facts: object) => void {
+  const said = new Map<string, { at: Instant; since: number }>();
+  return (what, facts) => {
+    const last = said.get(what) ?? { at: Number.NEGATIVE_INFINITY, since: 0 };
+    last.since += 1;
+    said.set(what, last);
+    if (clock.now() - last.at < WARN_EVERY_MS) return;
+    log.warn({ ...facts, count: last.since }, what);
+    said.set(what, { at: clock.now(), since: 0 });
+  };
 }
 
 /** @returns whether any caller waits for an answer */
@@ -162,7 +179,8 @@ function addRoutes(app: FastifyInstance, answering: AnswerContext, basePath: str
       app.post(url, async (request, reply) => {
         const { body, headers, deadline, socket } = request;
         const bytes = body instanceof Uint8Array ? body : Buffer.alloc(0);
-        const answer = await answerCallback(answering, { name: callback, body: bytes, headers, deadline });
+        const asked = { name: callback, sentAs: name, body: bytes, headers, deadline };
+        const answer = await answerCallback(answering, asked);
         if (answer !== null) return await reply.type(JSON_TYPE).send(answer);
         socket.destroy();
         return reply.hijack();

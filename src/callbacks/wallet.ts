@@ -6,8 +6,10 @@
 import pLimit from "p-limit";
 import { type Clock, systemClock } from "../clock.ts";
 import type { Sql } from "../db/client.ts";
+import { refusesWrites } from "../db/database-error.ts";
 import type { Deadline } from "../db/deadline.ts";
 import { OutcomeUnknown, openPipelinedPool } from "../db/pipelined-pool.ts";
+import { PROOF } from "../db/prove-write.ts";
 import { describeError } from "../errors.ts";
 import type { Amount } from "../money.ts";
 import { applyAlone, findOutcome } from "./apply-alone.ts";
@@ -28,6 +30,8 @@ export interface Wallet {
   checkBalance(question: BalanceQuestion, deadline: Deadline): Promise<Amount | null>;
   /** Stores the body of a request that changes nothing. */
   keepBody(kept: KeptBody, deadline: Deadline): Promise<void>;
+  /** Writes over a connection of each kind. @throws ReconError that says why it cannot */
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -106,6 +110,12 @@ export function openWallet(sql: Sql, clock: Clock): Wallet {
     },
     checkBalance: (question, deadline) => checkInBatch(question, sizeOf(question.body), deadline),
     keepBody: (kept, deadline) => keepInBatch(kept, sizeOf(kept.body), deadline),
+    check: async () => {
+      const write = { text: PROOF, values: [] };
+      await Promise.all([shared.run(write), own.run(write)]).catch((error: unknown) => {
+        throw refusesWrites(sql.options, describeError(error), error);
+      });
+    },
     close: async () => {
       await Promise.all([shared.close(), own.close()]);
     },

@@ -1,6 +1,7 @@
 /** The command `recon`: its subcommands, and how a failure ends it. */
 
-import { writeSync } from "node:fs";
+import { readFileSync, writeSync } from "node:fs";
+import { findPackageJSON } from "node:module";
 import { Socket } from "node:net";
 import { argv, stderr, stdout } from "node:process";
 import type { Writable } from "node:stream";
@@ -37,6 +38,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
  */
 export async function createProgram(asked?: string): Promise<Command> {
   const program = new Command("recon")
+    .version(readVersion(), "--version", "print the version")
     .description("Finds every difference between what a game provider reports and what your own ledger says.")
     .showHelpAfterError("(--help shows how)")
     // An option after a subcommand belongs to the subcommand, even if the parent command has an option of that name.
@@ -49,6 +51,13 @@ export async function createProgram(asked?: string): Promise<Command> {
     if (!isKnown || name === asked) (await load())(program);
   }
   return program;
+}
+
+/** The version of the package: `package.json` lies beside the sources, and above the compiled code. */
+function readVersion(): string {
+  const path = findPackageJSON("..", import.meta.url);
+  if (path === undefined) throw new Error("package.json is missing beside src or dist");
+  return (JSON.parse(readFileSync(path, "utf8")) as { version: string }).version;
 }
 
 /**

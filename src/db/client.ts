@@ -5,6 +5,7 @@ import type { Instant } from "../clock.ts";
 import { endsInTime } from "../in-time.ts";
 import { unreachable } from "./database-error.ts";
 import { learnArrayTypesOnce, outliveLostConnections, runEachAlone } from "./driver-workarounds.ts";
+import { renewable } from "./renewable.ts";
 
 const NUMERIC = 1700;
 const INT8 = 20;
@@ -35,6 +36,9 @@ function toTimestamp(instant: Instant): string {
  */
 const RECONNECT_SECONDS = 0.25;
 
+/** The system notices within half a minute that the other end of an idle connection is gone. */
+const KEEP_ALIVE_SECONDS = 10;
+
 /** The limits of a pool's statements (docs/operations.md#limits). */
 export interface DatabaseLimits {
   readonly statementMs: number;
@@ -55,10 +59,15 @@ const LONGEST_SILENCE_MS = 300_000;
  * @param limits PostgreSQL ends statements that exceed them
  */
 export function openDatabase(url: string, most = 10, limits: DatabaseLimits = WORK_LIMITS): Sql {
+  return renewable(() => openPool(url, most, limits));
+}
+
+function openPool(url: string, most: number, limits: DatabaseLimits): Sql {
   const sql = postgres(url, {
     max: most,
     onnotice: () => {},
     connect_timeout: 10,
+    keep_alive: KEEP_ALIVE_SECONDS,
     backoff: () => RECONNECT_SECONDS,
     connection: {
       application_name: "wallet-recon",

@@ -25,15 +25,40 @@ export function unreachable(
   error: unknown,
 ): ReconError {
   const { code = "" } = error as { code?: string };
+  const reason = describeError(error);
+  const address = `${host.join(",")}:${port.join(",")}`;
+  if (reason.includes("unsupported startup parameter")) {
+    return new ReconError(
+      "database-unreachable",
+      `the pooler at ${address} refuses connections to the database ${database}: ${reason}. Let its ignore_startup_parameters name what wallet-recon sends: statement_timeout, lock_timeout, idle_in_transaction_session_timeout, and parameters of DATABASE_URL (docs/operations.md#connections).`,
+      { cause: error },
+    );
+  }
   return new ReconError(
     "database-unreachable",
-    `the database ${database} at ${host.join(",")}:${port.join(",")} does not answer: ${describeError(error)}. Check DATABASE_URL and that PostgreSQL runs.`,
+    `the database ${database} at ${address} does not answer: ${reason}. Check DATABASE_URL and that PostgreSQL runs.`,
     { cause: error, retryable: !LASTING_REFUSAL.test(code) },
   );
 }
 
+/** PostgreSQL's code for a write in a read-only transaction. */
+export const READ_ONLY = "25006";
+
+/** Describes a server that answers and takes no writes. @param why follows a colon */
+export function refusesWrites(
+  { host, port, database }: Pick<Sql["options"], "host" | "port" | "database">,
+  why: string,
+  cause: unknown,
+): ReconError {
+  return new ReconError(
+    "database-refuses-writes",
+    `the database ${database} at ${host.join(",")}:${port.join(",")} takes no writes: ${why.replace(/\.$/, "")}.`,
+    { cause, retryable: true },
+  );
+}
+
 /**
- * Describes a limit of the pool that a statement reached, and what to do.
+ * Describes a limit of the pool that a statement reached, or a database that takes no writes, and what to do.
  * @returns null where the statement failed for another reason
  */
 export function describeLimit({ options }: Pick<Sql, "options">, error: unknown): ReconError | null {
@@ -47,6 +72,7 @@ export function describeLimit({ options }: Pick<Sql, "options">, error: unknown)
       `the database did not answer one statement within ${limit}, which is the limit, and nothing was changed. Request less (a shorter range, one product), or check what the database is busy with, and try again.`,
     );
   }
+  if (error.code === READ_ONLY) return refusesWrites(options, error.message, error);
   if (error.code === LOCK_NOT_AVAILABLE) {
     const limit = limitOf("lock_timeout");
     return report(

@@ -7,8 +7,9 @@ import type { TextRow } from "./pipelined-connection.ts";
 import { type Put, type SqlStatement, writeStatement } from "./statement.ts";
 
 /**
- * Begins when it is constructed. Ends when its time has passed, or when the caller leaves, but not while a commit is
- * under way: then only the database knows the outcome, and checks the deadline itself (`writeInTime`, decision 126).
+ * Begins when it is constructed. Ends when its time has passed, or when the caller leaves. If that happens during a commit,
+ * `over` does not reject: only the database knows the outcome. It cancels the commit if that still waits (`onOver`), and
+ * checks the deadline itself (`writeInTime`, decision 126).
  */
 export class Deadline {
   /** rejects with the reason once the deadline is over */
@@ -19,6 +20,7 @@ export class Deadline {
   #reason: Error | null = null;
   #isCommitting = false;
   #isAlone = false;
+  #heard: (() => void) | null = null;
 
   constructor(lengthMs: number) {
     const { promise, reject } = Promise.withResolvers<never>();
@@ -45,10 +47,22 @@ export class Deadline {
     return this.#isAlone;
   }
 
+  /**
+   * Calls `heard` when the deadline ends, even during a commit. One listener at a time: one transaction serves a caller.
+   * @returns ends the listening
+   */
+  onOver(heard: () => void): () => void {
+    this.#heard = heard;
+    return () => {
+      this.#heard = null;
+    };
+  }
+
   #end(reason: Error): void {
     clearTimeout(this.#timer);
     this.#reason ??= reason;
     if (!this.#isCommitting) this.#reject(this.#reason);
+    this.#heard?.();
   }
 
   /** @throws the reason where the deadline is over */
@@ -75,7 +89,7 @@ export class Deadline {
 }
 
 /** The part of a deadline that a transaction asks. Several deadlines can stand behind one. */
-export type CommitGuard = Pick<Deadline, "check" | "beginCommit" | "undoCommit">;
+export type CommitGuard = Pick<Deadline, "check" | "beginCommit" | "undoCommit" | "onOver">;
 
 /** A column of a select: the database's time in seconds since 1970, which `writeInTime` needs. */
 export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';

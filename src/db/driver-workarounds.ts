@@ -32,8 +32,26 @@ type PendingQuery = Promise<unknown> & { readonly options: object };
  * meanwhile, no code can catch the rejection, and the process ends.
  */
 export function learnArrayTypesOnce({ options }: Sql): void {
-  const isUnknown = () => options.parsers[TEXT_ARRAY] === undefined;
-  Object.defineProperty(options, "fetch_types", { get: isUnknown });
+  Object.defineProperty(options, "fetch_types", { get: () => !knowsArrayTypes(options) });
+}
+
+function knowsArrayTypes({ parsers }: Sql["options"]): boolean {
+  return parsers[TEXT_ARRAY] !== undefined;
+}
+
+/** Lets a pool know what the pool before has learned, and ends that one without the rejection that no code can catch. */
+export function replacePool(before: Sql, after: Sql, graceSeconds: number): void {
+  for (const name of ["parsers", "serializers"] as const) {
+    Object.assign(after.options[name], before.options[name]);
+  }
+  Object.assign(sharedOf(after).typeArrayMap, sharedOf(before).typeArrayMap);
+  const ending = knowsArrayTypes(before.options) ? before.end({ timeout: graceSeconds }) : before.end();
+  ending.catch(() => {});
+}
+
+/** What postgres.js has in its options without saying so. */
+function sharedOf({ options }: Sql): { readonly typeArrayMap: Record<number, number> } {
+  return (options as unknown as { shared: { typeArrayMap: Record<number, number> } }).shared;
 }
 
 export type TransactionWork = (tx: Query) => unknown;

@@ -4,8 +4,9 @@ import postgres from "postgres";
 import { systemClock } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
-import type { Query } from "./client.ts";
+import type { Query, Sql } from "./client.ts";
 import { isConnectionLost, unreachable } from "./database-error.ts";
+import { requireSessions } from "./require-sessions.ts";
 import { findForeignCreators } from "./schema-rights-store.ts";
 import {
   countMigrations,
@@ -38,7 +39,7 @@ const GAVE_WAY: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
  * Changes nothing where a newer version has migrated the database: migrations only add, so older code can go on.
  * @param folder the folder with the migrations
  * @returns the number of migrations that were run
- * @throws ReconError `database-unreachable`; `migration-blocked` where other work holds a table for too long;
+ * @throws ReconError `database-unreachable`; `settings-invalid` for a pooler that shares sessions; `migration-blocked` where other work holds a table for too long;
  * `schema-outdated` where the user may not migrate
  */
 export async function migrateDatabase(
@@ -48,6 +49,8 @@ export async function migrateDatabase(
 ): Promise<number> {
   const client = connect(url);
   try {
+    // Before the first lock and setting of a session.
+    await requireSessions(client.options as unknown as Sql["options"]);
     await waitForTurn(client, log);
     const sql = client as unknown as Query;
     const version = await readSchemaVersion(sql, folder);

@@ -1,11 +1,11 @@
 /** Opens a connection of pg with the settings of a pool of postgres.js. */
 
+import { connect as openSocket } from "node:net";
 import { Client, type ClientConfig } from "pg";
+import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
 
 type Options = Sql["options"];
-
-const KEEP_ALIVE_MS = 60_000;
 
 /** Connects to the first host, in order, that accepts writes. Rejects with the error of the last host. */
 export async function connectClient(options: Options): Promise<Client> {
@@ -13,7 +13,7 @@ export async function connectClient(options: Options): Promise<Client> {
   let failure: unknown;
   for (const address of addresses) {
     try {
-      const client = await connect({ ...settingsOf(options), ...address }, options.ssl);
+      const client = await connect(options, { ...settingsOf(options), ...address });
       if (addresses.length === 1 || (await takesWrites(client))) return client;
       failure = new Error(`${address.host}:${address.port} accepts no writes`);
     } catch (error) {
@@ -23,21 +23,14 @@ export async function connectClient(options: Options): Promise<Client> {
   throw failure;
 }
 
-function settingsOf({ user, pass, database, connect_timeout, connection }: Options): ClientConfig {
-  // All settings of the pool but TimeZone, because pipelined connections read no times.
-  const { application_name, TimeZone: _, ...others } = connection as Record<string, string>;
-  const options = Object.entries(others).map(
-    ([name, value]) => `-c ${name}=${String(value).replaceAll(/[\\ ]/g, "\\$&")}`,
-  );
+function settingsOf({ user, pass, database, connect_timeout, keep_alive }: Options): ClientConfig {
   return {
     user: String(user),
     password: pass ?? "",
     database: String(database),
     connectionTimeoutMillis: Number(connect_timeout) * 1000,
     keepAlive: true,
-    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    ...(application_name !== undefined && { application_name }),
-    ...(options.length > 0 && { options: options.join(" ") }),
+    keepAliveInitialDelayMillis: Number(keep_alive) * 1000,
   };
 }
 
@@ -45,24 +38,64 @@ function settingsOf({ user, pass, database, connect_timeout, connection }: Optio
  * Treats TLS as postgres.js does: only "prefer" goes on without TLS, and only "verify-full" and explicit TLS settings
  * check the certificate.
  */
-async function connect(settings: ClientConfig, ssl: Options["ssl"]): Promise<Client> {
+async function connect(options: Options, settings: ClientConfig): Promise<Client> {
+  const { ssl } = options;
   const unverified = ssl === "require" || ssl === "allow" || ssl === "prefer";
   const tls = typeof ssl === "object" ? ssl : { rejectUnauthorized: !unverified };
   try {
-    return await connectOnce({ ...settings, ssl: ssl ? tls : false });
+    return await connectOnce(options, { ...settings, ssl: ssl ? tls : false });
   } catch (error) {
     const hasNoTls = error instanceof Error && error.message.includes("does not support SSL");
     if (ssl !== "prefer" || !hasNoTls) throw error;
-    return await connectOnce({ ...settings, ssl: false });
+    return await connectOnce(options, { ...settings, ssl: false });
   }
 }
 
-async function connectOnce(settings: ClientConfig): Promise<Client> {
+async function connectOnce(options: Options, settings: ClientConfig): Promise<Client> {
   const client = new Client(settings);
   // A connection that breaks while it opens rejects, and then emits the error a second time.
   client.on("error", () => {});
+  Object.assign(client, { getStartupConf: () => startOf(options) });
   await client.connect();
   return client;
+}
+
+/**
+ * The start parameters that postgres.js sends too. A pooler that accepts a pool's connections then accepts this one. pg by
+ * itself would put most of them into the parameter `options`, which PgBouncer refuses.
+ */
+function startOf({ user, database, connection }: Options): Record<string, string> {
+  const given = { user, database, client_encoding: "UTF8", ...connection };
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)]));
+}
+
+/** The longest wait for the end of a connection whose server answers. */
+const LONGEST_CLOSE_MS = 1_000;
+
+/** Closes a connection. Never rejects. */
+export async function closeClient(client: Client): Promise<void> {
+  const ended = client.end().catch(() => {});
+  if (!(await endsInTime(ended, LONGEST_CLOSE_MS))) client.connection.stream.destroy();
+}
+
+const CANCEL_CODE = 80_877_102;
+const LONGEST_CANCEL_MS = 5_000;
+
+/**
+ * Asks the server to cancel the running statement of a connection. The request may arrive after that statement has ended,
+ * and then cancels the next one: do not use the connection again. It is sent without TLS, as libpq did before version
+ * 17: servers that require TLS accept it.
+ */
+export function cancelRunning(client: Client): void {
+  const { host, port, processID, secretKey } = client as Client & { processID: number; secretKey: number };
+  const request = Buffer.alloc(16);
+  for (const [index, word] of [request.length, CANCEL_CODE, processID, secretKey].entries())
+    request.writeInt32BE(word, 4 * index);
+  const socket = openSocket({ host, port, timeout: LONGEST_CANCEL_MS });
+  // Without an answer the statement ends at its time-out.
+  socket.on("error", () => {}).on("timeout", () => socket.destroy());
+  // The server ends the connection. PgBouncer forgets a request whose sender ends it first.
+  socket.write(request);
 }
 
 /** Whether the server accepts writes. Closes the connection where it does not. */

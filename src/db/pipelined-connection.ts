@@ -5,7 +5,7 @@
 
 import type { Connection, FieldDef, Submittable } from "pg";
 import type { Sql } from "./client.ts";
-import { connectClient } from "./pipelined-client.ts";
+import { cancelRunning, closeClient, connectClient } from "./pipelined-client.ts";
 import type { SqlStatement } from "./statement.ts";
 
 /** A row by column, with PostgreSQL's text of each value. */
@@ -14,7 +14,9 @@ export type TextRow = Readonly<Record<string, string | null>>;
 export interface PipelinedConnection {
   /** @returns the rows of each statement; rejects with the error of the first statement that fails */
   run(statements: readonly SqlStatement[]): Promise<TextRow[][]>;
-  /** the connection is lost or closed */
+  /** Cancels what runs, if anything does. The connection must not be used again (`cancelRunning`). */
+  cancel(): void;
+  /** the connection is lost, closed or cancelled */
   isOver(): boolean;
   close(): Promise<void>;
 }
@@ -39,38 +41,49 @@ interface Plans {
  */
 const MOST_VALUES_KEPT = 200;
 
-/**
- * The server must end a statement before this side gives it up: a statement that waits for a lock does not notice a
- * closed connection, and would go on with its locks beside its replacement (decision 45).
- */
-function endedByServer(longestRunMs: number): string {
-  const statementMs = Math.ceil(longestRunMs * 0.9);
-  return `set statement_timeout = ${statementMs}; set idle_in_transaction_session_timeout = ${longestRunMs}`;
-}
+/** Settings of PostgreSQL by name. */
+type SessionSettings = Readonly<Record<string, string>>;
 
 /**
  * All statements here find few rows by keys, so a plan is made once and reads indexes. By itself PostgreSQL would plan
  * each time where rows are given as arrays (decision 48). It would also read a whole table while that is small, and
  * with the same plan when the table has grown (decision 182).
  */
-export const BY_KEYS = [
-  "set plan_cache_mode = force_generic_plan",
-  ...["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material"].map((way) => `set enable_${way} = off`),
-].join("; ");
+export const BY_KEYS: SessionSettings = {
+  plan_cache_mode: "force_generic_plan",
+  enable_seqscan: "off",
+  enable_bitmapscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  enable_material: "off",
+};
+
+/**
+ * The statement that begins every packet outside of a transaction, and every transaction. Its settings end with the
+ * transaction, so that no pooler can pass them on to another program's session (decision 280).
+ *
+ * The server must end a statement before this side gives it up: a statement that waits for a lock does not notice a
+ * closed connection, and would go on with its locks beside its replacement (decision 45).
+ * @param longestRunMs the longest wait for an answer
+ * @param longestLockMs the longest wait for one lock; 0: no limit of its own
+ */
+export function setLocally(longestRunMs: number, longestLockMs: number): SqlStatement {
+  const settings: SessionSettings = {
+    statement_timeout: String(Math.ceil(longestRunMs * 0.9)),
+    idle_in_transaction_session_timeout: String(longestRunMs),
+    lock_timeout: String(longestLockMs),
+    ...BY_KEYS,
+  };
+  const each = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', true)`);
+  return { text: `select ${each.join(", ")}`, values: [] };
+}
 
 /**
  * Connects with the settings of a pool.
  * @param longestRunMs the longest wait for an answer; then the server counts as lost, and the connection is closed
- * @param longestLockMs the longest wait for one lock; 0: no limit of its own
  */
-export async function connectPipelined(
-  { options }: Sql,
-  longestRunMs: number,
-  longestLockMs: number,
-): Promise<PipelinedConnection> {
+export async function connectPipelined({ options }: Sql, longestRunMs: number): Promise<PipelinedConnection> {
   const client = await connectClient(options);
-  const ends = `${endedByServer(longestRunMs)}; set lock_timeout = ${longestLockMs}`;
-  await client.query(`${ends}; ${BY_KEYS}`);
   const plans: Plans = { kept: new Map(), named: 0 };
   let isOver = false;
   const end = () => {
@@ -86,10 +99,15 @@ export async function connectPipelined(
       client.query(packet);
       return packet.answered.finally(() => clearTimeout(timer));
     },
+    cancel: () => {
+      if (isOver) return;
+      end();
+      cancelRunning(client);
+    },
     isOver: () => isOver,
     close: async () => {
       end();
-      await client.end();
+      await closeClient(client);
     },
   };
 }

@@ -4,12 +4,17 @@
  */
 
 import { describeError } from "../errors.ts";
-import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
 import { type CommitGuard, TOO_LATE } from "./deadline.ts";
-import { connectPipelined, type PipelinedConnection, type TextRow } from "./pipelined-connection.ts";
+import {
+  connectPipelined,
+  type PipelinedConnection,
+  setLocally,
+  type TextRow,
+} from "./pipelined-connection.ts";
+import { noteRefusal, onRenewed } from "./renewable.ts";
 import type { SqlStatement } from "./statement.ts";
-import { LOST_RACES } from "./transactions.ts";
+import { LOST_RACES, STALE_PLANS } from "./transactions.ts";
 
 const MOST_TRIES = 5;
 /**
@@ -17,11 +22,12 @@ const MOST_TRIES = 5;
  * hour.
  */
 const LONGEST_RUN_MS = 10_000;
-/** Closing takes no longer than this while the server answers. */
-const LONGEST_CLOSE_MS = 1_000;
 const BEGIN: SqlStatement = { text: "begin isolation level read committed", values: [] };
 const COMMIT: SqlStatement = { text: "commit", values: [] };
 const ROLLBACK: SqlStatement = { text: "rollback", values: [] };
+
+/** A statement was cancelled, by its time-out or for a deadline. */
+const CANCELED = "57014";
 
 /** The result of a transaction, and its writes. */
 interface TransactionDecision<Result> {
@@ -38,7 +44,7 @@ export interface PipelinedPool {
    * Reads, decides and writes in one transaction (read committed). Begins again after a lost race. Rejects with
    * `OutcomeUnknown` where the commit may have happened, and with another error where it certainly never will.
    * @param decide called with the rows of each statement; synchronous, because other transactions wait for the locks
-   * @param deadline after this time nothing is written
+   * @param deadline after this time nothing is written, and a statement that waits is cancelled
    * @param mostTries 1: a lost race rejects
    */
   transact<Result>(
@@ -65,69 +71,110 @@ export function openPipelinedPool(
   longestRunMs = LONGEST_RUN_MS,
   longestLockMs = 0,
 ): PipelinedPool {
-  const all = new Set<PipelinedConnection>();
-  let free: PipelinedConnection[] = [];
+  /** the open connections, each with its generation */
+  const all = new Map<PipelinedConnection, number>();
+  const free: PipelinedConnection[] = [];
+  let generation = 0;
+  const settings = setLocally(longestRunMs, longestLockMs);
   const mayTryAgain = (code: string | undefined) =>
     LOST_RACES.has(code) || (code !== undefined && retried.includes(code));
-  const takeConnection = async () => {
-    free = free.filter((connection) => !connection.isOver());
-    const connection = free.pop() ?? (await connectPipelined(sql, longestRunMs, longestLockMs));
-    all.add(connection);
-    return connection;
-  };
   const drop = async (connection: PipelinedConnection) => {
     all.delete(connection);
-    await endsInTime(connection.close(), LONGEST_CLOSE_MS);
+    await connection.close();
   };
+  const takeConnection = async () => {
+    for (let one = free.pop(); one !== undefined; one = free.pop()) {
+      if (!one.isOver()) return one;
+      void drop(one);
+    }
+    const openedFor = generation;
+    const connection = await connectPipelined(sql, longestRunMs);
+    all.set(connection, openedFor);
+    return connection;
+  };
+  const giveBack = (connection: PipelinedConnection) => {
+    if (connection.isOver() || all.get(connection) !== generation) void drop(connection);
+    else free.push(connection);
+  };
+  /** Lets all further work use new connections. */
+  const renewAll = () => {
+    generation += 1;
+    for (const one of free.splice(0)) void drop(one);
+  };
+  const unlisten = onRenewed(sql, renewAll);
   return {
     transact: async (ask, decide, deadline, mostTries = MOST_TRIES) => {
+      let isReplanned = false;
       for (let tries = 1; ; tries += 1) {
         const connection = await takeConnection();
+        const unhear = deadline.onOver(() => connection.cancel());
         const progress = { isCommitting: false };
         try {
-          const result = await transactOn(connection, ask, decide, deadline, progress);
-          free.push(connection);
+          const asked = [BEGIN, settings, ...ask];
+          const result = await transactOn(connection, asked, decide, deadline, progress);
+          giveBack(connection);
           return result;
         } catch (error) {
           const { code } = error as { code?: string };
+          const isStale = STALE_PLANS.has(code);
           // Only a working connection proves that its transaction was rolled back.
           const isUndone = await isRolledBack(connection);
-          if (isUndone) free.push(connection);
-          else await drop(connection);
+          if (isUndone && !isStale) giveBack(connection);
+          else void drop(connection);
+          noteRefusal(sql, error);
           if (progress.isCommitting && !(isUndone && code !== undefined)) {
             throw new OutcomeUnknown(`the connection was lost during a commit: ${describeError(error)}`);
           }
           deadline.undoCommit();
           if (code === TOO_LATE) throw new Error("it could not be committed in time", { cause: error });
-          if (!mayTryAgain(code) || tries === mostTries) throw error;
+          if (code === CANCELED) deadline.check();
+          if (isStale && !isReplanned) {
+            isReplanned = true;
+            tries -= 1;
+            renewAll();
+          } else if (!mayTryAgain(code) || tries === mostTries) throw error;
+        } finally {
+          unhear();
         }
       }
     },
     run: async (statement) => {
-      const connection = await takeConnection();
       try {
-        const [rows = []] = await connection.run([statement]);
-        return rows;
-      } finally {
-        if (connection.isOver()) await drop(connection);
-        else free.push(connection);
+        return await runAlone(statement);
+      } catch (error) {
+        noteRefusal(sql, error);
+        if (!STALE_PLANS.has((error as { code?: string }).code)) throw error;
+        renewAll();
+        return await runAlone(statement);
       }
     },
     close: async () => {
-      await Promise.all([...all].map(drop));
+      unlisten();
+      await Promise.all([...all.keys()].map(drop));
     },
   };
+
+  async function runAlone(statement: SqlStatement): Promise<TextRow[]> {
+    const connection = await takeConnection();
+    try {
+      // Without a transaction of their own, the statements of a packet are one.
+      const [, rows = []] = await connection.run([settings, statement]);
+      return rows;
+    } finally {
+      giveBack(connection);
+    }
+  }
 }
 
 async function transactOn<Result>(
   connection: PipelinedConnection,
-  ask: readonly SqlStatement[],
+  asked: readonly SqlStatement[],
   decide: (answers: TextRow[][]) => TransactionDecision<Result>,
   deadline: CommitGuard,
   progress: { isCommitting: boolean },
 ): Promise<Result> {
   deadline.check();
-  const [, ...answers] = await connection.run([BEGIN, ...ask]);
+  const [, , ...answers] = await connection.run(asked);
   const { result, write } = decide(answers);
   deadline.beginCommit();
   progress.isCommitting = true;
@@ -138,7 +185,7 @@ async function transactOn<Result>(
 /** @returns false where the connection is lost, so that the rollback is not certain */
 async function isRolledBack(connection: PipelinedConnection): Promise<boolean> {
   return await connection.run([ROLLBACK]).then(
-    () => !connection.isOver(),
+    () => true,
     () => false,
   );
 }

@@ -3,7 +3,11 @@
  */
 
 import { type ClientBase, Pool, type PoolClient } from "pg";
+import { describeError, ReconError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
+import type { Sql } from "./client.ts";
+import { LONGEST_PROOF_MS } from "./prove-write.ts";
+import { noteRefusal, onRenewed } from "./renewable.ts";
 
 /** Each worker keeps one connection for notifications of new jobs. All workers share the rest. */
 const MOST = 12;
@@ -14,11 +18,14 @@ const LONGEST_CONNECT_MS = 5_000;
  * silently broken connection would last minutes.
  */
 const LONGEST_QUERY_MS = 30_000;
+const KEEP_ALIVE_MS = 10_000;
 /** The longest wait for the connections to close. It is over sooner while PostgreSQL answers. */
 const LONGEST_CLOSE_MS = 500;
 
 export interface QueuePool {
   readonly pool: Pool;
+  /** Writes over one of the connections. @throws ReconError that says why the queues cannot be used */
+  check(): Promise<void>;
   /** Closes every connection, even those in use. */
   close(): Promise<void>;
 }
@@ -27,13 +34,17 @@ export interface QueuePool {
  * Opens the pool. The pool connects at its first use.
  * @param schema the schema with the tables of the queues
  * @param migrate creates or updates these tables; called on the first connection
+ * @param prove a statement that writes to these tables, and may be repeated at any time
  * @param report called when an idle connection breaks
+ * @param beside the pool with whose connections these are replaced
  */
 export function openQueuePool(
   connectionString: string,
   schema: string,
   migrate: (client: ClientBase) => Promise<unknown>,
+  prove: string,
   report: (error: Error) => void,
+  beside: Sql | undefined,
 ): QueuePool {
   let migrated: Promise<unknown> | null = null;
   const migrateOnce = (client: ClientBase) => {
@@ -50,6 +61,7 @@ export function openQueuePool(
     query_timeout: LONGEST_QUERY_MS,
     // Lets the system notice a connection that was lost silently, such as the one for notifications of new jobs.
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: "wallet-recon queues",
     onConnect: async (client) => {
       await migrateOnce(client);
@@ -62,9 +74,30 @@ export function openQueuePool(
   const open = new Set<PoolClient>();
   pool.on("connect", (client) => open.add(client));
   pool.on("remove", (client) => open.delete(client));
+  const replaceAll = () => {
+    // The server of the new connections may lack the tables.
+    migrated = null;
+    for (const { connection } of open) connection.stream.destroy(new Error("the connection is replaced"));
+  };
+  const unlisten = beside === undefined ? () => {} : onRenewed(beside, replaceAll);
+  let underWay: Promise<unknown> | null = null;
   return {
     pool,
+    check: async () => {
+      // Callers share it, so that a server that hangs piles up nothing.
+      underWay ??= pool.query(prove).finally(() => {
+        underWay = null;
+      });
+      try {
+        if (await endsInTime(underWay, LONGEST_PROOF_MS)) return;
+      } catch (error) {
+        if (beside !== undefined) noteRefusal(beside, error);
+        throw unusable(describeError(error), error);
+      }
+      throw unusable(`no answer for ${LONGEST_PROOF_MS / 1000} s`, null);
+    },
     close: async () => {
+      unlisten();
       const ended = pool.end();
       // `client.end()` destroys a connection that waits for an answer. A connection that is still opening gives up by
       // itself.
@@ -72,4 +105,11 @@ export function openQueuePool(
       await endsInTime(ended, LONGEST_CLOSE_MS);
     },
   };
+}
+
+function unusable(why: string, cause: unknown): ReconError {
+  return new ReconError("queue-unreachable", `the queues in the database cannot be used: ${why}.`, {
+    cause,
+    retryable: true,
+  });
 }

@@ -369,6 +369,13 @@ create table incidents (
 alter table incidents add constraint incidents_once UNIQUE (product_id, kind, backfill_id, number);
 alter table incidents add constraint incidents_pkey PRIMARY KEY (id);
 
+create table installations (
+  id integer not null,
+  installation_id text not null,
+  written_at timestamp(6) with time zone not null
+);
+alter table installations add constraint installations_pkey PRIMARY KEY (id);
+
 create table ledger_follows (
   relation text not null,
   read_until timestamp(6) with time zone,

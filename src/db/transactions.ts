@@ -5,6 +5,11 @@ import type { TransactionWork } from "./driver-workarounds.ts";
 
 /** A serialization failure, and a deadlock that PostgreSQL ended by failing this transaction. */
 export const LOST_RACES: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
+/**
+ * The prepared statements of a connection cannot be used any more: the type of a column was changed under them ("cached plan
+ * must not change result type"), they are gone, or their names are taken. A new connection prepares them again.
+ */
+export const STALE_PLANS: ReadonlySet<string | undefined> = new Set(["0A000", "26000", "42P05"]);
 const MOST_TRIES = 5;
 
 /**

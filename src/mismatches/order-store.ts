@@ -27,7 +27,7 @@ export interface OrderedPage {
 }
 
 /** A mismatch without the values of its two sides. */
-export type ListedMismatch = Omit<Mismatch, "provider" | "ledger">;
+export type ListedMismatch = Omit<Mismatch, "provider" | "ledger" | "effect">;
 
 const COLUMN_OF: Readonly<Record<MismatchSort, string>> = {
   firstSeenAt: "first_seen_at",

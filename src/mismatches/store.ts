@@ -4,8 +4,10 @@ import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { rowCountsText } from "../db/row-counts.ts";
+import { effectOf } from "../effect.ts";
 import type { Mismatch, MismatchKind, MismatchStatus } from "../mismatch.ts";
 import { MISMATCH_STATUSES } from "../mismatch.ts";
+import { formatAmount } from "../money.ts";
 import type { KnownMismatch } from "./transitions.ts";
 
 /** The mismatches of these subjects of a player, with any status. */
@@ -94,14 +96,14 @@ export async function listMismatches(
         ${filter.after === null ? sql`` : sql`and id > ${Number(filter.after)}`}
       order by id limit ${filter.limit + 1})`,
   );
-  const rows = await sql<RowOf<Mismatch>[]>`
+  const rows = await sql<RowOf<Omit<Mismatch, "effect">>[]>`
     select ${columns(sql)} from (${parts.reduce((all, part) => sql`${all} union all ${part}`)}) chosen
     order by id
     limit ${filter.limit + 1}`;
   const page = rows.slice(0, filter.limit);
   const last = page.at(-1);
   return {
-    mismatches: page.map(inWords),
+    mismatches: page.map(withEffect),
     next: rows.length > filter.limit && last ? String(last.id) : null,
   };
 }
@@ -142,8 +144,10 @@ export async function hasMismatches(sql: Query, productId: string): Promise<bool
 
 export async function readMismatch(sql: Query, id: string): Promise<Mismatch | null> {
   if (!/^[1-9]\d{0,14}$/.test(id)) return null;
-  const [row] = await sql<RowOf<Mismatch>[]>`select ${columns(sql)} from mismatches where id = ${Number(id)}`;
-  return row === undefined ? null : inWords(row);
+  const [row] = await sql<
+    RowOf<Omit<Mismatch, "effect">>[]
+  >`select ${columns(sql)} from mismatches where id = ${Number(id)}`;
+  return row === undefined ? null : withEffect(row);
 }
 
 /** One change of a mismatch's status, with the values at that time. */
@@ -199,6 +203,11 @@ function columns(sql: Query) {
     amount_at_risk as "amountAtRisk", reason, provider, ledger, occurred_at as "occurredAt",
     first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", resolved_at as "resolvedAt",
     resolved_by as "resolvedBy", note`;
+}
+
+function withEffect(row: RowOf<Omit<Mismatch, "effect">>): Mismatch {
+  const effect = effectOf(row);
+  return { ...inWords(row), effect: effect === null ? null : formatAmount(effect) };
 }
 
 /** A mismatch with its id and times as text. */

@@ -6,9 +6,9 @@ import fastify, { type FastifyInstance } from "fastify";
 import type { Settings } from "../config.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { FlowContext } from "../flows/context.ts";
-import { addAccess, type Gate, refuseForeign } from "./access/access.ts";
+import { addAccess, type Gate, refuseForeign, waitForTurn } from "./access/access.ts";
 import { addAudit } from "./access/audit.ts";
-import { countFailedSignIns } from "./access/failed-sign-ins.ts";
+import { countFailedSignIns, type SignInLimits } from "./access/failed-sign-ins.ts";
 import { openSessions } from "./access/sessions.ts";
 import { addSignIn } from "./access/sign-in.ts";
 import { openTokens } from "./access/tokens.ts";
@@ -53,6 +53,8 @@ export interface OpsParts {
   readonly stillMs?: number;
   /** how long a page may take; default: 35 seconds, more than a statement may take. Reports and files take longer */
   readonly pageMs?: number;
+  /** how fast wrong tokens are answered */
+  readonly signIns?: SignInLimits;
 }
 
 const REQUEST_MS = 300_000;
@@ -85,11 +87,13 @@ export async function startOpsServer(
     },
   });
   app.decorateRequest("asker");
+  app.addHook("onRequest", waitForTurn);
   addRefusals(app, context);
   await addSecurityHeaders(app);
   await app.register(cookie);
   if (settings.tokens.length === 0) app.addHook("onRequest", refuseForeign);
-  const gate = openGate(context, settings);
+  const gate = openGate(context, settings, parts);
+  app.addHook("onClose", async () => gate.failures.close());
   addHealth(app, context, checkQueue);
   addMetrics(app, parts.metrics);
   app.register(async (open) => addAssets(open));
@@ -107,10 +111,17 @@ export async function startOpsServer(
   }
 }
 
-function openGate(context: FlowContext, settings: Settings["ops"]): Gate {
+function openGate(context: FlowContext, settings: Settings["ops"], { metrics, signIns }: OpsParts): Gate {
+  const { log } = context;
   const tokens = openTokens(settings.tokens);
-  const failures = countFailedSignIns(context.clock);
-  return { tokens, sessions: openSessions(context, tokens), failures, log: context.log };
+  const onHeld = (count: number) =>
+    log.warn(
+      { count },
+      "requests with tokens that are not in OPS_TOKENS were refused slowly, within a minute",
+    );
+  const failures = countFailedSignIns(context.clock, onHeld, signIns);
+  const countWrongToken = metrics?.onWrongToken ?? (() => {});
+  return { tokens, sessions: openSessions(context, tokens), failures, log, countWrongToken };
 }
 
 /**
@@ -123,7 +134,7 @@ async function addGuarded(
   gate: Gate,
   { openBoard, worker, guide = [], stillMs = LONGEST_STILL_MS, pageMs = PAGE_MS }: OpsParts,
 ): Promise<void> {
-  limitPages(guarded, pageMs);
+  limitPages(guarded, pageMs, ({ raw }) => gate.failures.isHeld(raw));
   addAudit(guarded, context);
   addAccess(guarded, gate);
   const [reports, imports] = [openReportQueue(context), openImportSeats(stillMs)];

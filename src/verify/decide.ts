@@ -40,9 +40,12 @@ const DEFAULT_DELAY_MS = 3_600_000;
 /** The shortest pause when the last delay repeats, so that other rows get their turn. */
 const SHORTEST_REPEAT_MS = 100;
 
-/** The time of the first question: the shortest delay after `sentAt`. It may lie in the past. */
-export function firstVerifyAt(sentAt: Instant, settings: VerifySettings): Instant {
-  return sentAt + firstDelayMs(settings);
+/**
+ * The time of the first question: the shortest delay after `sentAt`, but never before `handedAt`. A transfer that was sent
+ * yesterday and is handed over now has been due since now, so it does not look as if verifying had stalled since yesterday.
+ */
+export function firstVerifyAt(sentAt: Instant, handedAt: Instant, settings: VerifySettings): Instant {
+  return Math.max(handedAt, sentAt + firstDelayMs(settings));
 }
 
 /** @param state that of a row that is neither accepted nor closed */

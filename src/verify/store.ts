@@ -44,7 +44,7 @@ export async function addTransfers(
     type: one.type,
     amount: formatAmount(one.amount),
     sent_at: formatInstant(one.sentAt),
-    next_verify_at: formatInstant(firstVerifyAt(one.sentAt, settings)),
+    next_verify_at: formatInstant(firstVerifyAt(one.sentAt, now, settings)),
   }));
   const [row] = await tx<{ added: number }[]>`
     with added as (

@@ -46,7 +46,7 @@ export async function pickUpTopUps(
         next_verify_at)
       select txn_id, product_id, username, currency, status,
         abs(coalesce(case status when 'DEBIT' then bet_amount else payout_amount end, moved, 0)), received_at, ${pick.now},
-        received_at + make_interval(secs => ${pick.firstDelayMs / 1000})
+        greatest(received_at + make_interval(secs => ${pick.firstDelayMs / 1000}), ${pick.now}::timestamptz)
       from found
       on conflict do nothing
       returning id

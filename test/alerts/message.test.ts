@@ -8,6 +8,7 @@ import { MEANING_OF_KIND } from "../../src/alerts/kind-meanings.ts";
 import { describeAlerts, opsUrlOf } from "../../src/alerts/message.ts";
 import { MISMATCH_KINDS } from "../../src/mismatch.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
 
 const describeOne = describeAlerts("http://127.0.0.1:3000");
 
@@ -18,20 +19,45 @@ test("the alert of an incident says what it means, since when, how much, its lar
     { currency: "THB", amount: "180.48" },
     { currency: null, amount: "3" },
   ];
+  const kind = "missing-settlement" as const;
   const largest = [
-    { id: "5", username: "anna", amountAtRisk: "180.48", currency: "THB", reason: "never paid" },
+    {
+      ...{ id: "5", kind, username: "anna", amountAtRisk: "180.48", currency: "THB", reason: "never paid" },
+      provider: { ...PROVIDER_SIDE, stake: "10", payout: "180.48" },
+      ledger: { ...LEDGER_SIDE, status: "open", payout: "0", moved: "-10" },
+    },
   ];
-  expect(describeOne(incidentAlert(incident, "grown", { amounts, largest }, NOON + MINUTE_MS))).toEqual({
+  const grown = incidentAlert(incident, "grown", { amounts, largest }, NOON + MINUTE_MS);
+  expect(grown.body["largest"]).toEqual([
+    { id: "5", username: "anna", amountAtRisk: "180.48", currency: "THB", reason: "never paid" },
+  ]);
+  expect(describeOne(grown)).toEqual({
     title: "Growing: missing-settlement in P1: grown to 10 mismatches, 180.48 THB, 3.00 at risk",
     lines: [
       `missing-settlement means: ${MEANING_OF_KIND["missing-settlement"]}`,
       "since 2026-11-20 12:00:00Z",
       "money: 180.48 THB, 3.00",
       "mismatch 5: 180.48 THB of anna: never paid",
+      "Ask the provider to send the callback again. Or correct the player's balance by hand, and resolve this mismatch with the correction. Of mismatch 5: give 180.48 THB to anna.",
       "to see them: recon mismatches list --product P1 --kind missing-settlement",
     ],
     link: "http://127.0.0.1:3000/incidents/7",
   });
+});
+
+test("the alert of one mismatch says what to do with the player's money, and in which direction", () => {
+  const kind = "missing-at-provider" as const;
+  const begun = beginIncident({ productId: "P1", kind, backfillId: 0 }, null, NOON);
+  const said = (moved: string, amountAtRisk: string) => {
+    const known = { id: "5", kind, username: "player-014", currency: "THB", reason: "unknown", amountAtRisk };
+    const largest = [{ ...known, provider: null, ledger: { ...LEDGER_SIDE, moved } }];
+    const one = { ...begun, id: 7, total: 1, open: 1 };
+    return describeOne(incidentAlert(one, "opened", { amounts: [], largest }, NOON)).lines.at(-2);
+  };
+  expect(said("3000", "3000")).toBe(
+    "Ask the provider for the outcome of the bet. If the bet was never played there, take 3\u202f000.00 THB back from player-014.",
+  );
+  expect(said("-100", "100")).toMatch(/ never played there, give 100.00 THB to player-014\.$/);
 });
 
 test("the alert of an incident's end says when that was", () => {
@@ -39,6 +65,7 @@ test("the alert of an incident's end says when that was", () => {
   const over = { ...begun, id: 7, total: 1, endedAt: NOON + HOUR_MS };
   const { title, lines } = describeOne(incidentAlert(over, "over", { amounts: [], largest: [] }, NOON));
   expect(title).toMatch(/^Over: stuck-open in P1: over/);
+  expect(lines.join("\n")).not.toContain("Ask the provider");
   expect(lines).toContain("since 2026-11-20 12:00:00Z, until 2026-11-20 13:00:00Z");
 });
 
@@ -90,6 +117,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "provider-stale",
     "queue-unserved",
     "queue-unserved-over",
+    "redis-shared",
+    "redis-shared-over",
     "rejected-entries",
     "rejected-records",
     "resweep-behind",

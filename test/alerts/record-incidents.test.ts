@@ -102,6 +102,8 @@ describe("an alert names", () => {
           expect.objectContaining({ id: "4", currency: "THB", amountAtRisk: "7" }),
           expect.objectContaining({ id: "2", currency: "USD", reason: expect.stringContaining("paid out") }),
         ],
+        // The sides of these do not explain their amounts, so no direction is named.
+        toDo: "Find out which side is wrong. Either the provider corrects the record, or you correct the player's balance and record the correction here.",
       },
     });
   });

@@ -91,7 +91,7 @@ function toItem(callback: string, asked: Step["items"][number]): ModelItem {
   const named = NAMES_STAKE.includes(callback) || (asked.namesStake && callback !== "winRewards");
   return {
     id: callback.endsWith("Tips") && asked.namesStake ? `tip-${asked.id}` : asked.id,
-    status: callback === "placeBets" && first ? "WAITING" : "OPEN",
+    status: statusOf(callback, first),
     roundId: asked.roundId,
     betAmount: named ? asked.betAmount : null,
     payoutAmount:
@@ -102,6 +102,15 @@ function toItem(callback: string, asked: Step["items"][number]): ModelItem {
     isSingleState: callback === "settleBets" ? asked.isSingleState : null,
     ownType: asked.ownType,
   };
+}
+
+/** One of the values that the status of an item can have. */
+function statusOf(callback: string, first: boolean): string {
+  if (callback === "placeBets") return first ? "WAITING" : "OPEN";
+  if (callback === "cancelBets") return first ? "REJECT" : "REFUND";
+  if (callback === "rollback") return "ROLLBACK";
+  if (callback.endsWith("Tips")) return callback === "placeTips" ? "TIPS" : "REFUND";
+  return callback === "adjustBets" ? "OPEN" : "SETTLED";
 }
 
 /** The request in the fields of the interface. @param at its `timestampMillis` */

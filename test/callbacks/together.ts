@@ -35,7 +35,13 @@ export function openTogether(sql: Sql, now: Instant = NOON, log: Log = silentLog
   const answerOne = async ({ name, body, deadline = new Deadline(60_000) }: Sent) => {
     const text = typeof body === "string" ? body : toBody(body);
     try {
-      const answer = await answerCallback(context, { name, body: Buffer.from(text), headers: {}, deadline });
+      const answer = await answerCallback(context, {
+        name,
+        sentAs: name,
+        body: Buffer.from(text),
+        headers: {},
+        deadline,
+      });
       return answer === null ? null : (parse(answer) as Record<string, unknown>);
     } finally {
       deadline.stop();

@@ -11,8 +11,8 @@ import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
-import { exampleEnvelope, type Operator, startOperator } from "./operator.ts";
-import { openTogether } from "./together.ts";
+import { exampleEnvelope, type Operator, post, startOperator } from "./operator.ts";
+import { openTogether, outcomesOf } from "./together.ts";
 
 const { sql, url } = useDatabase();
 let operator: Operator;
@@ -54,9 +54,15 @@ async function doAtEach(at: "statement" | "commit", what: string): Promise<void>
   });
 }
 
-/** Keeps every entry from being committed until `letGo`. */
-async function holdCommits(): Promise<{ letGo(): Promise<void> }> {
-  await doAtEach("commit", "pg_advisory_xact_lock(1)");
+/** Keeps every entry from being committed until `letGo`. @param cancelled whether a cancelled commit still takes place */
+async function holdCommits(cancelled = "fails"): Promise<{ letGo(): Promise<void> }> {
+  const wait = "pg_advisory_xact_lock(1)";
+  await doAtEach(
+    "commit",
+    cancelled === "fails"
+      ? wait
+      : `pg_sleep(0); begin perform ${wait}; exception when query_canceled then perform ${wait}; end`,
+  );
   const holder = await sql.reserve();
   await holder`select pg_advisory_lock(1)`;
   return {
@@ -114,11 +120,11 @@ describe("a request without a successful answer is not applied", () => {
       placing = place("bet-1", deadline, sql, { id: "taken" });
       placing.catch(() => {});
       await untilWaiting("transactionid");
-      await eventually("its time is over", () => deadline.leftMs() < 0);
+      await expect(placing).rejects.toThrow("it was not done within 5 s");
+      await untilWaiting("transactionid", 0);
       throw new Error("it gives the id back");
     });
     await expect(takesTheId).rejects.toThrow("it gives the id back");
-    await expect(placing).rejects.toThrow("it could not be committed in time");
     expect(await operator.balance()).toBe("100");
   });
 
@@ -142,8 +148,89 @@ describe("a request without a successful answer is not applied", () => {
   });
 });
 
-test("a request whose caller hangs up during its commit is applied, and the log says so", async () => {
-  const commits = await holdCommits();
+/** Which backends wait for a lock. */
+const readWaiting = async (): Promise<string> => {
+  const rows = await sql`
+    select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  return rows.map(({ pid }) => pid).join();
+};
+
+/** A batch gives up a lock soon; then the request waits for it alone, on another connection. */
+async function untilWaitingAlone(): Promise<void> {
+  const withOthers = await eventually("it waits with a batch", readWaiting);
+  await eventually("it waits alone", async () => {
+    const waiting = await readWaiting();
+    return waiting !== "" && waiting !== withOthers;
+  });
+}
+
+describe("a caller that hangs up while its write waits", () => {
+  test("cancels the write in the database: nothing is applied when the lock is free", async () => {
+    const hangUp = new AbortController();
+    const takesTheId = sql.begin(async (tx) => {
+      await tx`
+        insert into callback_requests (product_id, callback, request_id, digest, balance_before, balance_after)
+        values ('P1', 'placeBets', 'taken', '', 0, 0)`;
+      const txns = [{ id: "bet-1", status: "OPEN", roundId: "r", betAmount: 7 }];
+      const body = JSON.stringify({ ...exampleEnvelope(operator.player), id: "taken", txns });
+      const headers = { "content-type": "application/json" };
+      const { signal } = hangUp;
+      fetch(`${operator.url}/placeBets`, { method: "POST", headers, body, signal }).catch(() => {});
+      await untilWaitingAlone();
+      hangUp.abort();
+      await eventually("it does not wait any more", async () => (await readWaiting()) === "");
+      throw new Error("it gives the id back");
+    });
+    await expect(takesTheId).rejects.toThrow("it gives the id back");
+    // Its server would have ended the statement in the end, with "canceling statement due to statement timeout".
+    await eventually("the log says so", () => logged.length > 0);
+    expect(logged.join("")).toMatch(
+      /"its caller has hung up","msg":"a callback was dropped, and not applied/,
+    );
+    expect(await operator.balance()).toBe("100");
+    expect(await sql`select from callback_entries where username = ${operator.player}`).toEqual([]);
+  });
+
+  test("during the commit, too", async () => {
+    const commits = await holdCommits();
+    const deadline = new Deadline(60_000);
+    const placing = place("bet-1", deadline);
+    await untilWaitingAlone();
+    deadline.leave(new Error("its caller has hung up"));
+    await expect(placing).rejects.toThrow("its caller has hung up");
+    await commits.letGo();
+    expect(await operator.balance()).toBe("100");
+  });
+
+  test("costs the others of its batch no more than another try", async () => {
+    const other = await startOperator(sql);
+    await sql.unsafe(`create or replace function take_long() returns trigger language plpgsql as
+      'begin if new.username = ''${operator.player}'' then perform pg_sleep(600); end if; return new; end'`);
+    await sql`create trigger slow before insert on callback_entries for each row execute function take_long()`;
+    onTestFinished(async () => {
+      await sql`drop trigger slow on callback_entries`;
+    });
+    const together = openTogether(sql, NOON, log);
+    onTestFinished(() => together.close());
+    const gone = new Deadline(60_000);
+    const [leaving, staying] = [operator, other].map(({ player }) => ({
+      ...exampleEnvelope(player),
+      txns: [{ id: "bet-1", status: "OPEN", roundId: "round-1", betAmount: 10 }],
+    }));
+    const answering = together.answer([
+      { name: "placeBets", body: leaving, deadline: gone },
+      { name: "placeBets", body: staying },
+    ]);
+    await untilWaiting("PgSleep");
+    gone.leave(new Error("its caller has hung up"));
+    expect(outcomesOf(await answering)).toEqual(["none", "0 90"]);
+    expect([await operator.balance(), await other.balance()]).toEqual(["100", "90"]);
+    await untilWaiting("PgSleep", 0);
+  });
+});
+
+test("a request whose caller hangs up too late is applied, and the log says so", async () => {
+  const commits = await holdCommits("takes place");
   const together = openTogether(sql, NOON, log);
   onTestFinished(() => together.close());
   const deadline = new Deadline(60_000);
@@ -194,8 +281,9 @@ describe("when a connection is lost during a commit", () => {
       "the connection was lost during a commit",
     );
     await untilWaiting("advisory");
+    const refused = proxy.refuse();
     deadline.leave(new Error("its caller has hung up"));
-    await proxy.refuse();
+    await refused;
     await lost;
     await commits.letGo();
   });
@@ -215,6 +303,26 @@ test("the locked wallet of one player does not delay other players", async () =>
   });
   expect(new Set(await Promise.all(result.waiting)).size).toBe(20);
   expect(await operator.balance()).toBe("80");
+});
+
+test("a table that was altered under a running server costs no later callback", async () => {
+  const alter = (type: string) => sql.unsafe(`alter table wallets alter username type ${type}`);
+  onTestFinished(async () => {
+    await alter("text");
+  });
+  const callAll = async (round: number) => [
+    (await post(operator.url, "checkBalance", exampleEnvelope(operator.player))).json.statusCode,
+    await operator.outcomeOf("placeBets", { id: `bet-${round}` }),
+  ];
+  expect([await callAll(1), await callAll(2)]).toEqual([
+    [0, "0 90"],
+    [0, "0 80"],
+  ]);
+  await alter("varchar(200)");
+  expect([await callAll(3), await callAll(4)]).toEqual([
+    [0, "0 70"],
+    [0, "0 60"],
+  ]);
 });
 
 test("the server cuts off a client that sends a body byte by byte", async () => {

@@ -1,4 +1,6 @@
 import { createHmac } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { dropOldBodies } from "../../src/callbacks/body-store.ts";
@@ -175,6 +177,53 @@ describe("a malformed request fails with 30001, and the log names the field", ()
   );
 });
 
+describe("an item whose status its callback cannot have", () => {
+  const STATUSES = ["OPEN", "WAITING", "SETTLED", "REFUND", "REJECT", "ROLLBACK", "TIPS", "DEBIT", "CREDIT"];
+  const OTHERS = ["UNSETTLED", "VOID", "open", "settled", "FOO"];
+  test.each([
+    ["placeBets", ["OPEN", "WAITING"]],
+    ["adjustBets", ["OPEN"]],
+    ["settleBets", ["SETTLED"]],
+    ["winRewards", ["SETTLED"]],
+    ["cancelBets", ["REFUND", "REJECT"]],
+    ["rollback", ["ROLLBACK"]],
+    ["placeTips", ["TIPS"]],
+    ["cancelTips", ["REFUND"]],
+    ["adjustBalance", ["DEBIT", "CREDIT"]],
+    ["voidSettled", [...STATUSES, ...OTHERS]],
+    ["unsettleBets", [...STATUSES, ...OTHERS]],
+    ["rollbackBets", [...STATUSES, ...OTHERS]],
+  ])("fails with 30001 and moves nothing: %s takes %j", async (callback, right) => {
+    const amounts = { betAmount: 1, payoutAmount: 1, amount: 1 };
+    const send = async (status: string) => {
+      const item = { id: `bet-${status}`, refId: status, roundId: status, gameCode: "g", playInfo: "p" };
+      const txns = [{ ...item, ...amounts, status }];
+      return (await post(operator.url, callback, { ...exampleEnvelope(operator.player), txns })).json;
+    };
+    const wrong = [...STATUSES, ...OTHERS].filter((status) => !right.includes(status));
+    for (const status of wrong) {
+      expect([status, (await send(status)).statusCode]).toEqual([status, 30001]);
+      expect(logged.at(-1)).toContain("status must be");
+    }
+    expect(await operator.balance()).toBe("100");
+    expect(await sql`select from callback_entries where username = ${operator.player}`).toHaveLength(0);
+    for (const status of right)
+      expect([status, [0, 20001, 20003].includes((await send(status)).statusCode)]).toEqual([status, true]);
+  });
+
+  test("is refused with all items of its request, which names the item", async () => {
+    const item = { status: "SETTLED", roundId: "r", payoutAmount: 5 };
+    const txns = [
+      { ...item, id: "a" },
+      { ...item, id: "b", status: "REFUND" },
+    ];
+    const { json } = await post(operator.url, "winRewards", { ...exampleEnvelope(operator.player), txns });
+    expect(json.statusCode).toBe(30001);
+    expect(logged[0]).toContain('txns[1].status must be SETTLED in winRewards, but is \\"REFUND\\"');
+    expect(await operator.balance()).toBe("100");
+  });
+});
+
 describe("a request that is no callback gets an HTTP status", () => {
   const ask = (path: string, init: RequestInit) => fetch(`${operator.url}/${path}`, init);
 
@@ -300,21 +349,53 @@ describe("a captured signed body", () => {
   });
 });
 
-test("the server refuses an address outside the list with 403", async () => {
-  for (const [allowedIps, status] of [
-    [["203.0.113.7", "2001:db8::/32"], 403],
-    [["127.0.0.0/8"], 200],
-  ] as const) {
-    const { url, player } = await startOperator(sql, { settings: { allowedIps } });
-    expect((await post(url, "checkBalance", exampleEnvelope(player))).status).toBe(status);
-  }
+describe("an address outside the list", () => {
+  const connectFrom = async (url: string, localAddress: string) => {
+    const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1", localAddress });
+    onTestFinished(() => void socket.destroy());
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    return socket;
+  };
+
+  test("is refused at the connection, before it has sent anything; an address of the list is served", async () => {
+    const { url } = await startOperator(sql, { settings: { allowedIps: ["203.0.113.7", "2001:db8::/32"] } });
+    const socket = await connectFrom(url, "127.0.0.1");
+    let said = "";
+    socket.on("data", (bytes) => {
+      said += bytes;
+    });
+    if (!socket.destroyed) await once(socket, "close");
+    expect(said).toBe("");
+    const open = await startOperator(sql, { settings: { allowedIps: ["127.0.0.0/8"] } });
+    expect((await post(open.url, "checkBalance", exampleEnvelope(open.player))).status).toBe(200);
+  });
+
+  test("takes no place of an allowed caller, however many silent connections it opens, and writes few lines", async () => {
+    const lines: string[] = [];
+    const log = pino({}, { write: (line) => lines.push(line) });
+    const settings = { allowedIps: ["127.0.0.1"] };
+    const { url, player } = await startOperator(sql, { settings, context: { log } });
+    for (let i = 0; i < 2_100; i += 1) await connectFrom(url, "127.0.0.2");
+    for (let i = 0; i < 30; i += 1) {
+      expect((await post(url, "checkBalance", exampleEnvelope(player))).json.statusCode).toBe(0);
+    }
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        msg: expect.stringMatching(/not in CALLBACK_ALLOWED_IPS are closed/),
+        address: "127.0.0.2",
+        count: 1,
+      },
+    ]);
+  });
 });
 
 describe("bodies of requests", () => {
   const kept = async () =>
     await sql`select request_id as "requestId", status_code as "statusCode", body from callback_bodies
       where request_id like 'k-%' or request_id is null order by id`;
-  beforeEach(() => emptyTables(sql, ["callback_bodies"]));
+  // The id of an entry is made of that of its body.
+  beforeEach(() => emptyTables(sql, ["callback_bodies", "callback_entries"]));
 
   test("are kept as they came, of successes and failures", async () => {
     const body = `{ "txns":[{"id":"bet-1","status":"OPEN","roundId":"r","betAmount":1.50, "extra":[]}], ${JSON.stringify({ ...exampleEnvelope(operator.player), id: "k-1" }).slice(1)}`;
@@ -345,12 +426,67 @@ describe("bodies of requests", () => {
     expect(logged.join("")).not.toContain(token);
   });
 
+  test.each([
+    "token",
+    "Token",
+    "TOKEN",
+    "authToken",
+    "auth_token",
+    "Auth-Token",
+    "session-token",
+    "SESSION_TOKEN",
+    "sessiontoken",
+    "session token",
+    "x-session-token",
+    "accessToken",
+    "tokens",
+    "sessionTokenOld",
+  ])("are stored without the field %s, at any depth and inside texts", async (name) => {
+    const secret = "secret-7f3a";
+    const envelope = { ...exampleEnvelope(operator.player), id: `k-${name}` };
+    const text = JSON.stringify({ [name]: secret });
+    const txns = [{ id: "bet-1", status: "OPEN", roundId: "r", betAmount: 1, [name]: secret, text }];
+    const address = `https://wallet.example/back?${name.replace(" ", "")}=${secret}`;
+    const body = {
+      ...envelope,
+      [name]: secret,
+      deep: [{ [name]: [secret] }],
+      text: JSON.stringify(text),
+      address,
+      txns,
+    };
+    await post(operator.url, "placeBets", toBody(body));
+    await post(operator.url, "placeBets", toBody({ ...body, currency: 1 }));
+    await post(operator.url, "placeBets", toBody(body).slice(0, -1));
+    const rows = await kept();
+    expect(rows.map(({ statusCode }) => statusCode)).toEqual([0, 30001, 30001]);
+    expect(JSON.stringify(rows) + logged.join("")).not.toContain(secret);
+  });
+
+  test("keep everything else that has such a word in it", async () => {
+    const envelope = { ...exampleEnvelope(operator.player), id: "k-5" };
+    const txns = [
+      {
+        id: "bet-1",
+        status: "OPEN",
+        roundId: "token-1",
+        betAmount: 1.5,
+        playInfo: "Token of Ra",
+        tokenType: 2,
+      },
+    ];
+    const body = toBody({ ...envelope, txns });
+    await post(operator.url, "placeBets", body);
+    expect(await kept()).toEqual([{ requestId: "k-5", statusCode: 0, body }]);
+  });
+
   test("are deleted in small batches when they are old", async () => {
     for (let index = 0; index < 3; index += 1) await operator.send("placeTips", { id: `tip-${index}` });
+    await sql`update callback_bodies set received_at = received_at + id * interval '1 second'`;
     const drop = (to: number) => dropOldBodies(sql, { from: 0, to }, 2);
     expect(await drop(NOON)).toEqual({ count: 0, last: null });
-    expect(await drop(NOON + 1)).toEqual({ count: 2, last: NOON });
-    expect(await drop(NOON + 1)).toEqual({ count: 1, last: NOON });
+    expect(await drop(NOON + MINUTE_MS)).toEqual({ count: 2, last: NOON + 2_001 });
+    expect(await drop(NOON + MINUTE_MS)).toEqual({ count: 1, last: NOON + 3_001 });
     expect(await sql`select 1 from callback_entries where username = ${operator.player}`).toHaveLength(3);
   });
 });

@@ -66,7 +66,7 @@ test("a dry run says what would be done; without it a backfill is queued, listed
   const dry = await run(...ASKED, "--dry-run");
   expect(dry).toContain(`Would fetch ${PRODUCT} from`);
   expect(dry).toContain(
-    "4 windows of at most 1 h.\nOf these 4 h nothing was fetched before. Nothing was queued.",
+    "4 windows of at most 1 h.\nNothing of these 4 h was fetched before. Nothing was queued.",
   );
   const coverage = (await callRecon(["coverage", ...ASKED], place)).stdout;
   expect(coverage).toContain(`${PRODUCT} is not complete from`);
@@ -103,6 +103,13 @@ test("--wait shows the progress while a worker runs the backfill, and ends with 
   expect(JSON.parse(again.stdout).backfill).toMatchObject({ id: "2", status: "done", unchanged: records });
   expect(again.stderr).toContain("4/4 windows");
 
+  expect((await callRecon(["backfill", ...ASKED, "--dry-run"], place)).stdout).toContain(
+    "All of these 4 h was fetched before.",
+  );
+  const longer = ASKED.with(ASKED.indexOf("--from") + 1, formatInstant(PLAYED.from - 26 * HOUR_MS));
+  expect((await callRecon(["backfill", ...longer, "--dry-run"], place)).stdout).toContain(
+    "\n4 h of these 1 d 6 h was fetched before. Nothing was queued.",
+  );
   const coverage = await callRecon(["coverage", ...ASKED], place);
   expect(coverage.stdout).toContain(`${PRODUCT} is complete from ${formatInstant(PLAYED.from)}`);
   expect(coverage.stdout).toMatch(new RegExp(`backfill +8 +${2 * records} `));

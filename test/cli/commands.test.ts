@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -110,6 +110,12 @@ describe("help", () => {
     });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^Usage: recon mismatches list /);
+  });
+
+  test("--version is that of the package, and needs no settings either", async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    const { code, stdout, stderr } = await recon(["--version"], { DATABASE_URL: undefined });
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 
   test.each([[[]], [["mismatches"]]])("recon %j alone is wrong usage, and shows the help", async (args) => {
@@ -248,11 +254,12 @@ describe("settings", () => {
   test("all missing settings of production are listed at once", async () => {
     const none = { DATABASE_URL: undefined, RECON_CONFIG: join(folder, "none.json"), NODE_ENV: "production" };
     const ended = await reconAlone(["worker"], none);
-    await expectFailure(ended, 1, /6 settings are wrong/);
+    await expectFailure(ended, 1, /7 settings are wrong/);
     for (const name of [
       "DATABASE_URL",
       "REDIS_URL",
       "PROVIDER_BASE_URL",
+      "OPS_TOKENS",
       "PROVIDER_USERNAME",
       "PROVIDER_PASSWORD",
       "RECON_CONFIG",

@@ -70,11 +70,28 @@ const doctorOf = async (providerUrl: string) =>
 
 interface DoctorReport {
   readonly ok: boolean;
-  readonly checks: readonly { check: string; ok: boolean; found: string; mend: string | null }[];
+  readonly checks: readonly {
+    check: string;
+    ok: boolean | null;
+    found: string;
+    mend: string | null;
+    where: string | null;
+  }[];
 }
+
+/** The place of every check that is about the database of the tests. */
+const { host, pathname } = new URL(url);
+const where = `${host}, database "${pathname.slice(1)}"`;
 
 const checkOf = (stdout: string, name: string) =>
   (JSON.parse(stdout) as DoctorReport).checks.find(({ check }) => check === name);
+
+function verdicts(stdout: string) {
+  const { checks } = JSON.parse(stdout) as DoctorReport;
+  const namesOf = (verdict: boolean | null) =>
+    checks.filter(({ ok }) => ok === verdict).map(({ check }) => check);
+  return { right: namesOf(true), wrong: namesOf(false), unchecked: namesOf(null) };
+}
 
 test("doctor says that a correct system is in order, and that nothing is compared while no entry is known", async () => {
   await sql`create view casino.ledger as select * from callback_entries`;
@@ -84,44 +101,57 @@ test("doctor says that a correct system is in order, and that nothing is compare
   expect(JSON.parse(stdout)).toEqual({
     ok: true,
     checks: [
-      { check: "settings", ok: true, found: "every setting is right", mend: null },
+      { check: "settings", ok: true, found: "every setting is right", mend: null, where: null },
       {
         check: "database",
         ok: true,
         found: expect.stringMatching(/^PostgreSQL \d+\.\d+ answers$/),
         mend: null,
+        where,
       },
-      { check: "migrations", ok: true, found: "the database is up to date", mend: null },
+      { check: "migrations", ok: true, found: "the database is up to date", mend: null, where },
+      {
+        check: "connections",
+        ok: true,
+        found: "a write succeeded over a connection of each kind: work, pages, callbacks, queues",
+        mend: null,
+        where,
+      },
       {
         check: "redis",
         ok: true,
         found: "REDIS_URL is not set: the queues are in the database",
         mend: null,
+        where,
       },
       {
         check: "ledger",
         ok: true,
         found: '"casino.ledger" can be read; no entry is known yet: nothing is compared until the first one',
         mend: null,
+        where,
       },
       {
         check: "vacuum",
         ok: true,
         found: expect.stringMatching(/^\d+ % of the transaction ids are used, and autovacuum keeps up$/),
         mend: null,
+        where,
       },
       {
         check: "disk",
         ok: true,
         found: "the size of the database is unknown: no worker has measured yet",
         mend: "start a worker; it measures every ten minutes",
+        where,
       },
-      { check: "books", ok: true, found: "no day is closed", mend: null },
+      { check: "books", ok: true, found: "no day is closed", mend: null, where },
       {
         check: "provider",
         ok: true,
         found: "PROVIDER_BASE_URL is not set: the worker starts a stand-in provider",
         mend: null,
+        where: null,
       },
     ],
   });
@@ -138,6 +168,7 @@ test("doctor and status name products that have bets and are not in the settings
       ok: true,
       found: expect.stringContaining("not in the settings: P4; they are neither compared nor deleted"),
       mend: expect.stringContaining('with walletMode "transfer"'),
+      where,
     },
   ]);
   const there = { DATABASE_URL: url, RECON_CONFIG: join(folder, "recon.config.json") };
@@ -200,6 +231,7 @@ test("doctor names amounts with the rounding errors of floating point, and the s
     found:
       "P1 has amounts with more than 8 decimals at the provider, such as 0.30000000000000004 THB: one side computes in floating point",
     mend: expect.stringContaining('set diff.tolerance, such as { "THB": "0.01" }'),
+    where,
   });
   await emptyTables(sql, ["bet_records"]);
   expect(checkOf((await doctor(null)).stdout, "amounts")).toBeUndefined();
@@ -284,18 +316,49 @@ test("doctor reports a database that is out of date or does not answer, and a wr
   const [{ name = "" } = {}] = await sql<{ name: string }[]>`select current_database() || '_empty' as name`;
   await sql.unsafe(`create database ${name}`);
   try {
-    const { code, stdout } = await doctor(null, url.replace(/[^/]+$/, name));
+    const empty = url.replace(/[^/]+$/, name);
+    const { code, stdout } = await doctor(null, empty);
     expect(code).toBe(1);
     expect(checkOf(stdout, "migrations")).toMatchObject({
       ok: false,
       mend: expect.stringMatching(/recon migrate/),
     });
+    // What needs the tables says so once, instead of failing with the same words five times.
+    expect(verdicts(stdout)).toEqual({
+      right: ["settings", "database", "connections", "redis", "vacuum", "provider"],
+      wrong: ["migrations"],
+      unchecked: ["ledger", "products", "rights", "entries", "disk", "books", "amounts"],
+    });
+    const text = (await doctor(null, empty, [])).stdout;
+    expect(text).toContain("\n-      ledger       not checked: correct migrations first\n");
+    expect(text).toMatch(
+      new RegExp(`^ok {5}database {5}PostgreSQL \\d+\\.\\d+ answers \\(${host}, database "${name}"\\)$`, "m"),
+    );
   } finally {
     await sql.unsafe(`drop database ${name} with (force)`);
   }
   const dead = await doctor(null, "postgres://anna:hidden@127.0.0.1:1/ledger");
   expect(dead.code).toBe(1);
-  expect(JSON.parse(dead.stdout)).toMatchObject({ ok: false, checks: [{ check: "database", ok: false }] });
+  expect(verdicts(dead.stdout)).toEqual({
+    right: ["settings", "redis", "provider"],
+    wrong: ["database"],
+    unchecked: [
+      "migrations",
+      "connections",
+      "ledger",
+      "products",
+      "rights",
+      "entries",
+      "vacuum",
+      "disk",
+      "books",
+      "amounts",
+    ],
+  });
+  expect(checkOf(dead.stdout, "database")?.found).toMatch(
+    /^the database ledger at 127\.0\.0\.1:1 does not answer/,
+  );
+  expect(checkOf(dead.stdout, "books")?.found).toBe("not checked: correct database first");
   expect(dead.stdout).not.toMatch(/hidden/);
   const wrong = await doctor("two words");
   expect(wrong.code).toBe(1);
@@ -308,7 +371,7 @@ test("doctor asks the provider once, for nothing that moves money or changes any
   expect(checkOf(stdout, "provider")?.found).toMatch(
     /^it answers and accepts the credentials \(betTransactionsV2 of P1/,
   );
-  expect(checkOf(stdout, "clock")).toMatchObject({ ok: true });
+  expect(checkOf(stdout, "clock")).toMatchObject({ ok: true, where: provider.url() });
   expect(provider.asked.map(({ method, path }) => [method, path])).toEqual([
     ["GET", "/seamless/betTransactionsV2"],
   ]);
@@ -354,7 +417,13 @@ test("doctor reports a Redis that may drop jobs when memory is short, and a Redi
   try {
     const good = await doctor(null, url, ["--json"], { REDIS_URL: redis.url });
     expect(good.code).toBe(0);
-    expect(checkOf(good.stdout, "redis")?.found).toMatch(/^Redis \d+\.\d+\.\d+ answers, and evicts no keys$/);
+    expect(checkOf(good.stdout, "redis")?.found).toMatch(
+      /^Redis \d+\.\d+\.\d+ answers, takes writes, and evicts no keys$/,
+    );
+    const named = new URL(redis.url);
+    named.pathname = "/3";
+    const third = await doctor(null, url, [], { REDIS_URL: String(named) });
+    expect(third.stdout).toMatch(new RegExp(`^ok {5}redis .* \\(${named.host}, database 3\\)$`, "m"));
     const client = new Redis(redis.url);
     await client.config("SET", "maxmemory-policy", "allkeys-lru");
     client.disconnect();

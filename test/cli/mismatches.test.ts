@@ -9,7 +9,7 @@ import { appendEntries } from "../../src/ledger/store.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, NOON } from "../support/examples.ts";
-import { exampleFinding } from "../support/findings.ts";
+import { exampleFinding, LEDGER_SIDE } from "../support/findings.ts";
 import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 import { callRecon } from "./call-recon.ts";
 import { PROGRAM } from "./run-recon.ts";
@@ -62,6 +62,33 @@ test("a mismatch is acknowledged, resolved with an adjustment, and reopened, und
   );
   expect((await recon("reopen 1 --note bounced")).stdout).toBe("Mismatch 1 is reopened.\n");
   expect(await sql`select from adjustments`).toHaveLength(1);
+});
+
+test("what to do names the amount, the direction and the player: of a win that the provider never knew, take it back", async () => {
+  const bet = { kind: "missing-at-provider", username: "player-014", provider: null } as const;
+  const own = { ...LEDGER_SIDE, username: "player-014" };
+  await open(
+    { ...bet, amountAtRisk: amount("3000"), ledger: { ...own, stake: "100", payout: "3100", moved: "3000" } },
+    { ...bet, amountAtRisk: amount("100"), ledger: { ...own, stake: "100", payout: "0", moved: "-100" } },
+    { kind: "balance-differs", provider: null },
+  );
+  expect((await recon("show 1")).stdout).toContain(
+    "\nto do: Ask the provider for the outcome of the bet. If the bet was never played there, take 3\u202f000.00 THB back from player-014.\n",
+  );
+  expect((await recon("show 2")).stdout).toMatch(
+    /\nto do: .* never played there, give 100\.00 THB to player-014\.\n/,
+  );
+  const incident = (await callRecon(["incidents", "show", "1"], SETTINGS)).stdout;
+  expect(incident).toContain(
+    "Of mismatch 1: take 3\u202f000.00 THB back from player-014; of mismatch 2: give 100.00 THB to player-014.\n",
+  );
+  const { mismatches } = JSON.parse((await recon("list --json")).stdout);
+  expect(mismatches.map(({ id, effect }: { id: string; effect: string | null }) => [id, effect])).toEqual([
+    ["1", "3000"],
+    ["2", "-100"],
+    ["3", null],
+  ]);
+  expect(JSON.parse((await recon("show 2 --json")).stdout)).toMatchObject({ effect: "-100" });
 });
 
 test("several mismatches are ignored by their ids, with one JSON document as the answer", async () => {

@@ -165,6 +165,9 @@ test("other commands of the checkout use the same database", async () => {
   expect(await recon("mismatches", "show", first?.id ?? "")).toMatch(
     new RegExp(`^Mismatch ${first?.id}: ${first?.kind}`),
   );
+  expect(await recon("doctor")).toContain(
+    `-> DATABASE_URL is not set in this terminal, so everything below is about the try-out database in ${checkout}/.recon.`,
+  );
   expect(serverProcesses(checkout).all.filter(({ command }) => /\/postgres -D/.test(command))).toHaveLength(
     1,
   );

@@ -48,6 +48,7 @@ function allWell(changes: Partial<JudgedOverview> = {}): JudgedOverview {
     waiting: [],
     failingChannels: [],
     wrongClocks: [],
+    isRedisShared: false,
     undelivered: 0,
     lastReceivedAt: NOON,
     backfills: [],

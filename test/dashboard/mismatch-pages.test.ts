@@ -7,6 +7,7 @@ import { createTestClock } from "../support/clock.ts";
 import { useDashboard } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, NOON } from "../support/examples.ts";
+import { LEDGER_SIDE } from "../support/findings.ts";
 import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
@@ -70,6 +71,16 @@ async function visit() {
     };
   };
 }
+
+test("the pages of a mismatch and of its incident say how much to give or to take back, and from whom", async () => {
+  const won = { stake: "100", payout: "3100", moved: "3000" };
+  const ledger = { ...LEDGER_SIDE, username: "player-014", ...won };
+  const kind = "missing-at-provider";
+  await open({ kind, username: "player-014", amountAtRisk: amount("3000"), provider: null, ledger });
+  const ask = await visit();
+  const advice = "If the bet was never played there, take 3\u202f000.00 THB back from player-014.";
+  for (const path of ["/mismatches/1", "/incidents/1"]) expect((await ask(path)).html).toContain(advice);
+});
 
 const idsOf = (html: string) => [...html.matchAll(/<tr id="m(\d+)">/g)].map(([, id]) => id).join(" ");
 const fieldOf = (html: string, name: string) =>

@@ -72,7 +72,8 @@ test("a transfer that was booked after its failure was final says why, and what 
   const main = async () => (await page.locator("main").innerText()).replace(/\s+/g, " ");
   await page.goto("/transfers/ref-1");
   expect(await page.locator(".trail").innerText()).toBe("Transfers › ref-1");
-  const toDo = "What to do now: If you paid the player back, the player has the money twice.";
+  const toDo =
+    "What to do now: The transfer is valid. If you reversed it in your wallet after the failure, undo that.";
   expect(await main()).toContain("transfer-late-success: the provider booked the transfer although");
   expect(await main()).toContain(toDo);
   expect(await main()).toContain("A first failure leaves the status as it is");

@@ -10,6 +10,7 @@ import { migrateDatabase } from "../../src/db/migrate.ts";
 import * as alerts from "../../src/db/schema/alerts.ts";
 import * as closing from "../../src/db/schema/closing.ts";
 import * as counts from "../../src/db/schema/counts.ts";
+import * as installation from "../../src/db/schema/installation.ts";
 import * as ledger from "../../src/db/schema/ledger.ts";
 import * as mismatches from "../../src/db/schema/mismatches.ts";
 import * as ops from "../../src/db/schema/ops.ts";
@@ -31,6 +32,7 @@ const schema = {
   ...alerts,
   ...closing,
   ...counts,
+  ...installation,
   ...ledger,
   ...mismatches,
   ...ops,

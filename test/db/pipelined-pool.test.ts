@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { openDatabase } from "../../src/db/client.ts";
 import { Deadline } from "../../src/db/deadline.ts";
+import { connectPipelined, setLocally } from "../../src/db/pipelined-connection.ts";
 import { openPipelinedPool } from "../../src/db/pipelined-pool.ts";
 import { putAll, type SqlStatement, writeStatement } from "../../src/db/statement.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -112,6 +113,58 @@ describe("a transaction on a pipelined connection", () => {
     await write(pipelined, insert(...ids));
     expect(await notes()).toEqual(ids);
   });
+});
+
+describe("a prepared statement that PostgreSQL refuses for ever", () => {
+  const tables = { text: "select id from notes", values: [] };
+  const spoil: readonly (readonly [string, SqlStatement])[] = [
+    ["the type of a column has changed", { text: "alter table notes alter id type varchar(40)", values: [] }],
+    ["it is gone", { text: "deallocate all", values: [] }],
+  ];
+  test.each(spoil)("is prepared again, alone and in transactions: %s", async (_, how) => {
+    const pipelined = openOwn();
+    const read = () => pipelined.run(tables);
+    await write(pipelined, insert("a"));
+    expect([await read(), await read()]).toEqual([[{ id: "a" }], [{ id: "a" }]]);
+    await pipelined.run(how);
+    expect(await read()).toEqual([{ id: "a" }]);
+    await pipelined.run(how);
+    const inTransaction = pipelined.transact(
+      [tables],
+      ([rows]) => ({ result: rows, write: [insert("b")] }),
+      within(60_000),
+      1,
+    );
+    expect(await inTransaction).toEqual([{ id: "a" }]);
+    expect(await notes()).toEqual(["a", "b"]);
+  });
+
+  test("is prepared again under a name that is free", async () => {
+    const pipelined = openOwn();
+    await pipelined.run(tables);
+    // The third statement of the connection; the next one would be kept_4.
+    await pipelined.run({ text: "prepare kept_4 as select 1", values: [] });
+    expect(await pipelined.run({ text: "select count(*) as notes from notes", values: [] })).toEqual([
+      { notes: "0" },
+    ]);
+  });
+});
+
+test("the settings of a pipelined connection end with each packet and each transaction", async () => {
+  const connection = await connectPipelined(sql, 10_000);
+  onTestFinished(() => connection.close());
+  const names = ["enable_seqscan", "statement_timeout", "plan_cache_mode"];
+  const show = names.map((name) => ({ text: `select current_setting('${name}', true) as now`, values: [] }));
+  const shown = async (...before: SqlStatement[]) =>
+    (await connection.run([...before, ...show])).slice(before.length).map(([row]) => row?.["now"]);
+  const own = await shown();
+  expect(await shown(setLocally(10_000, 500))).toEqual(["off", "9s", "force_generic_plan"]);
+  expect(await shown()).toEqual(own);
+  const begin = { text: "begin", values: [] };
+  await connection.run([begin, setLocally(10_000, 500)]);
+  expect(await shown()).toEqual(["off", "9s", "force_generic_plan"]);
+  await connection.run([{ text: "commit", values: [] }]);
+  expect(await shown()).toEqual(own);
 });
 
 describe("a pipelined connection that is lost", () => {

@@ -60,6 +60,7 @@ test("a new mismatch is shown with every field, and null where a field does not 
     roundId: "round-1",
     transactionRef: null,
     amountAtRisk: "5",
+    effect: "-5",
     reason: "paid out 25.00 THB at the provider, 20.00 THB in the ledger",
     provider: exampleProviderSide(),
     ledger: exampleLedgerSide(),

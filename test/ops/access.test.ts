@@ -1,15 +1,25 @@
+import { connect } from "node:net";
 import { pino } from "pino";
-import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { systemClock } from "../../src/clock.ts";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { dropExpired } from "../../src/flows/retention/drop-expired.ts";
 import { silentLog } from "../../src/log.ts";
+import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
-import { type AskRaw, bearer, OWN_PAGE, READER, serveOps, signIn, WRITER } from "../support/ops-browser.ts";
+import {
+  type AskRaw,
+  bearer,
+  OWN_PAGE,
+  READER,
+  serveOps,
+  signIn,
+  TOKENS,
+  WRITER,
+} from "../support/ops-browser.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);
@@ -305,32 +315,89 @@ describe("nobody can guess tokens", () => {
     expect((await guess(ask)).status).toBe(401);
   });
 
-  test("a right token is accepted while wrong ones of the same address must wait, as a bearer token and typed", async () => {
-    const ask = await serveOps(context);
+  /** No held answer gets its turn in the lifetime of a test. */
+  const HOLDING = { signIns: { answerEveryMs: HOUR_MS } };
+
+  test("at any number of connections: 300 of them get no answer, and right tokens get theirs, sent and typed", async () => {
+    const ask = await serveOps(context, TOKENS, HOLDING);
     for (let i = 0; i < 10; i += 1) await guess(ask);
-    const { promise: waited, resolve: letGo } = Promise.withResolvers<void>();
-    const waiting = vi.spyOn(systemClock, "sleep").mockReturnValue(waited);
-    onTestFinished(() => waiting.mockRestore());
-    let isAnswered = false;
-    const wrong = Promise.all([guess(ask), typeToken(ask, "guessed")]).then((answers) => {
-      isAnswered = true;
-      return answers.map(({ status }) => status);
-    });
-    await eventually("both are kept waiting", () => waiting.mock.calls.length === 2);
-    expect((await ask("GET", "/api/status", { headers: bearer(READER) })).status).toBe(200);
-    expect((await typeToken(ask, WRITER.token)).status).toBe(303);
-    expect(isAnswered).toBe(false);
-    letGo();
-    expect(await wrong).toEqual([429, 429]);
+    const answered: number[] = [];
+    for (const answer of [...Array.from({ length: 300 }, () => guess(ask)), typeToken(ask, "guessed")]) {
+      // The end of the server cuts it off.
+      answer.then(({ status }) => answered.push(status)).catch(() => {});
+    }
+    for (let i = 0; i < 10; i += 1) {
+      expect((await ask("GET", "/api/status", { headers: bearer(READER) })).status).toBe(200);
+      expect((await typeToken(ask, WRITER.token)).status).toBe(303);
+    }
+    expect(answered).toEqual([]);
   });
 
-  test("further guesses write no more log lines than failures are counted", async () => {
+  test("held answers are sent one after the other", async () => {
+    const ask = await serveOps(context, TOKENS, { signIns: { answerEveryMs: 1 } });
+    for (let i = 0; i < 10; i += 1) await guess(ask);
+    const answers = await Promise.all(Array.from({ length: 30 }, () => guess(ask)));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([429]));
+  });
+
+  test("a held page is not answered by the limit of pages", async () => {
+    const ask = await serveOps(context, TOKENS, { signIns: { answerEveryMs: 300 }, pageMs: 10 });
+    for (let i = 0; i < 10; i += 1) await guess(ask);
+    const headers = { authorization: "Bearer guessed", accept: "text/html" };
+    expect((await ask("GET", "/report", { headers })).status).toBe(429);
+  });
+
+  test("a connection that sends many at once has one looked at after the other", async () => {
+    await emptyTables(sql, ["audit_log"]);
+    const settings = { host: "127.0.0.1", port: 0, tokens: TOKENS };
+    const server = await startOpsServer(context, settings, async () => {}, HOLDING);
+    onTestFinished(() => server.close());
+    const change = (id: number, { token }: { readonly token: string }) =>
+      `POST /api/backfills/${id}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-length: 0\r\n\r\n`;
+    const open = () => connect(Number(new URL(server.url).port), "127.0.0.1");
+    const send = async (text: string, answers: number) => {
+      const socket = open();
+      onTestFinished(() => void socket.destroy());
+      let said = "";
+      socket.on("data", (bytes) => {
+        said += bytes;
+      });
+      socket.write(text);
+      return await eventually("it is answered", () => {
+        const statuses = Array.from(said.matchAll(/HTTP\/1.1 (\d+)/g), ([, status]) => Number(status));
+        return statuses.length === answers && statuses;
+      });
+    };
+    const wrong = { token: "guessed" };
+    expect(await send(Array(10).fill(change(1, wrong)).join("") + change(2, WRITER), 11)).toEqual([
+      ...Array(10).fill(401),
+      LET_THROUGH,
+    ]);
+    const waiting = open();
+    waiting.on("error", () => {});
+    waiting.write(change(3, wrong) + change(4, WRITER));
+    for (let id = 5; id < 25; id += 1) await send(change(id, WRITER), 1);
+    const changed = await sql<{ id: string }[]>`select target::json->>'id' as id from audit_log`;
+    expect(changed.map(({ id }) => Number(id)).sort((a, b) => a - b)).toEqual([
+      2,
+      ...Array.from({ length: 20 }, (_, n) => n + 5),
+    ]);
+  });
+
+  test("once a minute the log says how many answers were held", async () => {
     const lines: string[] = [];
     const log = pino({ level: "trace" }, { write: (line) => lines.push(line) });
-    const ask = await serveOps({ ...context, log });
+    const signIns = { answerEveryMs: 1, reportEveryMs: 200 };
+    const ask = await serveOps({ ...context, log }, TOKENS, { signIns });
     for (let i = 0; i < 10; i += 1) await guess(ask);
     await Promise.all(Array.from({ length: 20 }, () => guess(ask)));
-    expect(lines.filter((line) => line.includes("not in OPS_TOKENS"))).toHaveLength(10);
+    const counted = await eventually("it is said", () => {
+      const said = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /refused slowly/.test(msg));
+      const held = said.reduce((sum, { count }) => sum + count, 0);
+      return held === 20 && said;
+    });
+    expect(counted.length).toBeLessThan(20);
+    expect(lines.filter((line) => line.includes("had a token"))).toHaveLength(10);
   });
 
   test("meanwhile people with a session work on, and requests without a token are asked for one", async () => {

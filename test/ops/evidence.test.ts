@@ -121,6 +121,7 @@ test("as HTML it is one file without scripts and without anything from elsewhere
   expect(text).toContain("Made at 2026-11-20 13:20:00 UTC by wallet-recon");
   expect(text).toContain("refused with statusCode 50001");
   expect(text).toContain("request-of-43");
+  expect(text).toMatch(/By the provider's records \S.* has 6\.25 THB too little\./);
   expect(text).toMatch(/<td class="number">not known<\/td>/);
   expect(text).not.toContain("? →");
 });

@@ -11,6 +11,7 @@ import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { body, CREDENTIALS, hang, page, status, useHttpProvider } from "../support/http-provider.ts";
+import { bearer, READER, serveOps, TOKENS } from "../support/ops-browser.ts";
 import { readSamples, type Sample, showMetric } from "../support/prometheus-text.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 
@@ -318,6 +319,18 @@ describe("the metrics of this process", () => {
       "outcome=rejected,product=P1: 3",
       "outcome=unchanged,product=P1: 1",
     ]);
+  });
+
+  test("count wrong tokens, and no right ones", async () => {
+    const metrics = open();
+    const counted = async () => showMetric(await scrape(metrics), "recon_wrong_tokens_total");
+    expect(await counted()).toEqual(["0"]);
+    const context = { sql, config, clock, log: silentLog };
+    const ask = await serveOps(context, TOKENS, { metrics, signIns: { answerEveryMs: 1 } });
+    for (let i = 0; i < 12; i += 1) await ask("GET", "/api/audit", { headers: bearer({ token: "guessed" }) });
+    await ask("GET", "/api/audit", { headers: bearer(READER) });
+    await ask("GET", "/api/audit");
+    expect(await counted()).toEqual(["12"]);
   });
 
   test("count requests by endpoint and result, with their duration", async () => {

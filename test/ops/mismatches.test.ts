@@ -296,19 +296,18 @@ describe("the list", () => {
     };
     const whole = await get("");
     expect(whole.type).toBe("text/csv; charset=utf-8");
-    const [head = "", first = "", rest = "", second = ""] = whole.text.split("\n");
-    expect(head.split(",").slice(0, 11)).toEqual(
-      "id,kind,status,productId,username,currency,betId,transactionId,roundId,transactionRef,amountAtRisk".split(
-        ",",
-      ),
+    const [head = "", first = "", rest = "", second = "", third = ""] = whole.text.split("\n");
+    expect(head).toMatch(
+      /^id,kind,status,productId,username,currency,betId,transactionId,roundId,transactionRef,amountAtRisk,effect,reason,/,
     );
     for (const field of Object.keys(PROVIDER_SIDE)) expect(head).toContain(`provider.${field}`);
     for (const field of Object.keys(LEDGER_SIDE)) expect(head).toContain(`ledger.${field}`);
     expect(first).toBe(
-      `1,payout-differs,open,P1,"'=HYPERLINK(""http://x"",""y"")",THB,bet-1,bet-1,round-1,,4.5,"said ""no"",`,
+      `1,payout-differs,open,P1,"'=HYPERLINK(""http://x"",""y"")",THB,bet-1,bet-1,round-1,,4.5,,"said ""no"",`,
     );
     expect(rest).toMatch(/^then nothing",.*,-10\.00,/);
-    expect(second).toMatch(/^2,.*,'-1\+2,,4\.5,/);
+    expect(second).toMatch(/^2,.*,'-1\+2,,4\.5,,/);
+    expect(third).toMatch(/^3,.*,4\.5,-4\.5,"paid out/);
     expect(whole.text.trimEnd().split("\n")).toHaveLength(1 + 1_502 + 1);
     expect((await get("?limit=2&after=2")).text.trimEnd().split("\n")).toHaveLength(3);
     expect((await get("?kind=net-differs")).text.trimEnd().split("\n")).toEqual([head]);

@@ -117,6 +117,16 @@ const RIGHT: Readonly<
   listAudit: { query: { limit: "5", after: "9" } },
 };
 
+/** Each makes a program fail that turns what it was sent into a text. */
+const HOSTILE: readonly unknown[] = [
+  { toString: 1 },
+  { toString: null, valueOf: null },
+  [{ toString: 1 }],
+  { toJSON: 1 },
+  [],
+  1e300,
+];
+
 // biome-ignore lint/suspicious/noExplicitAny: a schema is whatever the document says.
 type AnySchema = any;
 
@@ -251,6 +261,37 @@ describe("a request", () => {
       const hasFields = requestBody?.content["application/json"] !== undefined;
       if (hasFields) await expectRefused(ask, operation, { body: { ...body, ...wrong } });
     }
+  });
+
+  test("with a hostile value in any field is answered with 400, and a hostile filter never with 500", async () => {
+    await fillWorld();
+    const ask = await serveOps(context, []);
+    const { operations } = await readDocument(ask);
+    const failed: string[] = [];
+    const check = async (
+      operation: DescribedOperation,
+      change: object,
+      isRight: (status: number) => boolean,
+    ) => {
+      const { status } = await request(ask, operation, change);
+      if (!isRight(status)) failed.push(`${operation.operationId} ${JSON.stringify(change)} ${status}`);
+    };
+    for (const operation of operations) {
+      const { parameters = [], requestBody } = operation;
+      const right = RIGHT[operation.operationId] ?? {};
+      const fields = Object.keys(requestBody?.content["application/json"]?.schema.properties ?? {});
+      const filters = parameters.filter((one) => one.in === "query").map(({ name }) => name);
+      for (const value of HOSTILE) {
+        const bodies = [...fields.map((field) => ({ ...right.body, [field]: value })), value];
+        if (fields.length > 0)
+          for (const body of bodies) await check(operation, { body }, (status) => status === 400);
+        for (const name of filters) {
+          const query = { ...right.query, [name]: JSON.stringify(value) };
+          await check(operation, { query }, (status) => status < 500);
+        }
+      }
+    }
+    expect(failed).toEqual([]);
   });
 
   test("that is accepted matches the document", async () => {

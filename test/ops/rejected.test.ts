@@ -70,7 +70,7 @@ test.each<[body: unknown, status: number, detail: string]>([
   [{ ids: ["9"] }, 400, 'ids "9" is no id of a rejected one'],
   [{ ids: [] }, 400, "ids must be a list of 1 to 1000 ids"],
   [{ ids: ["record-1"], limit: 5 }, 400, "give either ids, or limit and after"],
-  [{ limit: 1001 }, 400, 'limit "1001" is not a number from 1 to 1000'],
+  [{ limit: 1001 }, 400, "limit 1001 is not a number from 1 to 1000"],
   [{ all: true }, 400, 'there is no field "all"'],
   [[], 400, "the body must be a JSON object"],
 ])("a retry of %j is refused, naming what is wrong", async (body, status, detail) => {

@@ -1,4 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
 import type { FetchBetPage } from "../../src/bet.ts";
@@ -87,6 +89,14 @@ function untilReady(url: string): Promise<HttpAnswer> {
   });
 }
 
+/** A result is used for a second. */
+function untilUnready(url: string): Promise<HttpAnswer> {
+  return eventually("it is not ready any more", async () => {
+    const answer = await ask(`${url}/readyz`);
+    return answer.status === 200 ? null : answer;
+  });
+}
+
 /** An RFC 9457 answer. */
 function problem(status: number, detail: string | RegExp) {
   return {
@@ -128,7 +138,7 @@ describe("health", () => {
       const url = await serve({ context: { sql: distant } });
       await untilReady(url);
       await proxy[fails]();
-      const answer = await ask(`${url}/readyz`);
+      const answer = await untilUnready(url);
       expect(answer).toEqual(
         expect.objectContaining(problem(503, /the database .*(does not answer|has not answered)/)),
       );
@@ -147,11 +157,24 @@ describe("health", () => {
       const url = await serve({ checkQueue: () => backend.check() });
       await untilReady(url);
       await proxy[fails]();
-      expect(await ask(`${url}/readyz`)).toMatchObject(
-        problem(503, /Redis .*does not answer|the queue has not answered/),
-      );
+      expect(await untilUnready(url)).toMatchObject(problem(503, /Redis .*does not answer/));
     },
   );
+
+  test("a database that takes no writes makes the process unready, and the answer says why", async () => {
+    const [row] = await sql`select current_database() as name`;
+    const brake = async (value: "on" | "off") => {
+      await sql.unsafe(`alter database ${row?.["name"]} set default_transaction_read_only = ${value}`);
+    };
+    await brake("on");
+    onTestFinished(() => brake("off"));
+    const braked = openDatabase(database.url, 1);
+    onTestFinished(() => braked.end());
+    const url = await serve({ context: { sql: braked } });
+    expect(await ask(`${url}/readyz`)).toMatchObject(
+      problem(503, /takes no writes: default_transaction_read_only is on for this database\.$/),
+    );
+  });
 
   test("health names all servers that are down", async () => {
     const nowhere = openDatabase("postgres://recon:hidden@127.0.0.1:1/nowhere");
@@ -288,6 +311,7 @@ describe("mismatches", () => {
     roundId: "round-1",
     transactionRef: null,
     amountAtRisk: "4.50",
+    effect: "-4.5",
     reason: "paid out 30.00 THB at the provider, 25.50 THB in the ledger",
     provider: PROVIDER_SIDE,
     ledger: LEDGER_SIDE,
@@ -310,7 +334,7 @@ describe("mismatches", () => {
     const missing = { kind: "missing-in-ledger", transactionId: null, roundId: null, ledger: null } as const;
     await open(exampleFinding(missing));
     const { json } = await ask(`${await serve()}/api/mismatches`);
-    expect(json.mismatches).toEqual([{ ...shown, ...missing, amountAtRisk: "4.5" }]);
+    expect(json.mismatches).toEqual([{ ...shown, ...missing, amountAtRisk: "4.5", effect: null }]);
   });
 
   test("a single mismatch shows its history too", async () => {
@@ -428,6 +452,36 @@ describe("access", () => {
 
   test.each(OWN)("without tokens a request with %o is served", async (headers) => {
     expect(await ask(`${await serve()}/api/status`, headers)).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    ["Forwarded", "for=203.0.113.7"],
+    ["X-Forwarded-For", "203.0.113.7"],
+    ["X-Forwarded-Proto", "https"],
+    ["X-Real-IP", "203.0.113.7"],
+    ["Via", "1.1 proxy"],
+  ])(
+    "without tokens a request that a proxy forwarded (%s) is refused, for every path",
+    async (name, value) => {
+      const url = await serve();
+      for (const path of ["/api/status", "/sign-in", "/readyz", "/nowhere"]) {
+        expect(await ask(url + path, { host: "127.0.0.1:3000", [name]: value })).toMatchObject(
+          problem(403, /a proxy forwarded this request/),
+        );
+      }
+      const open = await serve({ settings: { tokens } });
+      const authorization = "Bearer 0123456789abcdef";
+      expect(await ask(`${open}/api/status`, { authorization, [name]: value })).toMatchObject({
+        status: 200,
+      });
+    },
+  );
+
+  test("without tokens a request of HTTP/1.0, as nginx forwards them, is refused", async () => {
+    const { port } = new URL(await serve());
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.end("GET /api/status HTTP/1.0\r\nhost: 127.0.0.1:3000\r\n\r\n");
+    expect(await text(socket)).toMatch(/^HTTP\/1.1 403 [\s\S]*a proxy forwarded this request/);
   });
 
   const tokens = [

@@ -28,7 +28,8 @@ const HANDED = {
   status: "pending",
   attempts: 0,
   sentAt: "2026-11-20T11:59:00.000Z",
-  nextVerifyAt: "2026-11-20T11:59:10.000Z",
+  // The first delay had passed when it was handed over.
+  nextVerifyAt: "2026-11-20T12:00:00.000Z",
   decidedAt: null,
 };
 

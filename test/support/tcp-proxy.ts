@@ -13,6 +13,8 @@ export interface TcpProxy {
   hang(): void;
   /** Keeps the present connections open without letting anything through them; new ones work. */
   strand(): void;
+  /** Leads new connections to another server on this machine. The present ones stay. */
+  lead(url: string): void;
   /** Lets everything through again. */
   restore(): Promise<void>;
   close(): Promise<void>;
@@ -23,7 +25,7 @@ export interface TcpProxy {
  * @param onSent is called before each piece that a client sends goes on
  */
 export async function startTcpProxy(url: string, onSent: () => void = () => {}): Promise<TcpProxy> {
-  const target = new URL(url);
+  let target = new URL(url);
   const sockets = new Set<Socket>();
   const stranded = new WeakSet<Socket>();
   let hanging = false;
@@ -70,6 +72,9 @@ export async function startTcpProxy(url: string, onSent: () => void = () => {}):
     },
     strand: () => {
       for (const socket of sockets) stranded.add(socket);
+    },
+    lead: (other) => {
+      target = new URL(other);
     },
     restore: async () => {
       hanging = false;

@@ -99,8 +99,8 @@ describe("the tap records", () => {
     expect(await tapped.recorded()).toMatchObject([{ response: SUCCESS }]);
   });
 
-  test("no session token, which passes all the same", async () => {
-    const withToken = PLACEMENT.replace("{", '{"sessionToken":"secret-of-anna",');
+  test.each(["sessionToken", "token", "Auth-Token"])("no %s, which passes all the same", async (name) => {
+    const withToken = PLACEMENT.replace("{", `{"${name}":"secret-of-anna",`);
     const { url } = await startTarget(answer(SUCCESS));
     const tapped = await startTapped(url);
     await exchange(tapped.port, post("/placeBets", withToken), SUCCESS);

@@ -9,8 +9,9 @@ const DAY_MS = 24 * HOUR_MS;
 const settings = (verify: object) => parseConfig({ products: [{ productId: "P1" }], verify }).verify;
 
 describe("the next question", () => {
-  test("comes first at the first delay after the sending, however late the transfer was handed over", () => {
-    expect(firstVerifyAt(NOON, VERIFY)).toBe(NOON + 10 * SECOND_MS);
+  test("comes first at the first delay after the sending, and at once if the transfer is handed over later", () => {
+    expect(firstVerifyAt(NOON, NOON + SECOND_MS, VERIFY)).toBe(NOON + 10 * SECOND_MS);
+    expect(firstVerifyAt(NOON, NOON + DAY_MS, VERIFY)).toBe(NOON + DAY_MS);
   });
 
   test("comes without an answer at each delay after the sending, and then repeatedly at the last delay", () => {

@@ -49,7 +49,7 @@ export function live(sent: Transfer | TopUp, settings = VERIFY, handedAt = NOON)
     status: "pending",
     handedAt,
     attempts: 0,
-    nextVerifyAt: firstVerifyAt(sent.sentAt, settings),
+    nextVerifyAt: firstVerifyAt(sent.sentAt, handedAt, settings),
     decidedAt: null,
     failedSince: null,
     rejectedAt: null,

@@ -97,11 +97,17 @@ function showPlan(plan: BackfillPlan, { json }: RequestOptions): void {
   }
   const { productId, from, to } = plan.asked;
   const rangeMs = lengthOf(plan.asked);
-  const covered =
-    plan.coveredMs === 0 ? "nothing" : plan.coveredMs === rangeMs ? "all" : showDuration(plan.coveredMs);
   printLine(`Would fetch ${productId} from ${showInstant(from)} to ${showInstant(to)} again:`);
   printLine(`${plan.windows.length} windows of at most ${showDuration(plan.windowMs)}.`);
-  printLine(`Of these ${showDuration(rangeMs)} ${covered} was fetched before. Nothing was queued.`);
+  printLine(`${sayCovered(plan.coveredMs, rangeMs)} fetched before. Nothing was queued.`);
+}
+
+function sayCovered(coveredMs: number, rangeMs: number): string {
+  const range = showDuration(rangeMs);
+  if (coveredMs === 0) return `Nothing of these ${range} was`;
+  return coveredMs === rangeMs
+    ? `All of these ${range} was`
+    : `${showDuration(coveredMs)} of these ${range} was`;
 }
 
 async function request(

@@ -6,6 +6,7 @@ import { startCallbackServer } from "../../callbacks/server.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { MEASURE_EVERY_MS, openClockWatch } from "../../flows/alerts/watch-clock.ts";
 import type { OpenRecon } from "../run/open.ts";
+import { proveConnections } from "../run/prove-connections.ts";
 import { type Part, runUntilStopped } from "../run/run-until-stopped.ts";
 import { printLine } from "../terminal/print.ts";
 
@@ -22,8 +23,10 @@ export function addCallbacksCommand(program: Command): void {
     .action(runUntilStopped("recon callbacks", ["database", "callers"], startCallbacks));
 }
 
-async function startCallbacks({ settings, context, databaseUrl }: OpenRecon, opened: Part[]): Promise<void> {
+async function startCallbacks(recon: OpenRecon, opened: Part[]): Promise<void> {
+  const { settings, context, databaseUrl } = recon;
   await migrateDatabase(databaseUrl, context.log);
+  await proveConnections(recon);
   const watch = openClockWatch(context, context.clock, {
     name: "callbacks server",
     consequence: "callbacks still use the database's time",

@@ -1,7 +1,8 @@
 /** The checks of `recon doctor` after settings and database are right, each with what to do. */
 
-import { type RedisFacts, readRedisFacts } from "../../../jobs/backend.ts";
+import { type RedisFacts, readRedisFacts } from "../../../jobs/redis.ts";
 import { showDuration, systemClock } from "../../clock.ts";
+import { readInstallationId } from "../../db/prove-write.ts";
 import { describeNewer, describeOlder, readSchemaVersion } from "../../db/schema-version.ts";
 import { OLDEST_SERVER, readServerVersion } from "../../db/server-version.ts";
 import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts";
@@ -9,6 +10,7 @@ import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { checkLedger } from "../../flows/ledger/check-ledger.ts";
 import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
 import type { OpenRecon } from "../run/open.ts";
+import { checkConnections } from "./doctor-connections.ts";
 import {
   checkBooks,
   checkEntries,
@@ -21,42 +23,69 @@ import {
 /** The result of one check. */
 export interface Diagnosis {
   readonly check: string;
-  readonly ok: boolean;
+  /** null: not checked, because a check that it needs failed */
+  readonly ok: boolean | null;
   /** the finding in words, right or wrong */
   readonly found: string;
   /** what to do; null: nothing */
   readonly mend: string | null;
 }
 
-type CheckResult = Omit<Diagnosis, "check">;
+export type CheckResult = Omit<Diagnosis, "check">;
 
 /** An unexpected error of a check becomes its diagnosis. */
 const CHECKS: readonly (readonly [name: string, look: (recon: OpenRecon) => Promise<CheckResult>])[] = [
   ["database", checkDatabaseServer],
   ["migrations", checkMigrations],
+  ["connections", checkConnections],
   ["redis", checkRedisServer],
   ["ledger", checkLedgerRelation],
 ];
 
-/** All checks, in the order in which people should mend their problems. */
-export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
+/** What must be right before a check says anything new. A database without tables fails each of these with the same words. */
+const NEEDS: Readonly<Record<string, string>> = {
+  migrations: "database",
+  connections: "database",
+  vacuum: "database",
+  rights: "migrations",
+  entries: "migrations",
+  ledger: "migrations",
+  products: "migrations",
+  disk: "migrations",
+  books: "migrations",
+  amounts: "migrations",
+};
+
+/**
+ * All checks, in the order in which people should mend their problems.
+ * @param known the diagnosis of a database that cannot be reached
+ */
+export async function runChecks(recon: OpenRecon, known: Diagnosis | null): Promise<Diagnosis[]> {
   const diagnoses: Diagnosis[] = [];
+  /** by the name of a check that failed or was not made: the check to correct first */
+  const failed = new Map<string, string>();
+  const look = async (check: string, run: () => Promise<Diagnosis[]>) => {
+    const cause = failed.get(NEEDS[check] ?? "");
+    const found =
+      cause === undefined
+        ? await run().catch((error: unknown) => [{ check, ...sayUnchecked(error) }])
+        : [{ check, ok: null, found: `not checked: correct ${cause} first`, mend: null }];
+    if (found.some(({ ok }) => ok !== true)) failed.set(check, cause ?? check);
+    diagnoses.push(...found);
+  };
   for (const [check, run] of CHECKS) {
-    diagnoses.push({ check, ...(await run(recon).catch(sayUnchecked)) });
+    const isKnown = known?.check === check;
+    await look(check, async () => [isKnown ? known : { check, ...(await run(recon)) }]);
   }
-  const checkAll = async (check: string, run: () => Promise<Diagnosis[]>) =>
-    await run().catch((error: unknown) => [{ check, ...sayUnchecked(error) }]);
-  return [
-    ...diagnoses,
-    ...(await checkAll("products", () => checkProducts(recon.context))),
-    ...(await checkAll("rights", () => checkRights(recon.context))),
-    ...(await checkAll("entries", () => checkEntries(recon.context))),
-    ...(await checkAll("vacuum", () => checkUpkeep(recon.context))),
-    ...(await checkAll("disk", () => checkStorage(recon.context))),
-    ...(await checkAll("books", () => checkBooks(recon.context))),
-    ...(await checkAmounts(recon)),
-    ...(await checkProvider(recon)),
-  ];
+  await look("products", () => checkProducts(recon.context));
+  await look("rights", () => checkRights(recon.context));
+  await look("entries", () => checkEntries(recon.context));
+  await look("vacuum", () => checkUpkeep(recon.context));
+  await look("disk", () => checkStorage(recon.context));
+  await look("books", () => checkBooks(recon.context));
+  await look("amounts", () => checkAmounts(recon));
+  await look("provider", () => checkProvider(recon));
+  return diagnoses;
 }
 
 function sayUnchecked(error: unknown): CheckResult {
@@ -87,13 +116,16 @@ async function checkMigrations({ context }: OpenRecon): Promise<CheckResult> {
   return right(describeNewer(version) ?? "the database is up to date");
 }
 
-async function checkRedisServer({ settings: { redisUrl } }: OpenRecon): Promise<CheckResult> {
+async function checkRedisServer({ settings, context: { sql } }: OpenRecon): Promise<CheckResult> {
+  const { redisUrl, redisPrefix: prefix } = settings;
   if (redisUrl === null) return right("REDIS_URL is not set: the queues are in the database");
+  // Another check reports a database that cannot be used.
+  const installationId = await readInstallationId(sql).catch(() => null);
   try {
-    return judgeRedis(await readRedisFacts(redisUrl));
+    return judgeRedis(await readRedisFacts({ redisUrl, prefix, installationId }));
   } catch (error) {
     if (!(error instanceof ReconError)) throw error;
-    return wrong(describeError(error), "start Redis, or correct REDIS_URL");
+    return wrong(describeError(error), "correct what the message names, start Redis, or correct REDIS_URL");
   }
 }
 
@@ -106,7 +138,8 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
     return wrong(`Redis ${version} is too old`, `use Redis ${OLDEST_REDIS.join(".")} or newer`);
   }
-  if (evictionPolicy === "noeviction") return right(`Redis ${version} answers, and evicts no keys`);
+  if (evictionPolicy === "noeviction")
+    return right(`Redis ${version} answers, takes writes, and evicts no keys`);
   return wrong(
     `Redis ${version} has maxmemory-policy ${evictionPolicy}: where memory is short, it drops jobs`,
     "set maxmemory-policy noeviction in its configuration, or use a Redis of its own",

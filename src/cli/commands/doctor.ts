@@ -2,10 +2,16 @@
 
 import type { Command } from "commander";
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
-import { type OpenRecon, openRecon } from "../run/open.ts";
+import { EMBEDDED_HOME, type OpenRecon, openRecon } from "../run/open.ts";
 import { EXIT_FAILED } from "../run/run-command.ts";
 import { printJson, printLine, showText } from "../terminal/print.ts";
 import { type Diagnosis, runChecks } from "./doctor-checks.ts";
+import { placeOf } from "./doctor-places.ts";
+
+/** A diagnosis with the server that it is about; null: none. */
+interface PlacedDiagnosis extends Diagnosis {
+  readonly where: string | null;
+}
 
 export function addDoctorCommand(program: Command): void {
   program
@@ -16,27 +22,36 @@ export function addDoctorCommand(program: Command): void {
     .option("--json", "one JSON document")
     .action(async (options: { json?: boolean }) => {
       const diagnoses = await diagnose();
-      const ok = diagnoses.every((one) => one.ok);
+      const ok = diagnoses.every((one) => one.ok === true);
       if (options.json) printJson({ ok, checks: diagnoses });
       else for (const one of diagnoses) printDiagnosis(one);
       if (!ok) process.exitCode = EXIT_FAILED;
     });
 }
 
-async function diagnose(): Promise<Diagnosis[]> {
+async function diagnose(): Promise<PlacedDiagnosis[]> {
   let recon: OpenRecon;
+  let unusable: Diagnosis | null = null;
   try {
-    recon = await openRecon(["database", "queue", "provider"]);
+    recon = await openRecon(["database", "queue", "provider", "ops"], 0, (error) => {
+      [unusable = null] = whyNotOpened(error);
+    });
   } catch (error) {
-    return whyNotOpened(error);
+    return whyNotOpened(error).map((one) => ({ ...one, where: null }));
   }
   try {
-    const settings = { check: "settings", ok: true, found: "every setting is right", mend: null };
-    return [settings, ...(await runChecks(recon))];
+    const { postgres } = recon.embedded;
+    const mend = postgres ? TRY_OUT : null;
+    const settings = { check: "settings", ok: true, found: "every setting is right", mend };
+    const diagnoses = [settings, ...(await runChecks(recon, unusable))];
+    return diagnoses.map((one) => ({ ...one, where: placeOf(one.check, recon) }));
   } finally {
     await recon.close();
   }
 }
+
+/** What a terminal needs to hear in which nobody exported the worker's variables. */
+const TRY_OUT = `DATABASE_URL is not set in this terminal, so everything below is about the try-out database in ${EMBEDDED_HOME}. For your own, export the variables of its worker and run the doctor again`;
 
 const MEND_TO_OPEN: Partial<Record<ErrorCode, { readonly check: string; readonly mend: string }>> = {
   "settings-invalid": {
@@ -53,9 +68,11 @@ function whyNotOpened(error: unknown): Diagnosis[] {
   return [{ check: known.check, ok: false, found: describeError(error), mend: known.mend }];
 }
 
-function printDiagnosis({ check, ok, found, mend }: Diagnosis): void {
+function printDiagnosis({ check, ok, found, mend, where }: PlacedDiagnosis): void {
   const [first = "", ...others] = found.split("\n").map(showText);
-  printLine(`${ok ? "ok   " : "WRONG"}  ${check.padEnd(10)}  ${first}`);
-  for (const line of others) printLine(`${" ".repeat(19)}${line}`);
-  if (mend !== null) printLine(`${" ".repeat(19)}-> ${mend}`);
+  const state = ok === null ? "-    " : ok ? "ok   " : "WRONG";
+  const place = ok === true && where !== null ? ` (${showText(where)})` : "";
+  printLine(`${state}  ${check.padEnd(11)}  ${first}${place}`);
+  for (const line of others) printLine(`${" ".repeat(20)}${line}`);
+  if (mend !== null) printLine(`${" ".repeat(20)}-> ${mend}`);
 }

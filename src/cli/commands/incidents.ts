@@ -1,6 +1,7 @@
 /** `recon incidents`: lists what alerts speak of, and shows one with its mismatches and who was notified. */
 
 import type { Command } from "commander";
+import { adviceOfSome } from "../../advice.ts";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import {
   describeIncident,
@@ -9,6 +10,7 @@ import {
   readIncidentDocument,
 } from "../../flows/read/incident-document.ts";
 import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
+import type { Mismatch } from "../../mismatch.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { readIncidentQuery } from "../../ops/input/incident-query.ts";
 import { withRecon } from "../run/run-command.ts";
@@ -84,6 +86,7 @@ function printStory(story: IncidentStoryDocument): void {
   const state = endedAt === null ? `${open} of ${total} open` : `over since ${endedAt}, ${total} in all`;
   printLine(showText(`Incident ${id}: ${kind} in ${productId}, ${state}, ${sayMoney(story)} at risk`));
   printLine(`Since ${beganAt}: ${MEANING_OF_KIND[kind]}.`);
+  if (endedAt === null) printLine(showText(`To do: ${adviceOfSome(kind, open, largestOf(story))}`));
   if (backfillId !== null) printLine(`Backfill ${backfillId} found its mismatches.`);
   printLine();
   printTable(
@@ -113,6 +116,13 @@ function printStory(story: IncidentStoryDocument): void {
   printLine();
   printNotifications(story);
   printComments(story.comments);
+}
+
+/** The open ones with the most money, of those that are shown. */
+function largestOf({ mismatches }: IncidentStoryDocument): Mismatch[] {
+  const open = mismatches.filter(({ status }) => status === "open" || status === "acknowledged");
+  const atRisk = ({ amountAtRisk }: Mismatch) => parseAmount(amountAtRisk, "amountAtRisk");
+  return open.sort((a, b) => atRisk(b).cmp(atRisk(a))).slice(0, 3);
 }
 
 function printNotifications({ notifications }: IncidentStoryDocument): void {

@@ -1,8 +1,8 @@
 /** `recon worker`: runs every scheduled job and the ops server until a stop signal. */
 
 import type { Command } from "commander";
-import { checkRedis } from "../../../jobs/backend.ts";
 import { LONGEST_STOP_MS } from "../../../jobs/close-queues.ts";
+import { checkRedis } from "../../../jobs/redis.ts";
 import { startWorker } from "../../../jobs/worker.ts";
 import type { TransferApi } from "../../agent-api.ts";
 import { openChannels } from "../../alerts/open-channels.ts";
@@ -15,6 +15,7 @@ import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
 import { openBudget, type RequestBudget, withinBudget } from "../../provider/budget.ts";
 import { openProvider } from "../../provider/client.ts";
 import type { OpenRecon } from "../run/open.ts";
+import { proveConnections } from "../run/prove-connections.ts";
 import { LONGEST_WAIT_MS, type Part, runUntilStopped } from "../run/run-until-stopped.ts";
 import type { TryOut } from "../run/try-out.ts";
 import { tryOutConfig } from "../run/try-out-config.ts";
@@ -26,20 +27,23 @@ export function addWorkerCommand(program: Command): void {
   program
     .command("worker")
     .description("the long-running worker: every scheduled job and the ops HTTP server")
-    .action(runUntilStopped("the worker", ["database", "queue", "provider"], openWorker));
+    .action(runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker));
 }
 
 async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
   const { settings, databaseUrl } = given;
-  const { redisUrl } = settings;
+  const { redisUrl, redisPrefix } = settings;
   const metrics = openMetrics({ ...given.people, databaseClock: given.context.clock }, () =>
     worker.countJobs(),
   );
   const tracing = await startTracing(settings.tracing, given.context.log);
   if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
   await migrateDatabase(databaseUrl, given.context.log);
-  if (redisUrl !== null)
-    await waitUntilReady("Redis", () => checkRedis(redisUrl), given.context, LONGEST_WAIT_MS);
+  const installationId = await proveConnections(given);
+  if (redisUrl !== null) {
+    const place = { redisUrl, prefix: redisPrefix, installationId };
+    await waitUntilReady("Redis", () => checkRedis(place), given.context, LONGEST_WAIT_MS);
+  }
   const tryOut = given.embedded.provider ? await startSandbox(given) : null;
   if (tryOut !== null) opened.push({ name: "the sandbox", longestMs: 500, close: () => tryOut.stop() });
 
@@ -71,7 +75,7 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
       isTraced: tracing !== null,
       databaseClock: context.clock,
     },
-    { redisUrl, databaseUrl },
+    { redisUrl, redisPrefix, databaseUrl },
   );
   opened.push({ name: "the work at hand", longestMs: LONGEST_STOP_MS + 200, close: () => worker.stop() });
   const ops = await startOpsServer(people, settings.ops, () => worker.check(), {

@@ -7,6 +7,7 @@ import { checkDatabase } from "../../db/client.ts";
 import { type DatabaseClock, openDatabaseClock } from "../../db/database-clock.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { openPools } from "../../db/pools.ts";
+import { reportRefusals, watchConnections } from "../../db/watch-connections.ts";
 import { startEmbeddedPostgres } from "../../embedded/postgres/postgres.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { createLog } from "../../log.ts";
@@ -35,9 +36,14 @@ export interface OpenRecon {
 /**
  * @param needs the settings that the command needs in production
  * @param longestWaitMs the longest wait for the database
+ * @param whenUnusable gets what is wrong with the database; if it does not throw, the rest is opened all the same
  * @throws ReconError `settings-invalid`, `database-unreachable` or `embedded-failed`
  */
-export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Promise<OpenRecon> {
+export async function openRecon(
+  needs: readonly Need[],
+  longestWaitMs = 0,
+  whenUnusable: (error: unknown) => void = rethrow,
+): Promise<OpenRecon> {
   const settings = readSettings(needs);
   const withoutProvider = settings.provider === null && !settings.production;
   const config = settings.config ?? tryOutConfig();
@@ -50,7 +56,9 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
   const pools = openPools(databaseUrl, settings.databasePool);
   const { work: sql } = pools;
   const clock = openDatabaseClock(sql, systemClock);
+  const unwatch = watchConnections([pools.work, pools.people], reportRefusals(log));
   const close = async () => {
+    unwatch();
     await pools.close();
     await server?.release();
   };
@@ -62,8 +70,12 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
     await waitUntilReady("the database", check, { clock: systemClock, log }, longestWaitMs);
     if (server !== null) await migrateDatabase(databaseUrl);
   } catch (error) {
-    await close();
-    throw error;
+    try {
+      whenUnusable(error);
+    } catch (fatal) {
+      await close();
+      throw fatal;
+    }
   }
   const context = { sql, config, clock, log };
   return {
@@ -74,4 +86,8 @@ export async function openRecon(needs: readonly Need[], longestWaitMs = 0): Prom
     embedded: { postgres: server !== null, provider: withoutProvider },
     close,
   };
+}
+
+function rethrow(error: unknown): never {
+  throw error;
 }

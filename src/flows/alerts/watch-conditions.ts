@@ -3,8 +3,9 @@
 import {
   type Condition,
   type ConditionName,
-  isClockGone,
   isSame,
+  isSeenByOne,
+  isWitnessGone,
   type StandingCondition,
 } from "../../alerts/condition.ts";
 import { beginCondition, endCondition, readConditions } from "../../alerts/condition-store.ts";
@@ -45,8 +46,8 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   for (const condition of standing) {
     // The verifying process itself notices new answers about transfers.
     if (isAboutTransfers(condition)) continue;
-    // A process with a wrong clock itself notices the right clock, unless the process has ended.
-    if (condition.kind === "clock-wrong" && !isClockGone(condition, now)) continue;
+    // The process that sees the condition also sees its end, unless the process has ended.
+    if (isSeenByOne(condition) && !isWitnessGone(condition, now)) continue;
     if (present.some((one) => isSame(one, condition)) || !isProvenOver(condition, progress)) continue;
     await endCondition(sql, condition, now);
   }
@@ -109,9 +110,9 @@ async function findUndelivered(
  * Whether a condition is proven over. A starting worker tries again, so credentials count as accepted only after a
  * fetch.
  */
-function isProvenOver({ kind, heads }: StandingCondition, progress: readonly PullProgress[]): boolean {
-  if (kind === "clock-wrong") return true;
-  return Object.entries(heads).every(([productId, head]) => {
+function isProvenOver(condition: StandingCondition, progress: readonly PullProgress[]): boolean {
+  if (isSeenByOne(condition)) return true;
+  return Object.entries(condition.heads).every(([productId, head]) => {
     const state = progress.find((one) => one.productId === productId);
     return state === undefined || state.head > head;
   });

@@ -1,7 +1,8 @@
 /** Pairs the values of a mismatch's two sides for people, and marks those that differ. Pure. */
 
-import type { LedgerSide, Mismatch, MismatchKind, ProviderSide, TransferSide } from "../../mismatch.ts";
-import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
+import { effectOf, expectedOf, type Judged, sidesOf } from "../../effect.ts";
+import type { LedgerSide, MismatchKind, ProviderSide, TransferSide } from "../../mismatch.ts";
+import { type Amount, formatAmount, parseAmount } from "../../money.ts";
 
 /** One field of both sides as text; null: that side has no value. */
 export interface FieldComparison {
@@ -22,12 +23,12 @@ const MISSING: ReadonlySet<MismatchKind> = new Set([
   "stuck-open",
 ]);
 
-export function compareSides(mismatch: Pick<Mismatch, "kind" | "provider" | "ledger">): FieldComparison[] {
+export function compareSides(mismatch: Judged): FieldComparison[] {
   const { kind, provider, ledger } = mismatch;
   const fields =
     isTransfer(provider) || isTransfer(ledger)
       ? compareTransfer(provider as TransferSide | null, ledger as TransferSide | null)
-      : compareBet(kind, provider as ProviderSide | null, ledger as LedgerSide | null);
+      : compareBet(mismatch, provider as ProviderSide | null, ledger as LedgerSide | null);
   const presence = MISSING.has(kind)
     ? [
         {
@@ -47,16 +48,17 @@ function isTransfer(side: ProviderSide | LedgerSide | TransferSide | null): bool
 }
 
 function compareBet(
-  kind: MismatchKind,
+  judged: Judged,
   provider: ProviderSide | null,
   ledger: LedgerSide | null,
 ): FieldComparison[] {
+  const { kind } = judged;
   const [theirs, ours] = [stateOf(provider?.status), stateOf(ledger?.status)];
   const isBoth = provider !== null && ledger !== null;
   // The sums of a session are of different kinds; only their net result is compared.
   const comparesAmounts = isBoth && kind !== "session-differs" && !(theirs === "void" && ours === "void");
   const comparesPayout = comparesAmounts && !(theirs === "open" && ours === "open");
-  const expected = expectedMove(kind, provider);
+  const expected = expectedMove(judged);
   return [
     fieldOf("Id", provider?.id, ledger?.txnId),
     fieldOf("Bet", provider?.betId, null),
@@ -109,17 +111,14 @@ function compareTransfer(provider: TransferSide | null, ledger: TransferSide | n
   ];
 }
 
-/** The amount that the wallet should have moved according to the record; null: the record does not say. */
-function expectedMove(kind: MismatchKind, provider: ProviderSide | null): Amount | null {
-  if (kind === "balance-differs" || kind === "provider-inconsistent") return null;
-  if (provider === null) return ZERO;
-  const state = stateOf(provider.status);
-  const stake = parseAmount(provider.stake, "stake");
-  if (state === "void") return ZERO;
-  if (state === "open") return stake.neg();
-  return state === "settled" || kind === "session-differs"
-    ? parseAmount(provider.payout, "payout").minus(stake)
-    : null;
+/** The amount that the wallet should have moved; null: unknown. Of two currencies, what the record asks for in its own. */
+function expectedMove(judged: Judged): Amount | null {
+  const { kind } = judged;
+  const sides = sidesOf(judged);
+  const effect = effectOf(judged);
+  if (sides === null) return null;
+  if (effect !== null) return parseAmount(sides.ledger?.moved ?? "0", "moved").minus(effect);
+  return kind === "currency-differs" ? (expectedOf(kind, sides)[0] ?? null) : null;
 }
 
 type SideState = "open" | "settled" | "void";

@@ -1,6 +1,6 @@
 /** Reads incidents with their money, their trend, and who was notified of them. */
 
-import type { LargeMismatch } from "../../alerts/alert.ts";
+import type { KnownMismatch } from "../../alerts/alert.ts";
 import type { Money } from "../../alerts/incident.ts";
 import {
   countArrivals,
@@ -45,7 +45,7 @@ export interface IncidentStory {
   /** by status and currency */
   readonly sums: readonly IncidentSum[];
   /** open and acknowledged ones; once it is over, of all */
-  readonly largest: readonly LargeMismatch[];
+  readonly largest: readonly KnownMismatch[];
   /** new mismatches in equal steps, from its beginning or earlier, to its end or the present */
   readonly trend: { readonly from: Instant; readonly to: Instant; readonly counts: readonly number[] };
   /** "lately": within `LATELY_MS` */

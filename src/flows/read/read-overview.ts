@@ -76,6 +76,8 @@ export interface Overview {
   readonly failingChannels: readonly string[];
   /** processes whose clocks are wrong: "worker 12 on host" */
   readonly wrongClocks: readonly string[];
+  /** another installation uses the same Redis */
+  readonly isRedisShared: boolean;
   /** the time of the newest entry; null: there is none */
   readonly lastReceivedAt: Instant | null;
   /** running backfills and recently failed ones; the newest first */
@@ -175,6 +177,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
       .filter(({ kind }) => kind === "alerts-undelivered")
       .map(({ subject }) => subject),
     wrongClocks: conditions.filter(({ kind }) => kind === "clock-wrong").map(({ subject }) => subject),
+    isRedisShared: conditions.some(({ kind }) => kind === "redis-shared"),
     lastReceivedAt,
     backfills,
     work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),

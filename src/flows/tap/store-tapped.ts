@@ -5,6 +5,7 @@ import { systemClock } from "../../clock.ts";
 import { openDatabase } from "../../db/client.ts";
 import { openDatabaseClock } from "../../db/database-clock.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
+import { reportRefusals, watchConnections } from "../../db/watch-connections.ts";
 import { takeLines } from "../../ledger/take-lines.ts";
 import type { Log } from "../../log.ts";
 import { type StoreProgress, storeJournal } from "../../tap/store-journal.ts";
@@ -34,6 +35,7 @@ export function openStoring(
   onState: (state: StoringState) => void,
 ) {
   const sql = openDatabase(databaseUrl, CONNECTIONS);
+  const unwatch = watchConnections([sql], reportRefusals(log));
   const clock = openDatabaseClock(sql, systemClock);
   const watchClock = openClockWatch({ sql, log }, clock, {
     name: "tap",
@@ -80,6 +82,7 @@ export function openStoring(
     },
     close: async () => {
       clearInterval(timer);
+      unwatch();
       await sql.end({ timeout: 1 });
     },
   };

@@ -3,6 +3,7 @@
  * machine.
  */
 
+import { once } from "node:events";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isLoopback } from "../../config.ts";
 import type { Log } from "../../log.ts";
@@ -33,6 +34,8 @@ export interface Gate {
   readonly sessions: Sessions;
   readonly failures: FailedSignIns;
   readonly log: Log;
+  /** counts a request whose token is not in OPS_TOKENS */
+  readonly countWrongToken: () => void;
 }
 
 /** Without tokens, everybody on this machine may write. */
@@ -46,7 +49,9 @@ export function addAccess(scope: FastifyInstance, gate: Gate): void {
   scope.addHook("onRequest", async (request, reply) => {
     const asker = await findAsker(gate, request);
     if (asker === null) {
-      const waitMs = gate.tokens.areSet && bearerOf(request) !== null ? await noteFailure(gate, request) : 0;
+      const isWrong = gate.tokens.areSet && bearerOf(request) !== null;
+      const waitMs = isWrong ? await noteFailure(gate, request, reply) : 0;
+      if (waitMs === null) return await closeUnanswered(reply);
       return waitMs > 0 ? await sendTooManyFailures(reply, waitMs) : await sendUnknown(request, reply);
     }
     request.asker = asker;
@@ -73,25 +78,41 @@ export async function findVisitor(
 }
 
 /**
- * Counts a failed sign-in and logs its address, never its token. Does neither beyond the limit, so that guessing
- * fills neither memory nor log.
- * @returns the wait to announce, in milliseconds; above 0, the answer is delayed too
+ * Counts a failed sign-in and logs its address, never its token. Beyond the limit it holds the answer until its turn
+ * instead, so that guessing fills neither memory nor log.
+ * @returns the wait to announce, in milliseconds; null: no answer may be sent, because the caller hung up or too many
+ * answers are held
  */
 export async function noteFailure(
-  { failures, log }: Gate,
+  { failures, log, countWrongToken }: Gate,
   { ip, method, url }: FastifyRequest,
-): Promise<number> {
+  { raw }: FastifyReply,
+): Promise<number | null> {
+  countWrongToken();
   const waitMs = failures.waitOf(ip);
-  if (waitMs > 0) {
-    await failures.slowDown();
-    return waitMs;
-  }
+  if (waitMs > 0) return (await failures.hold(raw)) ? waitMs : null;
   failures.note(ip);
   log.warn(
     { address: ip, method, path: url.split("?")[0] },
     "a request had a token that is not in OPS_TOKENS",
   );
   return 0;
+}
+
+/** Ends the connection of a request that gets no answer. */
+export async function closeUnanswered(reply: FastifyReply): Promise<FastifyReply> {
+  reply.hijack();
+  reply.request.raw.socket.destroy();
+  return reply;
+}
+
+/**
+ * A hook that handles the requests of one connection one after the other. Otherwise a connection could send a thousand
+ * wrong tokens at once, and learn from what changes whether one of them was right, without waiting for any answer.
+ */
+export async function waitForTurn(_request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+  // Node gives the connection to an answer when all earlier ones of it have been sent.
+  if (raw.socket === null) await once(raw, "socket");
 }
 
 async function sendTooManyFailures(reply: FastifyReply, waitMs: number): Promise<FastifyReply> {
@@ -123,12 +144,23 @@ async function checkChange(request: FastifyRequest, reply: FastifyReply): Promis
   }
 }
 
+/** What a proxy adds to a request that it forwards. */
+const OF_PROXY = /^(?:forwarded|via|x-real-ip|x-forwarded-.*)$/;
+
 /**
  * A hook that answers 403 unless this machine asks under its own name. A page of another site could reach a loopback
- * port through a visitor's browser; Host and Origin show this.
+ * port through a visitor's browser; Host and Origin show this. A proxy on this machine would let in everybody: nginx
+ * forwards with its own Host, `127.0.0.1:3000`, and as HTTP/1.0 unless it is told otherwise.
  */
-export async function refuseForeign(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { host, origin } = request.headers;
+export async function refuseForeign({ headers, raw }: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { host, origin } = headers;
+  const isForwarded = raw.httpVersionMajor === 1 && raw.httpVersionMinor === 0;
+  if (isForwarded || Object.keys(headers).some((name) => OF_PROXY.test(name))) {
+    const detail =
+      "a proxy forwarded this request, and without OPS_TOKENS the server answers only this machine: set OPS_TOKENS";
+    await sendProblem(reply, 403, "Forbidden", detail);
+    return;
+  }
   if (isOwnHost(host) && (origin === undefined || (URL.canParse(origin) && isOwnHost(new URL(origin).host))))
     return;
   await sendProblem(

@@ -6,7 +6,7 @@ import type { FlowContext } from "../../flows/context.ts";
 import { isOwnChange } from "../http/cross-origin.ts";
 import { readOwnPath } from "../http/own-path.ts";
 import { sendProblem } from "../http/problem.ts";
-import { findVisitor, type Gate, noteFailure } from "./access.ts";
+import { closeUnanswered, findVisitor, type Gate, noteFailure } from "./access.ts";
 import { addAudit } from "./audit.ts";
 import { renderComeAgain, renderSignIn } from "./sign-in-page.ts";
 
@@ -56,7 +56,8 @@ async function signIn(
   if (!gate.tokens.areSet) return await reply.redirect(to, 303);
   const token = typeof typed === "string" && typed !== "" ? gate.tokens.find(typed.trim()) : null;
   if (token === null) {
-    const waitMs = await noteFailure(gate, request);
+    const waitMs = await noteFailure(gate, request, reply);
+    if (waitMs === null) return await closeUnanswered(reply);
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000);
       reply.header("retry-after", seconds);

@@ -79,6 +79,10 @@ export const DIFFERENCE = {
   roundId: orNull(TEXT),
   transactionRef: orNull(TEXT),
   amountAtRisk: AMOUNT,
+  effect: orNull({
+    ...AMOUNT,
+    description: "above 0 the player has too much, below 0 too little; null if unknown",
+  }),
   reason: TEXT,
   ...ONE_SIDE,
   occurredAt: INSTANT,

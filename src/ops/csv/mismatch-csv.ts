@@ -17,6 +17,7 @@ const FIELDS = [
   "roundId",
   "transactionRef",
   "amountAtRisk",
+  "effect",
   "reason",
   "occurredAt",
   "firstSeenAt",

@@ -15,6 +15,7 @@ const FACTS = [
   "roundId",
   "transactionRef",
   "amountAtRisk",
+  "effect",
 ] as const satisfies readonly (keyof MismatchEvidence)[];
 
 /** What one line says besides the facts of its mismatch. */

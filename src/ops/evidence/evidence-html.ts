@@ -1,6 +1,7 @@
 /** The evidence as one HTML file: a head, a table of contents, and a page or more for each mismatch. All times are UTC. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { sayEffect } from "../../advice.ts";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import type { MismatchEvidence } from "../../flows/read/mismatch-evidence.ts";
 import type { Evidence } from "../../flows/read/read-evidence.ts";
@@ -77,10 +78,12 @@ function renderContents(mismatches: readonly MismatchEvidence[]): SafeHtml {
 
 function renderMismatch(one: MismatchEvidence, index: number): SafeHtml {
   const { id, kind, reason, missing } = one;
+  const effect = sayEffect(one);
   const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
   return html`<section class="mismatch" id="m${id}"><h2>${index + 1}. ${kind}: ${subjectOf(one)}</h2>
 <p><strong>${sayAmountsWithin(sentence)}</strong></p>
 <p class="faint">${kind} means: ${MEANING_OF_KIND[kind]}.</p>
+${effect === null ? null : html`<p>By the provider's records ${effect}.</p>`}
 ${renderFacts(one)}
 ${renderSides(one)}
 ${missing.map((words) => html`<p class="missing">${words}</p>`)}

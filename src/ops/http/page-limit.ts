@@ -1,7 +1,7 @@
 /** Ends the requests of people that nothing else ends: a frozen database keeps no limit of its own (docs/operations.md#limits). */
 
 import { setTimeout } from "node:timers";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { ReconError } from "../../errors.ts";
 import { wantsPage } from "./problem.ts";
 
@@ -10,12 +10,19 @@ export const PAGE_MS = 35_000;
 /** Reports wait for their turn and rest; files are received or sent piece by piece. */
 const LONG_ROUTES = /^\/(?:report|imports$|evidence|queues|.*\.csv$)/;
 
-/** Must be called before the hooks that ask the database. Fastify's own limit (handlerTimeout) ends no request with a body. */
-export function limitPages(scope: FastifyInstance, pageMs: number): void {
+/**
+ * Must be called before the hooks that ask the database. Fastify's own limit (handlerTimeout) ends no request with a body.
+ * @param isHeld whether the server holds the answer on purpose
+ */
+export function limitPages(
+  scope: FastifyInstance,
+  pageMs: number,
+  isHeld: (reply: FastifyReply) => boolean,
+): void {
   scope.addHook("onRequest", async (request, reply) => {
     if (!wantsPage(request) || LONG_ROUTES.test(request.routeOptions.url ?? "")) return;
     const timer = setTimeout(() => {
-      if (reply.sent || reply.raw.headersSent) return;
+      if (reply.sent || reply.raw.headersSent || isHeld(reply)) return;
       reply.send(new ReconError("database-unreachable", `the page was not ready within ${pageMs / 1000} s`));
     }, pageMs);
     reply.raw.once("close", () => clearTimeout(timer));

@@ -20,6 +20,7 @@ const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
   "round-too-wide": 422,
   "session-too-long": 422,
   "database-limit": 503,
+  "database-refuses-writes": 503,
   "too-many-reports": 503,
   "report-left": 499,
 };

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { type EvidenceTarget, MOST_IN_FILE } from "../../flows/read/read-evidence.ts";
 import { FILTER, orNull, read, usage } from "./fields.ts";
+import { show } from "./messages.ts";
 
 /** The forms of the file, which are also the endings of its name. */
 export const EVIDENCE_FORMATS = ["html", "json", "csv"] as const;
@@ -13,14 +14,13 @@ const IDS = /^[1-9]\d{0,14}(,[1-9]\d{0,14})*$/;
 export const EVIDENCE_QUERY = z.strictObject({
   id: orNull(
     FILTER.regex(IDS, {
-      error: ({ input }) =>
-        `id ${JSON.stringify(String(input).slice(0, 60))} is not the id of a mismatch, or several separated by commas`,
+      error: ({ input }) => `id ${show(input)} is not the id of a mismatch, or several separated by commas`,
     }),
   ).meta({ description: `of mismatches, at most ${MOST_IN_FILE}, separated by commas` }),
   incident: orNull(FILTER).meta({ description: "all mismatches of this incident, instead of ids" }),
   part: orNull(
     FILTER.regex(/^[1-9]\d{0,5}$/, {
-      error: ({ input }) => `part ${JSON.stringify(String(input).slice(0, 60))} is not a number from 1 on`,
+      error: ({ input }) => `part ${show(input)} is not a number from 1 on`,
     }),
   ).meta({
     description: `of an incident with more than ${MOST_IN_FILE} mismatches, from 1; one part has ${MOST_IN_FILE}`,

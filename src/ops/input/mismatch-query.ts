@@ -15,6 +15,7 @@ import {
   timeIn,
   withFieldsOf,
 } from "./fields.ts";
+import { show } from "./messages.ts";
 import { PAGE, type PageQuery } from "./page-query.ts";
 import { checkOrder } from "./range-query.ts";
 
@@ -31,7 +32,7 @@ export const CHOICE = z.strictObject({
   minAmount: orNull(amountIn(FILTER)).meta({ description: "the least amount at risk" }),
   incident: orNull(
     FILTER.regex(/^[1-9]\d{0,14}$/, {
-      error: ({ input }) => `incident "${input}" is not the id of an incident`,
+      error: ({ input }) => `incident ${show(input)} is not the id of an incident`,
     }),
   ).meta({ description: "only mismatches of this incident" }),
 });

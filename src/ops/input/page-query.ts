@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { FILTER, orNull, read, readBy, usage } from "./fields.ts";
+import { show } from "./messages.ts";
 
 export interface PageRange {
   readonly limit: number;
@@ -18,7 +19,7 @@ export const PAGE = {
     .default(DEFAULT_LIMIT)
     .meta({ type: "integer", minimum: 1, maximum: LARGEST_LIMIT, default: DEFAULT_LIMIT }),
   after: orNull(
-    FILTER.regex(/^\d{1,15}$/, { error: ({ input }) => `after "${input}" is not the "next" of a page` }),
+    FILTER.regex(/^\d{1,15}$/, { error: ({ input }) => `after ${show(input)} is not the "next" of a page` }),
   ).meta({ description: "the `next` of the page before; without it the first page" }),
 };
 

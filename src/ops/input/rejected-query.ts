@@ -70,9 +70,7 @@ const MOST_RETRIED = 1_000;
 const DEFAULT_LIMIT = 100;
 const LIMIT = {
   error: ({ input }: { readonly input?: unknown }) =>
-    input === undefined
-      ? undefined
-      : `limit ${show(String(input))} is not a number from 1 to ${MOST_RETRIED}`,
+    input === undefined ? undefined : `limit ${show(input)} is not a number from 1 to ${MOST_RETRIED}`,
 };
 const IDS = must(`be a list of 1 to ${MOST_RETRIED} ids`);
 const ID = z.string({ error: ({ input }) => `ids must be texts, but one is ${show(input)}` });

@@ -20,6 +20,7 @@ const LATENCIES = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 export interface WorkCounters {
   readonly onPage: (page: CommittedPage) => void;
   readonly watch: WatchRequest;
+  readonly onWrongToken: () => void;
 }
 
 /** Begins with 0 for every product of the config, so that the first records show as an increase. */
@@ -44,6 +45,11 @@ export function addWorkCounters(registry: Registry, { products }: Config, clock:
     buckets: LATENCIES,
     registers,
   });
+  const wrongTokens = new Counter({
+    name: "recon_wrong_tokens_total",
+    help: "Requests to the ops server whose token is not in OPS_TOKENS.",
+    registers,
+  });
   const known = new Set(products.map(({ productId }) => productId));
   for (const product of known) {
     for (const outcome of RECORD_OUTCOMES) records.inc({ product, outcome }, 0);
@@ -52,6 +58,7 @@ export function addWorkCounters(registry: Registry, { products }: Config, clock:
     }
   }
   return {
+    onWrongToken: () => wrongTokens.inc(),
     onPage: (page) => {
       const { productId: product } = page;
       for (const outcome of RECORD_OUTCOMES) records.inc({ product, outcome }, page[outcome]);

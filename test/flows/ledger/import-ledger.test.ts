@@ -215,6 +215,8 @@ function recorded(
       currency: "THB",
       username: "anna",
       sessionToken: "secret",
+      token: "secret",
+      "auth-token": "secret",
       txns: [{ id: "bet-1", status: "OPEN", roundId: "round-1", betAmount: 10.5, gameCode: "g", ...item }],
     },
     response: { id: "request-1", statusCode: 0, balanceBefore: 100, balanceAfter: 89.5 },

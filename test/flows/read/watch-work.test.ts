@@ -10,16 +10,18 @@ import { readWorkReport } from "../../../src/flows/read/read-work.ts";
 import { silentLog } from "../../../src/log.ts";
 import { judgeHealth } from "../../../src/ops/dashboard/overview/health-verdict.ts";
 import { openMetrics } from "../../../src/ops/metrics/metrics.ts";
+import { addTransfers } from "../../../src/verify/store.ts";
+import { pickUpTopUps } from "../../../src/verify/top-up-store.ts";
 import { noteDone, noteFailed, type WorkName, writeQueues } from "../../../src/work/work-store.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
-import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
+import { amount, HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
 import { readSamples, showMetric } from "../../support/prometheus-text.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);
 const config = parseConfig({
-  products: [{ productId: "P1" }, { productId: "P2" }],
+  products: [{ productId: "P1" }, { productId: "P2", topUpPath: "p2_seamless" }],
   ledger: { relation: "wallet.ledger" },
 });
 const context: FlowContext = { sql, config, clock, log: silentLog };
@@ -431,6 +433,44 @@ test("a stall that was reported does not end because no worker watched for a whi
   await workFor(1);
   expect(await kinds()).toEqual(["comparing-stalled", "comparing-stalled-over"]);
 });
+
+test.each(["a transfer", "a top-up"])(
+  "%s that is known long after it was sent waits since then",
+  async (what) => {
+    await workFor(3);
+    const now = clock.now();
+    const yesterday = now - 24 * HOUR_MS;
+    const sent = {
+      productId: "P2",
+      username: "anna",
+      currency: "THB",
+      transactionRef: "late",
+      sentAt: yesterday,
+    };
+    if (what === "a transfer") {
+      const transfer = { ...sent, type: "DEPOSIT", amount: amount("10") } as const;
+      await addTransfers(sql, [transfer], now, config.verify);
+    } else {
+      await sql`
+      insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
+        skip_balance_update, bet_amount, occurred_at, received_at)
+      values ('late', 'adjustBalance', 'r', 'P2', 'anna', 'THB', 'late', 'DEBIT', false, 10, ${yesterday}, ${yesterday})`;
+      const products = [{ productId: "P2", since: null }];
+      expect(await pickUpTopUps(sql, products, { now, firstDelayMs: 10_000 })).toBe(1);
+    }
+    await workOn();
+    expect((await readStatus(context)).verifying).toEqual({ behindSeconds: 0, due: 1 });
+    await workFor(2);
+    expect(await kinds()).toEqual([]);
+    await workFor(1);
+    expect(await alerts()).toMatchObject([
+      {
+        kind: "verifying-stalled",
+        body: { what: expect.stringMatching(/the oldest since 2026-11-20 12:03/) },
+      },
+    ]);
+  },
+);
 
 test("a backlog that becomes smaller is behind, and no stall", async () => {
   await workFor(3);

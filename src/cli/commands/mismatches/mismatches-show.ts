@@ -1,5 +1,6 @@
 /** One mismatch for people: both sides beside each other, the timeline, and the history. */
 
+import { adviceOf } from "../../../advice.ts";
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { formatAmount, parseAmount } from "../../../money.ts";
 import { printComments, printLine, printTable, showText } from "../../terminal/print.ts";
@@ -21,6 +22,8 @@ type Side = Readonly<Record<string, string | null | undefined>> | null;
 export function printStory(story: MismatchStory, atRisk: string): void {
   printLine(`Mismatch ${story.id}: ${story.kind}, ${story.status}, ${atRisk} at risk`);
   printLine(showText(story.reason));
+  if (story.status === "open" || story.status === "acknowledged")
+    printLine(`to do: ${showText(adviceOf(story))}`);
   if (story.note !== null) printLine(`note: ${showText(story.note)}`);
   printLine();
   printSides(story);

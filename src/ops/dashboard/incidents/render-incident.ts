@@ -1,6 +1,7 @@
 /** One incident as a page: the cause, its trend, who was notified of what, and one decision for all of it. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { adviceOfSome } from "../../../advice.ts";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
 import { countParts } from "../../../flows/read/read-evidence.ts";
@@ -21,7 +22,6 @@ import {
   showTime,
 } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
-import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { renderTrend, sayGrowth } from "./render-trend.ts";
 
 interface Reader {
@@ -52,7 +52,7 @@ export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
 <h1>${kind} in ${productId} <span class="faint">incident #${id}</span></h1>
 <section class="sheet" aria-label="What it is"><p class="reason">${endedAt === null ? since : was}${by}</p>
 <p>${state}</p>
-${endedAt === null ? html`<p class="faint">${WHAT_TO_DO[kind]}</p>` : null}
+${endedAt === null ? html`<p class="faint">${adviceOfSome(kind, story.incident.open, story.largest)}</p>` : null}
 ${parts > 1 ? renderEvidenceParts(String(id), parts) : renderEvidenceLinks({ incident: String(id) })}</section>
 <div${reader.mayAct ? html` class="beside"` : null}>
 <section class="sheet" aria-labelledby="sums"><h2 id="sums">Mismatches and money</h2>

@@ -1,6 +1,7 @@
 /** One mismatch as a page: differences, timeline, history, and possible actions. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { adviceOf } from "../../../advice.ts";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import type { Similar } from "../../../mismatches/similar-store.ts";
@@ -8,7 +9,6 @@ import { renderComments } from "../comments/render-comments.ts";
 import { renderEvidenceLinks } from "../parts/evidence-links.ts";
 import { type Problem, renderArea, renderInput } from "../parts/fields.ts";
 import { sayWords, showAmount, showState, showTime } from "../parts/show.ts";
-import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 import { type ListQuery, pathOfList, pathOfMismatch } from "./mismatch-list-query.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
@@ -82,7 +82,7 @@ ${link(next, "next", "n", "Next")} <a href="${pathOfList({ ...list, from: null }
 
 function renderTold(story: MismatchStory, zone: string): SafeHtml {
   const { id, kind, reason, status } = story;
-  const toDo = isDecided(story) ? `Nothing: this mismatch is ${status}.` : WHAT_TO_DO[kind];
+  const toDo = isDecided(story) ? `Nothing: this mismatch is ${status}.` : adviceOf(story);
   const { says, likely } = tellStory(story);
   return html`<div class="sheets halves"><section class="sheet" aria-labelledby="told-head"><h2 id="told-head">What happened</h2>
 <p class="reason">${sentence(sayWords(reason, zone))}</p>

@@ -1,8 +1,8 @@
 /** The provider's values and the ledger's, next to each other. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import type { Judged } from "../../../effect.ts";
 import { compareSides, type FieldComparison } from "../../../flows/read/compare-sides.ts";
-import type { Mismatch } from "../../../mismatch.ts";
 import { sayAmount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
@@ -13,10 +13,7 @@ const COLUMNS: readonly Column[] = [
   { name: "Compared", of: "compared" },
 ];
 
-export function renderSideTable(
-  sides: Pick<Mismatch, "kind" | "provider" | "ledger">,
-  zone: string,
-): SafeHtml {
+export function renderSideTable(sides: Judged, zone: string): SafeHtml {
   const rows = compareSides(sides).map((field) => renderField(field, zone));
   return renderTable({
     name: "The provider's values and the ledger's, field by field",

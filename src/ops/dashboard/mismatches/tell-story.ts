@@ -1,11 +1,11 @@
 /** Tells a mismatch in two sentences: what each side says, and what most likely happened. Pure. */
 
-import { compareSides } from "../../../flows/read/compare-sides.ts";
+import { effectOf, type Judged, sidesOf } from "../../../effect.ts";
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import type { LedgerSide, MismatchKind, ProviderSide, TransferSide } from "../../../mismatch.ts";
 import { parseAmount, sayAmount, ZERO } from "../../../money.ts";
 
-export type Told = Pick<MismatchStory, "kind" | "currency" | "provider" | "ledger" | "timeline">;
+export type Told = Judged & Pick<MismatchStory, "currency" | "timeline">;
 
 interface Story {
   /** "The provider says: …; the ledger says: …." */
@@ -123,17 +123,21 @@ function likelyAmount({ ledger, timeline }: Told, field: "stake" | "payout", cal
 }
 
 function likelyMove(told: Told): string {
-  const move = compareSides(told).find(({ name }) => name === "Moved in the wallet");
-  const [asked, moved] = [move?.provider ?? null, move?.ledger ?? null];
-  if (asked === null || moved === null)
+  const effect = effectOf(told);
+  const moved = sidesOf(told)?.ledger?.moved ?? null;
+  if (effect === null || moved === null)
     return "Most likely the wallet applied a callback twice, or not at all.";
-  const [expected, real] = [parseAmount(asked, "asked"), parseAmount(moved, "moved")];
+  const real = parseAmount(moved, "moved");
+  const expected = real.minus(effect);
   if (real.eq(ZERO))
     return "Most likely the wallet answered the callback with success, and never moved the money.";
   if (!expected.eq(ZERO) && real.eq(expected.plus(expected)))
     return "Most likely the wallet applied a callback twice.";
-  if (expected.eq(ZERO)) return "Most likely the wallet did not give the money of a void bet back.";
-  return "Most likely the wallet applied one of the callbacks twice, or with another amount.";
+  if (!expected.eq(ZERO))
+    return "Most likely the wallet applied one of the callbacks twice, or with another amount.";
+  return effect.lt(ZERO)
+    ? "Most likely the wallet did not give the money of a void bet back."
+    : "Most likely the wallet gave the money of a void bet back twice.";
 }
 
 function isEqual(a: string | null, b: string): boolean {

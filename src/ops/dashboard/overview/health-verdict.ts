@@ -35,6 +35,7 @@ export type JudgedOverview = Pick<
   | "failingChannels"
   | "undelivered"
   | "wrongClocks"
+  | "isRedisShared"
   | "lastReceivedAt"
   | "backfills"
   | "work"
@@ -58,6 +59,7 @@ export function judgeHealth(seen: JudgedOverview): HealthVerdict {
     ...judgeTransfers(seen),
     ...judgeAlerts(seen),
     ...judgeClocks(seen),
+    ...judgeRedis(seen),
     ...judgeBackfills(seen),
     ...judgeLedger(seen),
     ...judgeDisk(seen),
@@ -153,6 +155,12 @@ function judgeClocks({ wrongClocks }: JudgedOverview): HealthFinding[] {
     const text = `the clock of the ${who} is wrong: correct the clock, and work there goes on`;
     return { tone: "bad", text, href: "/health" };
   });
+}
+
+function judgeRedis({ isRedisShared }: JudgedOverview): HealthFinding[] {
+  if (!isRedisShared) return [];
+  const text = "another installation uses the same Redis, and each slows the other: set REDIS_PREFIX";
+  return [{ tone: "bad", text, href: "/alerts" }];
 }
 
 function judgeBackfills({ backfills }: JudgedOverview): HealthFinding[] {

@@ -1,6 +1,7 @@
 /** Draws one transfer or top-up: the sent values, every answer, and the form for closing it. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { adviceOfKind } from "../../../advice.ts";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
 import type { MismatchOfBet } from "../../../diff/search-store.ts";
@@ -10,7 +11,6 @@ import { type Problem, renderArea } from "../parts/fields.ts";
 import { showAgo, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import { renderUnsaved } from "../parts/unsaved.ts";
-import { WHAT_TO_DO } from "../parts/what-to-do.ts";
 import { pathOfTransfer } from "./render-transfers.ts";
 
 /** The closing as typed, and what is wrong with it. */
@@ -60,7 +60,7 @@ function renderMismatch({ id, kind, status }: MismatchOfBet): SafeHtml {
   const link = html`<a href="/mismatches/${id}">Mismatch #${id}</a> ${showState(status)} ${kind}: ${MEANING_OF_KIND[kind]}.`;
   if (status !== "open" && status !== "acknowledged") return html`<p>${link}</p>`;
   return html`<p class="problem">${link}</p>
-<p><strong>What to do now:</strong> ${WHAT_TO_DO[kind]}</p>`;
+<p><strong>What to do now:</strong> ${adviceOfKind(kind)}</p>`;
 }
 
 function renderClosing(

@@ -1,0 +1,186 @@
+/** The connections to Redis, and what makes sure that work can use them (docs/operations.md#outages). */
+
+import { Redis, type RedisOptions } from "ioredis";
+import { systemClock } from "../src/clock.ts";
+import { describeError, ReconError } from "../src/errors.ts";
+import { endsInTime } from "../src/in-time.ts";
+
+/** What BullMQ takes by itself. */
+export const DEFAULT_PREFIX = "bull";
+
+/** Where the keys of an installation are. */
+export interface RedisPlace {
+  readonly redisUrl: string;
+  /** of every key of the queues */
+  readonly prefix: string;
+  /** null: it is not written, and any other is accepted */
+  readonly installationId: string | null;
+}
+
+const CONNECTION = {
+  // BullMQ waits for Redis itself, so commands have no retry limit.
+  maxRetriesPerRequest: null,
+  lazyConnect: true,
+  // After a failover behind one name the connection leads to the old primary, which is a replica now. A new connection
+  // leads to the new one. The command that was refused is not sent again: its error says what is wrong.
+  reconnectOnError: ({ message }: Error) => /READONLY|UNBLOCKED/.test(message),
+  // A server that hangs closes no connection. An idle connection of a worker waits 10 s at most for its next job.
+  socketTimeout: 20_000,
+} satisfies RedisOptions;
+
+/** The longest wait for an answer over connections in use: `/readyz` answers within 15 seconds, whatever hangs. */
+const LONGEST_CHECK_MS = 10_000;
+/** The same for a connection of its own. */
+const LONGEST_PROBE_MS = 3_000;
+const LOOK_AGAIN_MS = 100;
+/** Errors of a missing or wrong password, or of missing rights: waiting does not help. */
+const LASTING_REFUSAL = /^(NOAUTH|WRONGPASS|NOPERM)/;
+
+export interface QueueConnection {
+  /** for queues and workers, which make duplicates of it that wait for jobs */
+  readonly redis: Redis;
+  /**
+   * Writes, and makes sure that the duplicates are connected too.
+   * @throws ReconError `queue-unreachable` or `redis-shared`, which never show the password
+   */
+  check(): Promise<void>;
+}
+
+export function openQueueConnection(place: RedisPlace, report: (error: unknown) => void): QueueConnection {
+  const redis = new Redis(place.redisUrl, CONNECTION);
+  let failure: unknown = null;
+  redis.on("error", (error) => {
+    failure = error;
+    report(error);
+  });
+  redis.on("ready", () => {
+    failure = null;
+  });
+  const waiting = new Set<Redis>();
+  const duplicate = redis.duplicate.bind(redis);
+  redis.duplicate = (options) => {
+    const one = duplicate(options);
+    waiting.add(one);
+    return one;
+  };
+  let underWay: Promise<void> | null = null;
+  const check = async () => {
+    await claim(redis, place);
+    while ([...waiting].some(({ status }) => status !== "ready")) await systemClock.sleep(LOOK_AGAIN_MS);
+  };
+  return {
+    redis,
+    check: async () => {
+      // Callers share it, so that a server that hangs piles up nothing.
+      underWay ??= check().finally(() => {
+        underWay = null;
+      });
+      try {
+        if (await endsInTime(underWay, LONGEST_CHECK_MS)) return;
+      } catch (error) {
+        throw explain(place, error);
+      }
+      throw unreachable(place, failure ?? new Error(`no answer for ${LONGEST_CHECK_MS / 1000} s`));
+    },
+  };
+}
+
+/**
+ * Checks over a connection of its own that Redis takes writes, and that no other installation uses it.
+ * @throws ReconError `queue-unreachable` or `redis-shared`, which never show the password
+ */
+export async function checkRedis(place: RedisPlace): Promise<void> {
+  await askRedis(place, (probe) => claim(probe, place));
+}
+
+export interface RedisFacts {
+  /** "7.0.15" */
+  readonly version: string;
+  /** `maxmemory-policy`: any other value than noeviction can lose jobs */
+  readonly evictionPolicy: string;
+}
+
+/** Writes too, but does not claim Redis for the installation. @throws ReconError as `checkRedis` */
+export async function readRedisFacts(place: RedisPlace): Promise<RedisFacts> {
+  const info = await askRedis(place, async (probe) => {
+    await claim(probe, { ...place, installationId: null });
+    refuseOther(place, await probe.get(keyOf(place)));
+    return await probe.info();
+  });
+  const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, "m").exec(info)?.[1] ?? "unknown";
+  return { version: read("redis_version"), evictionPolicy: read("maxmemory_policy") };
+}
+
+function keyOf({ prefix }: RedisPlace): string {
+  return `${prefix}:installation`;
+}
+
+/** Redis refuses this write as it refuses every other one, also when the key is there already. */
+async function claim(redis: Redis, place: RedisPlace): Promise<void> {
+  const { installationId, prefix } = place;
+  if (installationId === null) await redis.set(`${prefix}:written`, "", "PX", 1);
+  else if ((await redis.set(keyOf(place), installationId, "NX")) === null)
+    refuseOther(place, await redis.get(keyOf(place)));
+}
+
+function refuseOther(place: RedisPlace, owner: string | null): void {
+  const { redisUrl, installationId, prefix } = place;
+  if (owner === null || installationId === null || owner === installationId) return;
+  const { host, protocol } = new URL(redisUrl);
+  throw new ReconError(
+    "redis-shared",
+    `Redis at ${addressOf(place)} has the queues of another installation (${owner}; this one is ${installationId}), and each would slow the other. Set REDIS_PREFIX, or use another Redis or another of its databases (${protocol}//${host}/1). If the other installation does not use it any more: redis-cli del ${prefix}:installation`,
+  );
+}
+
+async function askRedis<Answer>(
+  place: RedisPlace,
+  question: (probe: Redis) => Promise<Answer>,
+): Promise<Answer> {
+  const probe = new Redis(place.redisUrl, {
+    lazyConnect: true,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+    connectTimeout: LONGEST_PROBE_MS,
+    commandTimeout: LONGEST_PROBE_MS,
+  });
+  // The rejected command reports the failure; without a listener ioredis prints it too.
+  let failure: unknown = null;
+  probe.on("error", (error: Error) => {
+    failure = error;
+  });
+  try {
+    await probe.connect();
+    return await question(probe);
+  } catch (error) {
+    throw explain(place, error instanceof ReconError ? error : (failure ?? error));
+  } finally {
+    probe.disconnect();
+  }
+}
+
+/** Redis answered with an error: it works, and refuses. */
+const REFUSED_WRITE = /^(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN)/;
+
+function explain(place: RedisPlace, error: unknown): ReconError {
+  if (error instanceof ReconError) return error;
+  const reason = describeError(error);
+  if (!REFUSED_WRITE.test(reason)) return unreachable(place, error);
+  return new ReconError("queue-unreachable", `Redis at ${addressOf(place)} takes no writes: ${reason}`, {
+    cause: error,
+    retryable: true,
+  });
+}
+
+function unreachable(place: RedisPlace, error: unknown): ReconError {
+  const reason = describeError(error);
+  return new ReconError(
+    "queue-unreachable",
+    `Redis at ${addressOf(place)} does not answer: ${reason}. Check REDIS_URL and that Redis runs.`,
+    { cause: error, retryable: !LASTING_REFUSAL.test(reason) },
+  );
+}
+
+function addressOf({ redisUrl }: RedisPlace): string {
+  return new URL(redisUrl).host;
+}

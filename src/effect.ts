@@ -1,0 +1,96 @@
+/** What a mismatch did to its player, in money. */
+
+import type { LedgerSide, Mismatch, MismatchKind, ProviderSide } from "./mismatch.ts";
+import { type Amount, largerAmount, parseAmount, ZERO } from "./money.ts";
+
+/** What the effect is computed from. */
+export interface Judged extends Pick<Mismatch, "kind" | "provider" | "ledger"> {
+  /** absent: the sides are not those of a mismatch */
+  readonly amountAtRisk?: string;
+}
+
+/**
+ * Kinds that say nothing about a player's money: they are in no statement. Of a bet in two currencies the amounts cannot be
+ * subtracted.
+ */
+const WITHOUT_EFFECT: ReadonlySet<MismatchKind> = new Set([
+  "currency-differs",
+  "balance-differs",
+  "provider-inconsistent",
+  "transfer-inconclusive",
+  "transfer-differs",
+  "transfer-late-success",
+  "top-up-rejected",
+  "top-up-inconclusive",
+  "top-up-differs",
+  "top-up-late-success",
+]);
+
+/** In these kinds a bet without a record asks for nothing: the provider never played it. */
+const NEVER_PLAYED: ReadonlySet<MismatchKind> = new Set([
+  "missing-at-provider",
+  "vanished-at-provider",
+  "stuck-open",
+]);
+
+/**
+ * Moved − expected: above 0 the player has too much, below 0 too little. A bet of 100.00 that was settled with 3,100.00 in the
+ * ledger and is unknown to the provider has 3,000.00: the player won what was never played.
+ * @returns null where it cannot be known
+ */
+export function effectOf(judged: Judged): Amount | null {
+  const { kind, amountAtRisk, ledger } = judged;
+  const bet = sidesOf(judged);
+  if (WITHOUT_EFFECT.has(kind) || bet === null) return null;
+  const moved = ledger === null ? ZERO : parseAmount(bet.ledger?.moved ?? "0", "moved");
+  const effects = expectedOf(kind, bet).map((expected) => moved.minus(expected));
+  if (amountAtRisk === undefined) return effects[0] ?? null;
+  // The amount at risk says which of several possible amounts was expected.
+  const atRisk = parseAmount(amountAtRisk, "amountAtRisk");
+  const explains = (effect: Amount) =>
+    effect.eq(ZERO) ? atRisk.eq(largestDifference(bet)) : effect.abs().eq(atRisk);
+  return effects.find(explains) ?? null;
+}
+
+/** The amount at risk of a bet whose money is right. */
+function largestDifference({ provider, ledger }: BetSides): Amount {
+  const [[stake, payout], [ownStake, ownPayout]] = [amountsOf(provider), amountsOf(ledger)];
+  return largerAmount(stake.minus(ownStake).abs(), payout.minus(ownPayout).abs());
+}
+
+/** The sides of a bet, a round or a session. */
+interface BetSides {
+  readonly provider: ProviderSide | null;
+  readonly ledger: LedgerSide | null;
+}
+
+/** @returns null where the sides are those of a transfer, or there are none */
+export function sidesOf({ provider, ledger }: Pick<Judged, "provider" | "ledger">): BetSides | null {
+  const isBet = (provider === null || "stake" in provider) && (ledger === null || "moved" in ledger);
+  if (!isBet || (provider === null && ledger === null)) return null;
+  return { provider: provider as ProviderSide | null, ledger: ledger as LedgerSide | null };
+}
+
+/**
+ * What the wallet should have moved by the provider's side, the most likely amount first. The sides of a mismatch do not say all of it: a tip
+ * has no status of its own, and of a bet that runs some parts may have been paid.
+ */
+export function expectedOf(kind: MismatchKind, { provider, ledger }: BetSides): Amount[] {
+  const [stake, payout] = amountsOf(ledger);
+  if (kind === "net-differs" && ledger?.status === "void") return [ZERO];
+  if (provider === null) return NEVER_PLAYED.has(kind) ? [ZERO] : [stake.neg(), payout.minus(stake), ZERO];
+  const [listedStake, listedPayout] = amountsOf(provider);
+  const settled = listedPayout.minus(listedStake);
+  const running = listedStake.neg();
+  const partlyPaid = payout.minus(listedStake);
+  if (provider.status === "VOID") return [ZERO];
+  if (provider.status === "SETTLED" || provider.status === null)
+    return kind === "net-differs" ? [settled, stake.neg(), partlyPaid, running] : [settled];
+  // Of several records, of which one runs, the others are settled.
+  return kind === "net-differs" ? [partlyPaid, running, stake.neg(), ZERO] : [running, settled, partlyPaid];
+}
+
+function amountsOf(side: ProviderSide | LedgerSide | null): [stake: Amount, payout: Amount] {
+  if (side === null) return [ZERO, ZERO];
+  return [parseAmount(side.stake, "stake"), parseAmount(side.payout, "payout")];
+}
