@@ -82,6 +82,6 @@ export function riskOf(sent: Transfer | TopUp, booking: Booking): Amount {
  * The size of the difference, never negative. A provider may write a top-up that leaves the product as a negative
  * amount (§4.B5), but not a transfer.
  */
-export function amountDifference(sent: Transfer | TopUp, { amount }: Booking): Amount {
+function amountDifference(sent: Transfer | TopUp, { amount }: Booking): Amount {
   return sent.amount.minus(isTopUp(sent) ? amount.abs() : amount).abs();
 }
