@@ -126,7 +126,7 @@ function openRegistry(read: () => TapState): Registry {
   total("recon_tap_unreachable_total", "Connections that got 502.", ({ unreachable }) => unreachable);
   total(
     "recon_tap_unpassed_total",
-    "Requests that did not pass: CONNECT, and what is not HTTP/1.1.",
+    "Requests that did not pass: CONNECT, what is not HTTP/1.1, one behind 1,000 without answers.",
     ({ unpassed }) => unpassed,
   );
   gauge("recon_tap_connections", "Connections that are open.", ({ tally }) => tally.connections);

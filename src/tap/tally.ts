@@ -24,7 +24,7 @@ export interface Tally {
   refused: number;
   /** requests that move no money: other paths, other methods, checkBalance */
   others: number;
-  /** requests that did not pass: CONNECT, and what is not HTTP/1.1 */
+  /** requests that did not pass: CONNECT, what is not HTTP/1.1, one behind 1,000 without answers */
   unpassed: number;
   /** connections for which the target could not be reached */
   unreachable: number;
