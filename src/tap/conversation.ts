@@ -291,8 +291,9 @@ export class Conversation {
     const response = textOf(answer);
     const isFailure = status < 200 || status > 299;
     const said = isFailure || callback === null ? readSaid(response) : null;
-    // For example, the error page of a gateway: the operator has moved no money for it.
-    const isRefusal = isFailure && said === null;
+    // For example, the error page of a gateway: the operator has moved no money for it. What only looks like an answer of the
+    // interface, such as one that is cut off, is recorded, and rejected when it is stored.
+    const isRefusal = isFailure && said === null && !response.includes("statusCode");
     if (callback === null) {
       if (other !== null && said?.isMove === true) {
         tally.lost["unknown-path"] += 1;

@@ -161,6 +161,8 @@ describe("an answer whose HTTP status says failure", () => {
     ["500 Internal Server Error", refusal, "recorded"],
     ["500 Internal Server Error", '{"error":"out of memory"}', "refused"],
     ["502 Bad Gateway", "<p>{}", "refused"],
+    ["500 Internal Server Error", `\xef\xbb\xbf${SUCCESS}`, "recorded"],
+    ["500 Internal Server Error", `[${SUCCESS},{}`, "recorded"],
     ["201 Created", SUCCESS, "recorded"],
   ])("HTTP %s with %s is %s", async (status, said, outcome) => {
     const { port, recorded, tally } = await startTarget(answer(said, `HTTP/1.1 ${status}`));
