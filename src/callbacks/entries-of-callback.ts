@@ -55,7 +55,10 @@ export function readRecordedCallback(text: string): ReadCallback {
   }
 }
 
-/** Bodies that were recorded as text, as what they say; text that is no JSON stays as it is. */
+/**
+ * Bodies that were recorded as text, as what they say; text that is no JSON stays as it is. So does the text "null": it
+ * is an answer that was seen, while null is one that was not recorded, which counts as success.
+ */
 function openBodies(given: unknown): unknown {
   if (!isFields(given)) return given;
   const opened = ["request", "response"]
@@ -66,7 +69,7 @@ function openBodies(given: unknown): unknown {
 
 function parseOr(text: string): unknown {
   try {
-    return parse(text);
+    return parse(text) ?? text;
   } catch {
     return text;
   }

@@ -113,15 +113,22 @@ function openRegistry(read: () => TapState): Registry {
     "outcome",
     ({ storing }) => storing.stored,
   );
-  new Counter({
-    name: "recon_tap_unreachable_total",
-    help: "Connections that got 502.",
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(read().tally.unreachable);
-    },
-  });
+  const total = (name: string, help: string, value: (tally: Tally) => number) =>
+    new Counter({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.reset();
+        this.inc(value(read().tally));
+      },
+    });
+  total("recon_tap_unreachable_total", "Connections that got 502.", ({ unreachable }) => unreachable);
+  total(
+    "recon_tap_unpassed_total",
+    "Requests that did not pass: CONNECT, what is not HTTP/1.1, one behind 1,000 without answers.",
+    ({ unpassed }) => unpassed,
+  );
   gauge("recon_tap_connections", "Connections that are open.", ({ tally }) => tally.connections);
   gauge("recon_tap_journal_bytes", "What the journal takes up.", ({ journalBytes }) => journalBytes);
   gauge("recon_tap_journal_limit_bytes", "What it may take up.", ({ mostBytes }) => mostBytes);

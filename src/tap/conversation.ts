@@ -9,19 +9,20 @@ import {
   keepPart,
   MOST_BODY_BYTES,
   MOST_OTHER_BYTES,
-  saysMoneyMoved,
+  readSaid,
   textOf,
 } from "./exchange.ts";
 import {
   type Ending,
   endingOfAnswer,
   endingOfRequest,
+  type Framing,
   fieldOf,
   parseHead,
   withoutHttp2,
 } from "./message-head.ts";
 import { MessageReader, type ReadHead } from "./message-reader.ts";
-import { callbackAt, findPath, parseRequestLine } from "./request-target.ts";
+import { callbackAt, findPath, parseRequestLine, type RequestLine, showTarget } from "./request-target.ts";
 import type { Tally } from "./tally.ts";
 
 /** A callback as it was sent, and as it was answered: a line of the journal. */
@@ -38,12 +39,14 @@ export interface ConversationContext {
   readonly now: () => Instant;
   readonly tally: Tally;
   readonly kept: KeptBytes;
-  /** called with the path of each request that names no callback and may move money; before it the method, but POST */
+  /** called with each request that names no callback and may move money, such as "/payBonus" or "PUT /placeBets" */
   readonly onOther?: (path: string) => void;
   readonly onUnreadable?: (reason: string) => void;
 }
 
-const MOVES_NOTHING = new Set(["GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"]);
+/** These should move nothing (RFC 9110, 9.2.1), so the log names them only once an answer says that money moved. */
+const SAFE = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
+const [LF, CR] = [0x0a, 0x0d];
 /** Requests of one connection that wait for an answer. */
 const MOST_OPEN = 1_000;
 /** Any spaces may separate the parts (RFC 9112, 4). */
@@ -61,7 +64,6 @@ export class Conversation {
   #sending: Exchange | null = null;
   #isFinal = true;
   #answered: AnsweredCallback[] = [];
-  #isTunnel = false;
   #isHeld = false;
   /** No further request passes. The connection ends when those that have passed are answered. */
   #isClosing = false;
@@ -87,7 +89,7 @@ export class Conversation {
   /** Whether no request waits for an answer. */
   get isIdle(): boolean {
     if (this.#isHeld) return false;
-    return this.#isTunnel || (this.#open.length === 0 && !this.#requests.isWithin);
+    return this.#open.length === 0 && !this.#requests.isWithin;
   }
 
   /** Whether the connection must end now. */
@@ -106,7 +108,8 @@ export class Conversation {
   request(bytes: Buffer): Buffer {
     const passed = this.#requests.read(bytes);
     // The caller begins its next request, so it takes the answer without a known end for whole.
-    if (this.#isClosing && passed.length === 0 && this.#isAnswerEndless) this.#loseOpen();
+    const isNext = passed.length === 0 && bytes.some((byte) => byte !== CR && byte !== LF);
+    if (this.#isClosing && isNext && this.#answers.isUntilEnd) this.#endAnswers();
     return passed;
   }
 
@@ -117,8 +120,10 @@ export class Conversation {
 
   /** The target sends nothing more. An answer without a length ends here. @returns what is left for the caller */
   finish(): Buffer {
-    if (this.#isAnswerEndless) this.#loseOpen();
-    return this.#answers.finish();
+    const left = this.#endAnswers();
+    // A body without a head, or behind a head that has no end: the caller may read it all the same.
+    if (left.includes("{")) this.#loseOpen();
+    return left;
   }
 
   /** @returns the callbacks that were answered since the last call */
@@ -128,15 +133,26 @@ export class Conversation {
     return answered;
   }
 
-  /** The connection is over. Callbacks without an answer count as unanswered. */
+  /** The connection is over. Callbacks of which the caller has no answer count as unanswered. */
   close(): void {
-    if (this.#isAnswerEndless) this.#loseOpen();
-    this.#context.tally.unanswered += this.#forget(this.#open) + this.#forget(this.#early);
+    const [first] = this.#open;
+    const isAnswered =
+      first !== undefined && first.callback !== null && readSaid(textOf(first.answer)) !== null;
+    if (this.#answers.isUntilEnd || isAnswered) this.#loseOpen();
+    for (const early of this.#early.splice(0)) {
+      early.request.isUnreadable = true;
+      this.#record(early);
+    }
+    this.#context.tally.unanswered += this.#forget(this.#open);
   }
 
-  /** An answer whose end is not known passes, and whatever follows it. */
-  get #isAnswerEndless(): boolean {
-    return this.#answers.isUntilEnd && this.#open[0]?.answer.isUnreadable === true;
+  /** No answer follows. One without a length ends here. @returns what is left for the caller */
+  #endAnswers(): Buffer {
+    const [first] = this.#open;
+    // Answers to the other requests may have passed as a part of this one.
+    const isDoubtful = first?.answer.isUnreadable === true || this.#open.length > 1;
+    if (this.#answers.isUntilEnd && isDoubtful) this.#loseOpen();
+    return this.#answers.finish();
   }
 
   #keep(exchange: Exchange | null | undefined, side: "request" | "answer", part: Buffer): void {
@@ -148,13 +164,15 @@ export class Conversation {
     const head = parseHead(text, "request");
     const line = parseRequestLine(head.startLine);
     if (line === null) return this.#refuse("a request does not begin as one of HTTP/1.1");
+    if (isWhole && !text.endsWith("\n")) return this.#refuse("a request's lines end with CR alone");
+    // Behind a CONNECT all bytes would pass unread.
+    if (line.method.toUpperCase() === "CONNECT") return this.#refuse("CONNECT asks for a tunnel");
     if (this.#open.length === MOST_OPEN) return this.#refuse(`${MOST_OPEN} requests wait for answers`);
-    const { method, target } = line;
-    const found = findPath(target);
-    const exchange = this.#openExchange(method, found?.path ?? target, fieldOf(head, "content-encoding"));
+    const found = findPath(line.target);
+    const exchange = this.#openExchange(line, fieldOf(head, "content-encoding"));
     this.#open.push(exchange);
     this.#sending = exchange;
-    const { framing, doubt, isLast } = isWhole ? endingOfRequest(head, method) : TOO_LONG;
+    const { framing, doubt, isLast } = isWhole ? endingOfRequest(head) : TOO_LONG;
     exchange.isLast = isLast;
     if (doubt !== null) this.#doubt(exchange, "request", doubt);
     const at = line.at + (found?.at ?? 0);
@@ -165,21 +183,22 @@ export class Conversation {
 
   #refuse(reason: string): null {
     this.#context.onUnreadable?.(`${reason}. The request did not pass`);
+    this.#context.tally.unpassed += 1;
     this.#isClosing = true;
     return null;
   }
 
-  #openExchange(method: string, path: string, coding: string | null): Exchange {
+  #openExchange({ method, target }: RequestLine, coding: string | null): Exchange {
     const { now, tally, onOther } = this.#context;
-    const name = callbackAt(path);
+    const name = callbackAt(findPath(target)?.path ?? target);
     const isPost = method.toUpperCase() === "POST";
     const callback = isPost && name !== "checkBalance" ? name : null;
-    const isOther = callback === null && (isPost ? name === null : !MOVES_NOTHING.has(method));
+    const other = isPost && name !== null ? null : showTarget(method, target);
     if (callback === null) tally.others += 1;
-    if (isOther) onOther?.(isPost ? path : `${method} ${path}`);
+    if (other !== null && !SAFE.has(method.toUpperCase())) onOther?.(other);
     const request = emptyBody(callback === null ? 0 : MOST_BODY_BYTES, coding);
-    const answer = emptyBody(callback !== null ? MOST_BODY_BYTES : isOther ? MOST_OTHER_BYTES : 0);
-    return { method, callback, isOther, receivedAt: now(), request, answer, status: 0, isLast: false };
+    const answer = emptyBody(callback !== null ? MOST_BODY_BYTES : other !== null ? MOST_OTHER_BYTES : 0);
+    return { method, callback, other, receivedAt: now(), request, answer, status: 0, isLast: false };
   }
 
   #endRequest(): void {
@@ -198,36 +217,30 @@ export class Conversation {
     const head = parseHead(bytes.toString("latin1"), "answer");
     const status = Number(STATUS_LINE.exec(head.startLine)?.[1] ?? Number.NaN);
     const [exchange] = this.#open;
-    if (exchange === undefined) return this.#passUnasked(bytes, status);
-    const known = Number.isNaN(status) ? NO_STATUS : endingOfAnswer(head, exchange.method, status);
+    const known = Number.isNaN(status) ? NO_STATUS : endingOfAnswer(head, exchange?.method ?? "POST", status);
     const { framing, doubt, isLast } = isWhole ? known : TOO_LONG;
+    if (exchange === undefined) return this.#passUnasked(bytes, status, framing);
     this.#isFinal = !(status < 200) || status === 101;
     if (this.#isFinal) {
       exchange.status = status;
       exchange.answer.coding = fieldOf(head, "content-encoding");
     }
-    if (isLast) exchange.isLast = true;
+    if (isLast || framing === "until-end") {
+      exchange.isLast = true;
+      this.#stopRequests();
+    }
     if (doubt !== null) this.#doubt(exchange, "answer", doubt);
-    if (framing === "tunnel") this.#becomeTunnel();
+    // What follows would pass unread.
+    if (status === 101) this.#loseOpen();
     return { framing, passed: bytes };
   }
 
   /** An answer to nothing: of a server that closes an idle connection (408), or to a request that the tap did not see. */
-  #passUnasked(bytes: Buffer, status: number): ReadHead {
+  #passUnasked(bytes: Buffer, status: number, framing: Framing): ReadHead {
     if (status >= 200 && status < 300) this.#context.tally.lost.unreadable += 1;
     if (status !== 408) this.#context.onUnreadable?.("an answer came without a request");
-    this.#loseOpen();
     this.#stopRequests();
-    return { framing: "until-end", passed: bytes };
-  }
-
-  #becomeTunnel(): void {
-    if (this.#open.some(({ callback }) => callback !== null))
-      this.#context.onUnreadable?.("the answer to a callback switches to another protocol");
-    this.#loseOpen();
-    this.#requests.becomeTunnel();
-    this.#isTunnel = true;
-    this.#isClosing = false;
+    return { framing, passed: bytes };
   }
 
   #endAnswer(): void {
@@ -273,16 +286,23 @@ export class Conversation {
   }
 
   #record(exchange: Exchange): void {
-    const { callback, isOther, receivedAt, request, answer, status } = exchange;
-    const { tally, kept } = this.#context;
+    const { callback, other, receivedAt, request, answer, status } = exchange;
+    const { tally, kept, onOther } = this.#context;
     const response = textOf(answer);
-    // For example, the error page of a gateway: the operator has moved no money for it.
-    const isRefusal = (status < 200 || status > 299) && !response.trimStart().startsWith("{");
+    const isFailure = status < 200 || status > 299;
+    const said = isFailure || callback === null ? readSaid(response) : null;
+    // For example, the error page of a gateway: the operator has moved no money for it. What only looks like an answer of the
+    // interface, such as one that is cut off, is recorded, and rejected when it is stored.
+    const isRefusal = isFailure && said === null && !response.includes("statusCode");
     if (callback === null) {
-      if (isOther && saysMoneyMoved(response)) tally.lost["unknown-path"] += 1;
+      if (other !== null && said?.isMove === true) {
+        tally.lost["unknown-path"] += 1;
+        onOther?.(other);
+      }
     } else if (answer.isUnreadable || (request.isUnreadable && !isRefusal)) tally.lost.unreadable += 1;
     else if (request.isTooLarge || answer.isTooLarge) tally.lost["too-large"] += 1;
     else if (isRefusal) tally.refused += 1;
+    else if (isFailure && said?.isSuccess === true) tally.lost["status-differs"] += 1;
     else this.#answered.push({ callback, receivedAt, request: textOf(request), response });
     dropBody(request, kept);
     dropBody(answer, kept);

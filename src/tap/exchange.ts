@@ -9,8 +9,8 @@ export interface Exchange {
   readonly method: string;
   /** null: no callback that moves money */
   readonly callback: CallbackName | null;
-  /** It names no callback known here, and may move money all the same. */
-  readonly isOther: boolean;
+  /** what the log calls a request that names no callback known here, and may move money all the same; null: it is none */
+  readonly other: string | null;
   readonly receivedAt: Instant;
   readonly request: Body;
   readonly answer: Body;
@@ -88,12 +88,22 @@ function unpack(bytes: Buffer, coding: string): Buffer {
   return bytes;
 }
 
-/** Whether an answer of the interface says that the player's balance changed. */
-export function saysMoneyMoved(text: string): boolean {
+/** What an answer of the interface says. */
+export interface Said {
+  readonly isSuccess: boolean;
+  /** It says that the player's balance changed. */
+  readonly isMove: boolean;
+}
+
+/** @returns null: this is no answer of the interface, such as "null", or a page of a gateway */
+export function readSaid(text: string): Said | null {
   try {
-    const { statusCode, balanceBefore, balanceAfter } = JSON.parse(text);
-    return statusCode === 0 && balanceBefore !== balanceAfter;
+    const said: unknown = JSON.parse(text);
+    if (typeof said !== "object" || said === null || !("statusCode" in said)) return null;
+    const { statusCode, balanceBefore, balanceAfter } = said as Record<string, unknown>;
+    const isSuccess = statusCode === 0;
+    return { isSuccess, isMove: isSuccess && balanceBefore !== balanceAfter };
   } catch {
-    return false;
+    return null;
   }
 }

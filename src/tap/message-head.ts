@@ -10,8 +10,8 @@ export interface MessageHead {
   readonly doubt: string | null;
 }
 
-/** How a body ends: after so many bytes, with its last chunk, or with the connection; "tunnel": no message follows. */
-export type Framing = number | "chunked" | "until-end" | "tunnel";
+/** How a body ends: after so many bytes, with its last chunk, or with the connection. */
+export type Framing = number | "chunked" | "until-end";
 
 export interface Ending {
   readonly framing: Framing;
@@ -25,6 +25,8 @@ export interface Ending {
 const LONGEST_LENGTH = 200;
 
 type Side = "request" | "answer";
+/** A name that is no token (RFC 9110, 5.6.2), and that other recipients may read as one of these: "Content-Length\0". */
+const LOOKS_LIKE_FRAMING = /(?=.*[^\w!#$%&'*+\-.^`|~])(?:content-length|transfer-encoding)/i;
 
 /**
  * @param text latin1, from the start line to the empty line. No expression here may be slow for a long run of spaces: a
@@ -33,19 +35,23 @@ type Side = "request" | "answer";
 export function parseHead(text: string, of: Side): MessageHead {
   let end = text.length;
   while (text[end - 1] === "\n" || text[end - 1] === "\r") end -= 1;
-  // A CR without LF may be read as a space (2.2).
+  // A CR without LF may be read as a space, and some recipients read it as the end of the line (2.2).
   const plain = text.slice(0, end).replaceAll(/\r(?!\n)/g, " ");
   // A folded line belongs to the value before it (5.2); behind the start line it may be ignored (2.2).
   const [first = "", ...lines] = plain.split(/\r?\n(?![ \t])/);
   const startLine = first.split(/\r?\n/, 1)[0] ?? "";
+  const isFolded = startLine.length < first.length;
   const fields: [name: string, value: string][] = [];
-  let doubt: string | null = null;
+  const hasBareCr = plain !== text.slice(0, end) || !text.endsWith("\n");
+  let doubt = hasBareCr ? "a line has a CR without a line feed" : null;
+  if (isFolded && of === "request") doubt = "a folded line follows the first line of a request";
   for (const line of lines) {
     const [before, name = "", space = ""] = /^([^\s:]+)([ \t]*):/.exec(line) ?? [];
     // In an answer the space may be removed, a request must be refused (5.1).
     if (space !== "" && of === "request") doubt = "a space follows the name of a header field";
     if (before === undefined) doubt = "a header line has no name";
     else {
+      if (LOOKS_LIKE_FRAMING.test(name)) doubt = "a header field is named almost as the length";
       const value = line.slice(before.length).replaceAll(/\r?\n[ \t]+/g, " ");
       fields.push([name.toLowerCase(), withoutSpaces(value)]);
     }
@@ -68,16 +74,13 @@ export function fieldOf({ fields }: MessageHead, name: string): string | null {
 }
 
 /** How a request ends (6.3). */
-export function endingOfRequest(head: MessageHead, method: string): Ending {
-  // What follows a CONNECT depends on its answer. After a refusal the caller can open another connection.
-  if (method === "CONNECT") return { framing: 0, doubt: head.doubt, isLast: true };
+export function endingOfRequest(head: MessageHead): Ending {
   return declaredEnding(head, "request") ?? endWith(0, head.doubt);
 }
 
 /** How an answer ends; `method` is the request's. */
 export function endingOfAnswer(head: MessageHead, method: string, status: number): Ending {
-  if (status === 101 || (method === "CONNECT" && status >= 200 && status < 300))
-    return endWith("tunnel", null);
+  if (status === 101) return endWith("until-end", "an answer switches to another protocol");
   // These end with their head, whatever the fields say.
   if (method === "HEAD" || status < 200 || status === 204 || status === 304) return endWith(0, null);
   return declaredEnding(head, "answer") ?? endWith("until-end", head.doubt);
@@ -98,8 +101,11 @@ function declaredEnding(head: MessageHead, of: Side): Ending | null {
   // HTTP/1.0 that has a coding (6.1).
   const isLast = (of === "request" && length !== null) || /\bHTTP\/1\.0\b/.test(head.startLine);
   if (/(?:^|,)[ \t]*chunked$/i.test(coding)) return endWith("chunked", head.doubt, isLast);
-  if (of === "answer") return endWith("until-end", head.doubt, isLast);
-  return endWith(length?.bytes ?? "until-end", "the transfer coding of a request is not known");
+  // An answer with another coding ends with its connection (6.3), but lenient callers go by its length or its chunks.
+  return endWith(
+    length?.bytes ?? "until-end",
+    `the transfer coding of ${of === "answer" ? "an answer" : "a request"} is not known`,
+  );
 }
 
 /** @returns null: there is none. With a doubt, `bytes` is what lenient recipients read: 291 for "+291"; null: they differ */

@@ -30,21 +30,12 @@ interface MessageListener {
 const LONGEST_HEAD = 128 * 1024;
 /** What is kept of a line between chunks. Behind a size there is only an extension. */
 const KEPT_OF_LINE = 64;
-/** A size, or its beginning. */
-const SIZE = /^[0-9a-f]{0,32}[\t ]*(?:;|\r?$)/i;
+/** A size, or its beginning. Some recipients read a CR alone as the end of the line. */
+const SIZE = /^[0-9a-f]{0,32}[\t ]*(?:;[^\r]*)?\r?$/i;
 const [LF, CR] = [0x0a, 0x0d];
 const NOTHING: Buffer = Buffer.alloc(0);
 
-type State =
-  | "head"
-  | "body"
-  | "chunk"
-  | "size"
-  | "chunk-end"
-  | "trailer"
-  | "until-end"
-  | "tunnel"
-  | "stopped";
+type State = "head" | "body" | "chunk" | "size" | "chunk-end" | "trailer" | "until-end" | "stopped";
 
 export class MessageReader {
   readonly #listener: MessageListener;
@@ -66,7 +57,7 @@ export class MessageReader {
   /** Whether a message has begun and not ended. */
   get isWithin(): boolean {
     if (this.#state === "head") return this.#heldBytes > 0;
-    return this.#state !== "tunnel" && this.#state !== "stopped";
+    return this.#state !== "stopped";
   }
 
   /** Whether the message ends only with its connection. */
@@ -99,11 +90,6 @@ export class MessageReader {
   finish(): Buffer {
     if (this.#state === "until-end") this.#endMessage();
     return Buffer.concat(this.#held);
-  }
-
-  /** No messages follow, and everything passes. */
-  becomeTunnel(): void {
-    this.#state = "tunnel";
   }
 
   /** Nothing more passes. */
@@ -144,7 +130,6 @@ export class MessageReader {
   }
 
   #readOn(bytes: Buffer, at: number): number {
-    if (this.#state === "tunnel") return bytes.length;
     if (this.#state === "until-end") {
       this.#listener.data(bytes.subarray(at));
       return bytes.length;
@@ -194,11 +179,17 @@ export class MessageReader {
   }
 }
 
-/** @returns the index behind the empty line; null: it has not come */
+/** @returns the index behind the empty line, of lines that end with CR alone too; null: it has not come */
 function endOfHead(bytes: Buffer): number | null {
-  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) {
-    if (bytes[at + 1] === LF) return at + 2;
-    if (bytes[at + 1] === CR && bytes[at + 2] === LF) return at + 3;
+  let end: number | null = null;
+  for (let at = bytes.indexOf(LF); at >= 0 && end === null; at = bytes.indexOf(LF, at + 1)) {
+    if (bytes[at + 1] === LF) end = at + 2;
+    if (bytes[at + 1] === CR && bytes[at + 2] === LF) end = at + 3;
   }
-  return null;
+  const head = end === null ? bytes : bytes.subarray(0, end);
+  for (let at = head.indexOf("\r\r"); at >= 0; at = head.indexOf("\r\r", at + 1)) {
+    const next = head[at + 2];
+    if (next !== undefined && next !== CR && next !== LF) return at + 2;
+  }
+  return end;
 }

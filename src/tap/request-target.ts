@@ -13,15 +13,18 @@ export interface RequestLine {
   readonly at: number;
 }
 
-/** Reads "POST /placeBets HTTP/1.1", with any spaces between the parts (3). @returns null: it is none of HTTP/1 */
+/**
+ * Reads "POST /placeBets HTTP/1.1", with any spaces between the parts (3).
+ * @returns null: it is none of HTTP/1. The method of one is a token (RFC 9110, 9.1), which no JSON begins with
+ */
 export function parseRequestLine(line: string): RequestLine | null {
-  const method = /^[^ \t]+/.exec(line)?.[0] ?? "";
+  const method = /^[\w!#$%&'*+\-.^`|~]+(?=[ \t])/.exec(line)?.[0] ?? "";
   const isSpace = (at: number) => line[at] === " " || line[at] === "\t";
   let at = method.length;
   while (isSpace(at)) at += 1;
   let end = /[ \t]HTTP\/1\.\d[ \t]*$/.exec(line)?.index ?? 0;
   while (isSpace(end - 1)) end -= 1;
-  return at < end ? { method, target: line.slice(at, end), at } : null;
+  return method !== "" && at < end ? { method, target: line.slice(at, end), at } : null;
 }
 
 /**
@@ -32,6 +35,25 @@ export function findPath(target: string): { readonly at: number; readonly path: 
   const at = AUTHORITY.exec(target)?.[0].length ?? 0;
   if (at === 0 && !target.startsWith("/")) return null;
   return { at, path: target.slice(at).split(/[?#]/, 1)[0] ?? "" };
+}
+
+/** Methods that the log names. Any other may be text of a body that is read as a request. */
+const SHOWN_METHODS = new Set(["GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"]);
+const LONGEST_SHOWN = 100;
+
+/**
+ * A request as the log may show it: "/x", "PUT /x". Only a path of the characters of RFC 3986, cut, without its
+ * parameters: what is read as a target may be the body of a request without a length, with a session token in it.
+ */
+export function showTarget(method: string, target: string): string {
+  const path = findPath(target)
+    ?.path.replaceAll(/;[^/]*/g, "")
+    .slice(0, LONGEST_SHOWN);
+  const isReadable = path !== undefined && /^[\w\-.~%!$&'()*+,=:@/]*$/.test(path) && !/token/i.test(path);
+  const name = method.toUpperCase();
+  const shown = isReadable ? path || "/" : "(a path that is not shown)";
+  if (name === "POST") return shown;
+  return `${SHOWN_METHODS.has(name) ? name : "(another method)"} ${shown}`;
 }
 
 /**

@@ -8,6 +8,7 @@ export const LOSSES = [
   "too-large",
   "unreadable",
   "unknown-path",
+  "status-differs",
 ] as const;
 export type Loss = (typeof LOSSES)[number];
 
@@ -17,12 +18,14 @@ export interface Tally {
   recorded: number;
   /** callbacks that were answered and are not in the journal, by the reason */
   readonly lost: Record<Loss, number>;
-  /** callbacks whose connection ended before the target's answer had come whole */
+  /** callbacks whose connection ended before the target had answered; the caller has no answer to them */
   unanswered: number;
   /** callbacks that got an HTTP error without an answer of the interface, such as the page of a gateway */
   refused: number;
   /** requests that move no money: other paths, other methods, checkBalance */
   others: number;
+  /** requests that did not pass: CONNECT, what is not HTTP/1.1, one behind 1,000 without answers */
+  unpassed: number;
   /** connections for which the target could not be reached */
   unreachable: number;
   /** connections that are open now */
@@ -39,10 +42,12 @@ export function openTally(): Tally {
       "too-large": 0,
       unreadable: 0,
       "unknown-path": 0,
+      "status-differs": 0,
     },
     unanswered: 0,
     refused: 0,
     others: 0,
+    unpassed: 0,
     unreachable: 0,
     connections: 0,
   };

@@ -17,12 +17,14 @@ const WHY: Readonly<Record<Loss, string>> = {
     "the tap could not read one of their messages; its own line says why. Mend the caller or your endpoint",
   "unknown-path":
     "their path names no callback, but the answer says that money moved. If it is a new callback, it needs a newer version",
+  "status-differs":
+    "their HTTP status says failure (such as 500), but the answer's statusCode is 0. Find out whether your endpoint moved the money",
 };
 
 export interface TapWatch {
   /** Logs a problem that concerns no single callback; each text at most once a minute. */
   warn(what: string, error?: unknown): void;
-  /** Logs the path of a request that is not recorded; each path once. */
+  /** Logs the path of a request that is not recorded, as `showTarget` has cleaned it; each path once. */
   noteOther(path: string): void;
   /** Logs what was not recorded since the last call; to be called about every second. */
   look(): void;
@@ -44,7 +46,7 @@ export function openTapWatch(log: Log, tally: Tally, now: () => Instant): TapWat
       if (others.size === MOST_OTHER_PATHS || others.has(path)) return;
       others.add(path);
       log.warn(
-        { path: path.slice(0, 200) },
+        { path },
         "requests to this path pass, and are not recorded: only POST requests to the path of a known callback are",
       );
     },

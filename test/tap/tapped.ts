@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { silentLog } from "../../src/log.ts";
+import { createLog } from "../../src/log.ts";
 import type { AnsweredCallback } from "../../src/tap/conversation.ts";
 import { listSegments } from "../../src/tap/segments.ts";
 import { startTap, type Tap, type TapSettings } from "../../src/tap/tap.ts";
@@ -16,6 +16,8 @@ import { PATIENT_MS } from "./patience.ts";
 export interface Tapped extends Tap {
   readonly port: number;
   readonly folder: string;
+  /** its log, line by line */
+  readonly logged: () => string;
   /** what lies in the journal, in its order */
   recorded(): Promise<(Omit<AnsweredCallback, "receivedAt"> & { readonly receivedAt: string })[]>;
 }
@@ -35,12 +37,20 @@ export async function startTapped(target: string, settings: Partial<TapSettings>
     patienceMs: PATIENT_MS,
     ...settings,
   };
-  const tap = await startTap(all, silentLog, systemClock.now);
+  const lines: string[] = [];
+  const log = createLog("info", [], { write: (line: string) => lines.push(line) });
+  const tap = await startTap(all, log, systemClock.now);
   onTestFinished(async () => {
     await tap.close(0);
     rmSync(folder, { recursive: true, force: true });
   });
-  return { ...tap, port: Number(new URL(tap.url).port), folder, recorded: () => readJournal(folder) };
+  return {
+    ...tap,
+    port: Number(new URL(tap.url).port),
+    folder,
+    logged: () => lines.join(""),
+    recorded: () => readJournal(folder),
+  };
 }
 
 /** As the journal writes it: nothing of a body that is an object may change. */
