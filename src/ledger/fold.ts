@@ -9,6 +9,8 @@ import { applyEntry, type KnownBets } from "./apply-entry.ts";
 import { isSingleState, type RuleSettings, roundActedOn } from "./bet-entry.ts";
 import { type BetState, beginBet, nameRound } from "./bet-state.ts";
 import type { Change } from "./change-bet.ts";
+import { findLatePlacements } from "./late-placements.ts";
+import { inPossibleOrder } from "./natural-order.ts";
 
 export interface FoldSettings extends RuleSettings {
   /**
@@ -69,18 +71,52 @@ export function askedByEntry(entries: readonly CallbackEntry[], settings: FoldSe
   return foldAll(entries, settings).asked;
 }
 
-function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
+function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings): Folded {
+  for (const entry of entries) if (!KNOWN.has(entry.callback)) throw unknownCallback(entry);
+  const inOrder = [...entries].sort(inLedgerOrder);
+  const folded = foldInOrder(momentsOf(inOrder), settings);
+  const early = findLatePlacements(
+    inOrder,
+    folded.bets.map(({ state }) => state),
+  );
+  if (early.size === 0) return folded;
+  const timed = inOrder.map((entry) => ({ ...entry, ...early.get(entry), entry })).sort(inLedgerOrder);
+  return foldInOrder(
+    momentsOf(timed).map((moment) => moment.map(({ entry }) => entry)),
+    settings,
+  );
+}
+
+interface Folded {
+  readonly bets: readonly Folding[];
+  readonly asked: Map<string, Amount>;
+}
+
+/** Splits entries in ledger order into those with equal times. */
+function momentsOf<Entry extends CallbackEntry>(inOrder: readonly Entry[]): Entry[][] {
+  const moments: Entry[][] = [];
+  let before: Entry | undefined;
+  for (const entry of inOrder) {
+    const isSame = before?.occurredAt === entry.occurredAt && before.receivedAt === entry.receivedAt;
+    if (isSame) moments.at(-1)?.push(entry);
+    else moments.push([entry]);
+    before = entry;
+  }
+  return moments;
+}
+
+/** @param moments in order of time; the entries of each have equal times and are in ledger order */
+function foldInOrder(moments: readonly (readonly CallbackEntry[])[], settings: FoldSettings): Folded {
   const ledger = new FoldedBets();
   const requests = new Map<string, { readonly targets: readonly Folding[]; readonly counts: boolean }>();
   const references = new Set<string>();
   const asked = new Map<string, Amount>();
-  for (const entry of [...entries].sort(inLedgerOrder)) {
-    if (!KNOWN.has(entry.callback)) throw unknownCallback(entry);
+  const takeIn = (entry: CallbackEntry) => {
     if (entry.callback === "adjustBalance") {
       const amount = (entry.payoutAmount ?? ZERO).minus(entry.betAmount ?? ZERO);
       asked.set(entry.entryId, references.has(entry.txnId) ? ZERO : amount);
       references.add(entry.txnId);
-      continue;
+      return;
     }
     const { callback, requestId, txnId } = entry;
     const request = `${callback} ${requestId.length} ${requestId} ${txnId}`;
@@ -93,6 +129,10 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
     const { amount, counts } = foldEntry(scope, entry, settings);
     if (!isCopy) requests.set(request, { targets: scope.targets, counts });
     if (isKnown(scope, entry)) asked.set(entry.entryId, amount);
+  };
+  for (const moment of moments) {
+    for (const entry of moment.length === 1 ? moment : inPossibleOrder(moment, ledger, settings))
+      takeIn(entry);
   }
   return { bets: [...ledger.bets.values()], asked };
 }
