@@ -7,6 +7,7 @@ import {
   MISMATCH_KINDS,
   MISMATCH_STATUSES,
   type Mismatch,
+  type OtherCurrency,
   type ProviderSide,
   type TransferSide,
 } from "../../mismatch.ts";
@@ -69,6 +70,8 @@ const ONE_SIDE: Readonly<Record<"provider" | "ledger", Schema>> = {
   ledger: { anyOf: [LEDGER_SIDE, TRANSFER_SIDE, { type: "null" }] },
 };
 
+const OTHER_CURRENCY = documentOf<OtherCurrency>({ currency: TEXT, amountAtRisk: AMOUNT, effect: AMOUNT });
+
 /** What differs, and where. No decision of a person is part of it. */
 export const DIFFERENCE = {
   productId: TEXT,
@@ -79,6 +82,7 @@ export const DIFFERENCE = {
   roundId: orNull(TEXT),
   transactionRef: orNull(TEXT),
   amountAtRisk: AMOUNT,
+  otherCurrencies: listOf(OTHER_CURRENCY),
   reason: TEXT,
   ...ONE_SIDE,
   occurredAt: INSTANT,

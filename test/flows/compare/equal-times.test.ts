@@ -5,29 +5,14 @@ import type { BetRecord } from "../../../src/bet.ts";
 import { amount } from "../../support/examples.ts";
 import { iso, recordOf, useDiffWorld } from "./comparison-world.ts";
 
-const { sql, settle, listed, mismatches, ledgerBegins } = useDiffWorld();
+const { insertRow, settle, listed, mismatches, ledgerBegins } = useDiffWorld();
 
 type Row = Readonly<Record<string, unknown>> & { readonly callback: string };
 
 /** Inserts rows of one second by plain SQL. Their ids have the order of `order`. */
 async function insert(rows: readonly Row[], ids: readonly string[], order: readonly number[], at = iso(-5)) {
-  for (const [index, row] of rows.entries()) {
-    const given = {
-      entry_id: ids[order[index] as number] as string,
-      request_id: `request-${index}`,
-      product_id: "P1",
-      username: "anna",
-      currency: "THB",
-      txn_id: "bet-1",
-      round_id: "round-1",
-      status: "OPEN",
-      skip_balance_update: false,
-      occurred_at: at,
-      received_at: at,
-      ...row,
-    };
-    await sql`insert into callback_entries ${sql(given)}`;
-  }
+  for (const [index, row] of rows.entries())
+    await insertRow({ entry_id: ids[order[index] as number], occurred_at: at, ...row });
 }
 
 const place = (bet = 10, fields: object = {}): Row => ({
