@@ -62,10 +62,7 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings): Fol
   for (const entry of entries) if (!KNOWN.has(entry.callback)) throw unknownCallback(entry);
   const inOrder = [...entries].sort(inLedgerOrder);
   const folded = foldInOrder(momentsOf(inOrder), settings);
-  const early = findLatePlacements(
-    inOrder,
-    folded.bets.map(({ state }) => state),
-  );
+  const early = findLatePlacements(inOrder, folded.bets);
   if (early.size === 0) return folded;
   const timed = inOrder.map((entry) => ({ ...entry, ...early.get(entry), entry })).sort(inLedgerOrder);
   return foldInOrder(
@@ -77,6 +74,14 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings): Fol
 interface Folded {
   readonly bets: readonly Folding[];
   readonly asked: Map<string, Amount>;
+}
+
+/** An entry with the bets that it acted on. */
+interface TakenEntry {
+  readonly entry: CallbackEntry;
+  readonly targets: readonly Folding[];
+  /** it declared something new */
+  readonly counts: boolean;
 }
 
 /** Splits entries in ledger order into those with equal times. */
@@ -95,7 +100,7 @@ function momentsOf<Entry extends CallbackEntry>(inOrder: readonly Entry[]): Entr
 /** @param moments in order of time; the entries of each have equal times and are in ledger order */
 function foldInOrder(moments: readonly (readonly CallbackEntry[])[], settings: FoldSettings): Folded {
   const ledger = new FoldedBets();
-  const requests = new Map<string, { readonly targets: readonly Folding[]; readonly counts: boolean }>();
+  const requests = new Map<string, TakenEntry[]>();
   const references = new Set<string>();
   const asked = new Map<string, Amount>();
   const takeIn = (entry: CallbackEntry) => {
@@ -107,14 +112,16 @@ function foldInOrder(moments: readonly (readonly CallbackEntry[])[], settings: F
     }
     const { callback, requestId, txnId } = entry;
     const request = `${callback} ${requestId.length} ${requestId} ${txnId}`;
-    const before = requests.get(request);
+    const earlier = requests.get(request) ?? [];
+    const before = earlier.find((taken) => haveSameContent(taken.entry, entry));
     // Of two copies of a request, the one that moved nothing may come first. It then stood for an earlier request.
     const isCopy = before !== undefined && (before.counts || !movedMoney(entry));
     const scope = isCopy
       ? { targets: before.targets, changes: [], isCertain: true }
       : scopeOf(ledger, entry, settings);
     const { amount, counts } = foldEntry(scope, entry, settings);
-    if (!isCopy) requests.set(request, { targets: scope.targets, counts });
+    const others = earlier.filter((taken) => taken !== before);
+    if (!isCopy) requests.set(request, [...others, { entry, targets: scope.targets, counts }]);
     if (isKnown(scope, entry)) asked.set(entry.entryId, amount);
   };
   for (const moment of moments) {
@@ -122,6 +129,23 @@ function foldInOrder(moments: readonly (readonly CallbackEntry[])[], settings: F
       takeIn(entry);
   }
   return { bets: [...ledger.bets.values()], asked };
+}
+
+/** Whether two entries of one request and bet say the same. With other content, the request id was used again. */
+function haveSameContent(a: CallbackEntry, b: CallbackEntry): boolean {
+  const isSame = (one: Amount | null, other: Amount | null) =>
+    one === null || other === null ? one === other : one.eq(other);
+  return (
+    a.status === b.status &&
+    a.currency === b.currency &&
+    a.roundId === b.roundId &&
+    a.transactionType === b.transactionType &&
+    a.singleState === b.singleState &&
+    a.endRound === b.endRound &&
+    a.skipBalanceUpdate === b.skipBalanceUpdate &&
+    isSame(a.betAmount, b.betAmount) &&
+    isSame(a.payoutAmount, b.payoutAmount)
+  );
 }
 
 const KNOWN: ReadonlySet<string> = new Set(CALLBACKS);

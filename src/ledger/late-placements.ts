@@ -20,12 +20,12 @@ const OF_RUNNING: ReadonlySet<CallbackName> = new Set(["placeBets", "adjustBets"
 /**
  * Finds the entries that take effect before the end of their round, although they came up to two seconds after it.
  * @param inOrder in ledger order
- * @param bets what the fold of the entries gave without this rule
+ * @param bets what the fold of the entries gave without this rule; `first`: the entry that began the bet
  * @returns for each such entry the times of the end
  */
 export function findLatePlacements(
   inOrder: readonly CallbackEntry[],
-  bets: readonly BetState[],
+  bets: readonly { readonly state: BetState; readonly first: CallbackEntry }[],
 ): Map<CallbackEntry, EntryTimes> {
   const early = new Map<CallbackEntry, EntryTimes>();
   const ends = inOrder.filter(
@@ -35,14 +35,14 @@ export function findLatePlacements(
   const areEnds = new Set(ends);
   const entriesOf = Map.groupBy(inOrder, ({ txnId }) => txnId);
   const place = new Map(inOrder.map((entry, index) => [entry, index]));
-  for (const { txnId, roundId, currency, status, placed } of bets) {
-    const named = entriesOf.get(txnId) ?? [];
-    const own = named.filter((entry) => !areEnds.has(entry));
+  for (const { state, first: begunBy } of bets) {
+    const { txnId, roundId, currency, status, placed } = state;
+    const own = (entriesOf.get(txnId) ?? []).filter((entry) => !areEnds.has(entry));
     const [first] = own;
     if (!placed || first === undefined || !own.every(({ callback }) => OF_RUNNING.has(callback))) continue;
     const end = ends.findLast(
       (entry) =>
-        (status === "open" || named.includes(entry)) &&
+        (status === "open" || entry === begunBy) &&
         realRound(entry.roundId) === roundId &&
         entry.currency === currency &&
         (place.get(entry) ?? 0) < (place.get(first) ?? 0) &&

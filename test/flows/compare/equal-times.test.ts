@@ -214,3 +214,20 @@ describe("a settlement after which others follow", () => {
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is open"]);
   });
 });
+
+test("a request id that is used again with other content is another entry", async () => {
+  await ledgerBegins();
+  const same = { request_id: "bet-1" };
+  await insert(
+    [place(), settles(20, { end_round: false }), settles(30)].map((row) => ({
+      ...row,
+      ...same,
+      moved: null,
+    })),
+    ["w-1", "w-2", "w-3"],
+    [0, 1, 2],
+  );
+  await listed(recordOf("50"));
+  await settle(20, 100, 200);
+  expect(await mismatches()).toEqual([]);
+});
