@@ -172,7 +172,7 @@ function scopeOf(ledger: FoldedBets, entry: CallbackEntry, settings: FoldSetting
   const round = roundActedOn(entry);
   // The named bet belongs to the round, even where no earlier entry of the bet named a round.
   if (own !== undefined && round !== null) own.state = nameRound(own.state, round);
-  const known = ledger.inCurrency(entry.currency);
+  const known = ledger.inCurrencyOf(entry, settings);
   const { impossible, changes } = applyEntry(known, entry, settings);
   const [first] = changes;
   if (impossible === "not-placed" && entry.singleState === false && !ranBefore(own, entry, settings)) {

@@ -5,7 +5,7 @@ import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import type { KnownBets } from "./apply-entry.ts";
-import { isSingleState, type RuleSettings } from "./bet-entry.ts";
+import { beginsBet, isSingleState, type RuleSettings } from "./bet-entry.ts";
 import { type BetState, beginBet } from "./bet-state.ts";
 import type { Change } from "./change-bet.ts";
 
@@ -70,9 +70,7 @@ export class FoldedBets implements KnownBets {
   }
 
   inRound(roundId: string, currency: string): BetState[] {
-    const inRound = this.#ofRound(roundId);
-    const own = inRound.filter((bet) => bet.currency === currency);
-    return own.length > 0 ? own : inRound;
+    return this.#ofRound(roundId).filter((bet) => bet.currency === currency);
   }
 
   #ofRound(roundId: string): BetState[] {
@@ -83,8 +81,13 @@ export class FoldedBets implements KnownBets {
     return found;
   }
 
-  /** The bets as an entry of this currency finds them: with the amounts that they have in it. */
-  inCurrency(currency: string): KnownBets {
+  /**
+   * The bets as an entry finds them: with the amounts that they have in its currency. If no bet of a round has it, the
+   * round's others are found, unless the entry can begin a bet of its own.
+   */
+  inCurrencyOf(entry: CallbackEntry, settings: RuleSettings): KnownBets {
+    const { currency } = entry;
+    const canBegin = beginsBet(entry, settings);
     const translated = new Map<string, BetState>();
     const inIt = (state: BetState): BetState => {
       if (state.currency === currency) return state;
@@ -97,7 +100,10 @@ export class FoldedBets implements KnownBets {
     return {
       get: (txnId) => ifAny(this.get(txnId)),
       carrierOf: (txnId) => ifAny(this.carrierOf(txnId)),
-      inRound: (roundId) => this.inRound(roundId, currency).map(inIt),
+      inRound: (roundId) => {
+        const own = this.inRound(roundId, currency);
+        return own.length > 0 || canBegin ? own : this.#ofRound(roundId).map(inIt);
+      },
     };
   }
 
