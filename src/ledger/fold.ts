@@ -62,7 +62,7 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings): Fol
   for (const entry of entries) if (!KNOWN.has(entry.callback)) throw unknownCallback(entry);
   const inOrder = [...entries].sort(inLedgerOrder);
   const folded = foldInOrder(momentsOf(inOrder), settings);
-  const early = findLatePlacements(inOrder, folded.bets);
+  const early = findLatePlacements(inOrder, folded.bets, settings);
   if (early.size === 0) return folded;
   const timed = inOrder.map((entry) => ({ ...entry, ...early.get(entry), entry })).sort(inLedgerOrder);
   return foldInOrder(

@@ -5,7 +5,7 @@
 
 import { realRound } from "../bet.ts";
 import type { CallbackEntry, CallbackName } from "../callback.ts";
-import { roundActedOn } from "./bet-entry.ts";
+import { beginsBet, type RuleSettings, roundActedOn } from "./bet-entry.ts";
 import type { BetState } from "./bet-state.ts";
 
 /** How much later a bet may be placed than the entry that ends its round. */
@@ -26,10 +26,16 @@ const OF_RUNNING: ReadonlySet<CallbackName> = new Set(["placeBets", "adjustBets"
 export function findLatePlacements(
   inOrder: readonly CallbackEntry[],
   bets: readonly { readonly state: BetState; readonly first: CallbackEntry }[],
+  settings: RuleSettings,
 ): Map<CallbackEntry, EntryTimes> {
   const early = new Map<CallbackEntry, EntryTimes>();
   const ends = inOrder.filter(
-    (entry) => ENDS.has(entry.callback) && entry.endRound !== false && roundActedOn(entry) !== null,
+    (entry) =>
+      ENDS.has(entry.callback) &&
+      entry.endRound !== false &&
+      roundActedOn(entry) !== null &&
+      // It placed what it settled, and waits for no placement.
+      !beginsBet(entry, settings),
   );
   if (ends.length === 0) return early;
   const areEnds = new Set(ends);

@@ -111,18 +111,22 @@ export async function expectAsModelled(sql: Sql, run: string, state: ModelState)
 }
 
 /**
- * The bets that were placed up to two seconds after a BY_ROUND entry ended their round: the ledger ends them if nothing
- * else does, and the wallet, which knows no later, leaves them open.
+ * The bets of rounds in which a bet was placed up to two seconds after a BY_ROUND entry had ended the round: the ledger
+ * ends it if nothing else does, and the wallet, which knows no later, leaves it open.
  */
 function placedBehindRoundEnd(entries: readonly CallbackEntry[]): string[] {
   const ends = entries.filter(
     ({ callback, transactionType }) =>
       transactionType === "BY_ROUND" && (callback === "settleBets" || callback === "cancelBets"),
   );
-  const placements = entries.filter(({ callback }) => callback === "placeBets");
-  return placements.flatMap(({ txnId, occurredAt }) =>
-    ends.some((end) => occurredAt >= end.occurredAt && occurredAt - end.occurredAt <= 2_000) ? [txnId] : [],
+  const isBehind = ({ occurredAt }: CallbackEntry) =>
+    ends.some((end) => occurredAt >= end.occurredAt && occurredAt - end.occurredAt <= 2_000);
+  const rounds = new Set(
+    entries
+      .filter((entry) => entry.callback === "placeBets" && isBehind(entry))
+      .map(({ roundId }) => roundId),
   );
+  return entries.filter(({ roundId }) => rounds.has(roundId)).map(({ txnId }) => txnId);
 }
 
 function toldByLedger(bet: ModelBet) {
