@@ -90,6 +90,10 @@ export interface StoredRecord extends Omit<BetRecord, "gameCode" | "gameName" | 
 
 export type LedgerStatus = "open" | "settled" | "void";
 
+/** What the entries of a bet declared and moved in one currency. */
+export interface MoneyInCurrency
+  extends Pick<LedgerBet, "currency" | "stake" | "payout" | "asked" | "moved"> {}
+
 /** What the ledger says about one bet: the fold of its callback entries. */
 export interface LedgerBet {
   readonly productId: string;
@@ -110,6 +114,10 @@ export interface LedgerBet {
   readonly movements: number;
   /** the money that the entries asked the wallet to move, signed alike */
   readonly asked: Amount;
+  /** what entries of other currencies declared and moved; amounts of two currencies are never added */
+  readonly others: readonly MoneyInCurrency[];
+  /** the part of the payout that settles paid after which others follow; null: there is no such settle */
+  readonly paidInParts: Amount | null;
   /** placed as WAITING and not yet accepted by the provider (§4.A2) */
   readonly waiting: boolean;
   /** the bet has a placeBets entry, or a single-state settle, which also places it */

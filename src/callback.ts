@@ -68,11 +68,42 @@ export interface CallbackEntry {
   readonly receivedAt: Instant;
 }
 
-/** The ledger order: the order in which entries take effect. */
+/**
+ * The ledger order. Entries of equal times are in the natural order of their callbacks, then in the order of their
+ * ids; the fold makes sure that each of them is possible where the order leaves a choice.
+ */
 export function inLedgerOrder(a: CallbackEntry, b: CallbackEntry): number {
   return (
     a.occurredAt - b.occurredAt ||
     a.receivedAt - b.receivedAt ||
-    (a.entryId < b.entryId ? -1 : a.entryId > b.entryId ? 1 : 0)
+    rankOf(a) - rankOf(b) ||
+    compareIds(a.entryId, b.entryId)
   );
+}
+
+/** A placement comes before its adjustment, before what ends the bet, before what undoes the end. */
+const RANKS: Readonly<Record<CallbackName, number>> = {
+  placeBets: 1,
+  placeTips: 1,
+  adjustBets: 2,
+  winRewards: 3,
+  settleBets: 4,
+  cancelBets: 4,
+  voidSettled: 5,
+  cancelTips: 5,
+  rollback: 5,
+  adjustBalance: 1,
+};
+
+function rankOf({ callback, status }: CallbackEntry): number {
+  // WAITING and then OPEN place one bet.
+  return callback === "placeBets" && status === "WAITING" ? 0 : RANKS[callback];
+}
+
+const NUMBERS_AS_NUMBERS = new Intl.Collator("en", { numeric: true });
+
+/** "w-9" comes before "w-10", as the numbers do. */
+function compareIds(a: string, b: string): number {
+  // The collator ignores some characters.
+  return NUMBERS_AS_NUMBERS.compare(a, b) || (a < b ? -1 : a > b ? 1 : 0);
 }

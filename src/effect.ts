@@ -9,12 +9,8 @@ export interface Judged extends Pick<Mismatch, "kind" | "provider" | "ledger"> {
   readonly amountAtRisk?: string;
 }
 
-/**
- * Kinds that say nothing about a player's money: they are in no statement. Of a bet in two currencies the amounts cannot be
- * subtracted.
- */
+/** Kinds that say nothing about a player's money: they are in no statement. */
 const WITHOUT_EFFECT: ReadonlySet<MismatchKind> = new Set([
-  "currency-differs",
   "balance-differs",
   "provider-inconsistent",
   "transfer-inconclusive",
@@ -77,6 +73,8 @@ export function sidesOf({ provider, ledger }: Pick<Judged, "provider" | "ledger"
  */
 export function expectedOf(kind: MismatchKind, { provider, ledger }: BetSides): Amount[] {
   const [stake, payout] = amountsOf(ledger);
+  // The mismatch has the currency of the bet's placement. A record in another one asks for nothing in this one.
+  if (kind === "currency-differs" && provider?.currency !== ledger?.currency) return [ZERO];
   if (kind === "net-differs" && ledger?.status === "void") return [ZERO];
   if (provider === null) return NEVER_PLAYED.has(kind) ? [ZERO] : [stake.neg(), payout.minus(stake), ZERO];
   const [listedStake, listedPayout] = amountsOf(provider);

@@ -60,6 +60,15 @@ export interface LedgerSide {
   readonly lastEntryAt: string;
 }
 
+/** What a mismatch is about in a currency other than its own. Amounts are decimal text. */
+export interface OtherCurrency {
+  readonly currency: string;
+  /** never negative */
+  readonly amountAtRisk: string;
+  /** what the wallet moved minus what it should have moved: above 0 the player has too much */
+  readonly effect: string;
+}
+
 /**
  * One side of a transfer or a top-up: the provider's answer, or what the operator sent. The amount is decimal text.
  */
@@ -91,19 +100,26 @@ export interface Finding {
   /** one sentence that names the differing fields and both values */
   readonly reason: string;
   readonly provider: ProviderSide | TransferSide | null;
-  readonly ledger: LedgerSide | TransferSide | null;
+  /** with the `otherCurrencies` of the mismatch, because a change of them is a change of the ledger's values */
+  readonly ledger:
+    | (LedgerSide & { readonly otherCurrencies?: readonly OtherCurrency[] })
+    | TransferSide
+    | null;
   /** when the bet happened: the time of its first entry, else the record's accountingDate */
   readonly occurredAt: Instant;
 }
 
 /** A mismatch as commands and HTTP show it. */
-export interface Mismatch extends Omit<Finding, "subject" | "amountAtRisk" | "occurredAt"> {
+export interface Mismatch extends Omit<Finding, "subject" | "amountAtRisk" | "ledger" | "occurredAt"> {
   readonly id: string;
   readonly status: MismatchStatus;
   /** decimal text, never negative */
   readonly amountAtRisk: string;
   /** signed decimal text: above 0 the player has too much, below 0 too little; null: unknown, or about no player's money */
   readonly effect: string | null;
+  /** only of `currency-differs`: its other currencies */
+  readonly otherCurrencies: readonly OtherCurrency[];
+  readonly ledger: LedgerSide | TransferSide | null;
   readonly occurredAt: string;
   readonly firstSeenAt: string;
   readonly lastSeenAt: string;

@@ -94,6 +94,7 @@ function contentOf(recorded: unknown): LineContent {
   }
   const request = readRequest(callback, recorded["request"], receivedAt.instant);
   if (isMalformed(request)) throw bad(`request.${request.reason}`);
+  checkAnswered(request, recorded["response"]);
   return { kind: "rows", rows: rowsOf(request, receivedAt, answer) };
 }
 
@@ -130,6 +131,18 @@ function answerOf(response: unknown): Answer | "refused" {
   if (!isLosslessNumber(code)) throw bad(`response.statusCode must be a number, but is ${excerpt(code)}`);
   if (Number(code.toString()) !== 0) return "refused";
   return { before: balanceOf(response, "balanceBefore"), after: balanceOf(response, "balanceAfter") };
+}
+
+/** An answer for another player or currency is not the answer to this request: its balances would be another wallet's. */
+function checkAnswered(request: CallbackRequest, response: unknown): void {
+  for (const field of ["currency", "username"] as const) {
+    const answered = isFields(response) ? (response[field] ?? null) : null;
+    if (answered !== null && answered !== request[field]) {
+      throw bad(
+        `response.${field} must be that of the request, ${excerpt(request[field])}, but is ${excerpt(answered)}`,
+      );
+    }
+  }
 }
 
 /** What is no object, without any session token: a reason is kept and shown as the text is. */

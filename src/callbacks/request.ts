@@ -54,6 +54,8 @@ export interface CallbackItem {
   readonly singleState: boolean | null;
   /** the isEndRound of settleBets: no further settle follows; null: not given, which means true */
   readonly endRound: boolean | null;
+  /** the txnId of settleBets, which tells two parts of a settlement apart; null: not given */
+  readonly settlementId: string | null;
 }
 
 /** A request with a missing or wrong field, which `reason` names. */
@@ -207,6 +209,7 @@ function itemOf(callback: CallbackName, item: unknown, at: string): CallbackItem
     skipBalanceUpdate: flagOf(item, "skipBalanceUpdate", prefix) ?? false,
     singleState: callback === "settleBets" ? flagOf(item, "isSingleState", prefix) : null,
     endRound: callback === "settleBets" ? flagOf(item, "isEndRound", prefix) : null,
+    settlementId: callback === "settleBets" ? settlementIdOf(item) : null,
   };
 }
 
@@ -227,7 +230,13 @@ function adjustmentOf(item: Fields, prefix: string): CallbackItem {
     skipBalanceUpdate: false,
     singleState: null,
     endRound: null,
+    settlementId: null,
   };
+}
+
+/** A txnId that is no text tells nothing apart, and is no reason to refuse a payout. */
+function settlementIdOf({ txnId }: Fields): string | null {
+  return typeof txnId === "string" && txnId.isWellFormed() && !txnId.includes("\0") ? txnId : null;
 }
 
 function amountOf(item: Fields, field: string, presence: Presence, prefix: string): Amount | null {

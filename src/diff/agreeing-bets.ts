@@ -44,6 +44,7 @@ export function separateAgreeing(
 
   const standsAlone = (bet: LedgerBet, own: ReadonlySet<StoredRecord>): boolean => {
     if (own.size === 0 || !isHere(bet) || bet.tip || bet.waiting || bet.settledByRound) return false;
+    if (bet.others.length > 0) return false;
     if (bet.status === "open" || (bet.status === "settled" && !bet.placed && !bet.rewardOnly)) return false;
     const rule = rules.find((one) => [...own].some((record) => record[one] === bet.txnId));
     if (rule === undefined) return false;

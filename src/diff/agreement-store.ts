@@ -81,7 +81,7 @@ export function entry(rules: StatementRules): string {
     not f.skip_balance_update
     and case f.callback
       when 'placeBets' then f.status = 'OPEN' ${movedAs("-f.bet_amount")}
-      when 'settleBets' then coalesce(f.transaction_type, '') <> 'BY_ROUND' ${rules.areFlagged ? "" : "and f.single_state is null"} ${movedAs("f.payout_amount")}
+      when 'settleBets' then coalesce(f.transaction_type, '') <> 'BY_ROUND' and f.end_round is not false ${rules.areFlagged ? "" : "and f.single_state is null"} ${movedAs("f.payout_amount")}
     end
     and coalesce(${equal(rules, "f.currency", "f.balance_after - f.balance_before", MOVED)}, true),
   false) as plain`;

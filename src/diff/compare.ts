@@ -37,6 +37,8 @@ export interface Difference {
 /** @returns null where the sides agree, or where there is nothing to compare yet */
 export function comparePair(pair: Pair, settings: CompareSettings): Difference | null {
   if (isBefore(pair, settings.ledgerStart)) return null;
+  const mixed = mixedOf(pair.bets);
+  if (mixed.length > 0) return mixedDifference(mixed);
   if (pair.bets.length === 0) return whenOnlyListed(pair);
   if (pair.records.length === 0) return whenOnlyHeld(pair, settings);
   if (pair.agrees) return moneyDifference(pair, settings);
@@ -90,6 +92,25 @@ function whenBothHave(pair: Pair, settings: CompareSettings): Difference | null 
   return moneyDifference(pair, settings);
 }
 
+/** Bets whose entries have more than one currency. */
+export function mixedOf(bets: readonly LedgerBet[]): LedgerBet[] {
+  return bets.filter(({ others }) => others.length > 0);
+}
+
+/** Holds whatever the record says, because amounts of two currencies cannot be compared. */
+function mixedDifference(mixed: readonly LedgerBet[]): Difference {
+  const parts = mixed.flatMap((bet) =>
+    [bet, ...bet.others].map(
+      ({ currency, asked, moved }) =>
+        `in ${currency} they asked for ${formatMoney(asked, currency)} and the wallet moved ${formatMoney(moved, currency)}`,
+    ),
+  );
+  return {
+    kind: "currency-differs",
+    reason: `the entries of one bet have several currencies: ${parts.join(", ")}`,
+  };
+}
+
 function currencyDifference({ records, bets }: Pair): Difference | null {
   if (new Set([...records, ...bets].map((side) => side.currency)).size === 1) return null;
   const currenciesOf = (sides: readonly { readonly currency: string }[]) =>
@@ -126,6 +147,9 @@ function placementDifference(pair: Pair, settings: CompareSettings): Difference 
 /** For a bet without a placement: only a single-state settle could end it. */
 const UNPLACED_SETTLE = "placeBets, and no settleBets that is single-state,";
 
+/** For a bet that was paid in parts: each settle said that others follow. */
+const LAST_SETTLE = "settleBets that ends the bet";
+
 function statusDifference(
   { bets }: Pair,
   provider: Sums<BetStatus>,
@@ -135,7 +159,8 @@ function statusDifference(
   if (ledger.status === "open") {
     if (providerRuns) return null;
     const settle = bets.some((bet) => bet.status === "open" && bet.placed) ? "settleBets" : UNPLACED_SETTLE;
-    const missing = provider.status === "VOID" ? "cancelBets" : settle;
+    const isPartly = bets.some((bet) => bet.status === "open" && bet.paidInParts !== null);
+    const missing = provider.status === "VOID" ? "cancelBets" : isPartly ? LAST_SETTLE : settle;
     const paid =
       provider.status === "VOID"
         ? ""

@@ -2,11 +2,11 @@
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { parseInstant } from "../clock.ts";
-import type { Finding } from "../mismatch.ts";
-import type { Amount } from "../money.ts";
-import { type CompareSettings, type Difference, unplacedOf } from "./compare.ts";
+import type { Finding, OtherCurrency } from "../mismatch.ts";
+import { type Amount, formatAmount } from "../money.ts";
+import { type CompareSettings, type Difference, mixedOf, unplacedOf } from "./compare.ts";
 import type { Pair } from "./match.ts";
-import { amountAtRisk, amountInOtherCurrency, askedByState } from "./money-moved.ts";
+import { amountAtRisk, askedByState, type RiskInCurrency, risksByCurrency } from "./money-moved.ts";
 import { firstEntryOf, ledgerSide, movedBy, providerSide, sumBets, sumRecords } from "./sums.ts";
 
 /**
@@ -21,22 +21,20 @@ export function toFinding(pair: Pair, difference: Difference, settings: CompareS
     realRound(record?.roundId ?? null) ?? bets.find((bet) => bet.roundId !== null)?.roundId ?? null;
   const provider = records.length === 0 ? null : sumRecords(records);
   const ledger = bets.length === 0 ? null : sumBets(bets);
+  const risks = difference.kind === "currency-differs" ? risksOf(pair) : null;
   return {
     ...difference,
     productId: settings.productId,
     username: bets[0]?.username ?? record?.username ?? "",
-    currency:
-      (difference.kind === "currency-differs" ? ledger?.currency : provider?.currency) ??
-      ledger?.currency ??
-      null,
+    currency: risks?.own.currency ?? provider?.currency ?? ledger?.currency ?? null,
     subject: named === null ? `round:${roundId}` : `bet:${named.transactionId ?? named.betId}`,
     betId: named?.betId ?? null,
     transactionId: named?.transactionId ?? null,
     roundId,
     transactionRef: null,
-    amountAtRisk: riskOf(pair, difference),
+    amountAtRisk: risks?.own.amountAtRisk ?? riskOf(pair, difference),
     provider: provider && providerSide(records, provider),
-    ledger: ledger && ledgerSide(bets, ledger),
+    ledger: ledger && { ...ledgerSide(bets, ledger), ...(risks && { otherCurrencies: risks.others }) },
     occurredAt:
       bets.length === 0 ? parseInstant(record?.accountingDate ?? "", "accountingDate") : firstEntryOf(bets),
   };
@@ -50,15 +48,33 @@ function nameBet(
 ): { betId: string | null; transactionId: string | null } | null {
   const betId = matchedBy === "round" && records.length > 1 ? null : (records[0]?.betId ?? null);
   if (kind === "round-differs") return null;
-  const about = kind === "missing-placement" ? unplacedOf(bets, settings) : bets;
+  const about = kind === "missing-placement" ? unplacedOf(bets, settings) : mixedOrAll(bets);
   if (matchedBy === "round" && about.length > 1) return null;
   return { betId, transactionId: about[0]?.txnId ?? null };
 }
 
 function riskOf(pair: Pair, { kind }: Difference): Amount {
   if (kind === "net-differs") return movedBy(pair.bets).minus(askedByState(pair)).abs();
-  if (kind === "currency-differs") return amountInOtherCurrency(pair.bets);
   return amountAtRisk(pair);
+}
+
+function mixedOrAll(bets: readonly LedgerBet[]): readonly LedgerBet[] {
+  const mixed = mixedOf(bets);
+  return mixed.length > 0 ? mixed : bets;
+}
+
+/** The risks of a pair in the currency of the bet's placement, and in all others. */
+function risksOf(pair: Pair): { readonly own: RiskInCurrency; readonly others: readonly OtherCurrency[] } {
+  const currency = mixedOrAll(pair.bets)[0]?.currency ?? "";
+  const [own, ...others] = risksByCurrency(pair, currency) as [RiskInCurrency, ...RiskInCurrency[]];
+  return {
+    own,
+    others: others.map((one) => ({
+      currency: one.currency,
+      amountAtRisk: formatAmount(one.amountAtRisk),
+      effect: formatAmount(one.effect),
+    })),
+  };
 }
 
 /**

@@ -131,7 +131,10 @@ function agreedRounds(records: readonly StoredRecord[], bets: readonly LedgerBet
     .map(([inRound, others]) => ({ matchedBy: "round", agrees: true, records: inRound, bets: others }));
 }
 
-/** The records and the bets of each round that both sides name. Tips are left out. */
+/**
+ * The records and the bets of each round that both sides name. Tips are left out. If both sides have the same several
+ * currencies, each is a round of its own, because amounts of different currencies are never added.
+ */
 function sidesOfRounds(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
@@ -143,15 +146,26 @@ function sidesOfRounds(
   const rounds: [StoredRecord[], LedgerBet[]][] = [];
   for (const [round, inRound] of groupBy(records, (record) => realRound(record.roundId))) {
     const others = betsOf.get(round);
-    if (round !== null && others !== undefined) rounds.push([inRound, others]);
+    if (round !== null && others !== undefined) rounds.push(...byCurrency(inRound, others));
   }
   return rounds;
+}
+
+function byCurrency(
+  records: readonly StoredRecord[],
+  bets: readonly LedgerBet[],
+): [StoredRecord[], LedgerBet[]][] {
+  const listed = groupBy(records, ({ currency }) => currency);
+  const held = groupBy(bets, ({ currency }) => currency);
+  const areSame = listed.size === held.size && [...listed.keys()].every((currency) => held.has(currency));
+  if (!areSame) return [[[...records], [...bets]]];
+  return [...listed].map(([currency, own]) => [own, held.get(currency) ?? []]);
 }
 
 function roundAgrees(records: readonly StoredRecord[], bets: readonly LedgerBet[]): boolean {
   if (new Set([...records, ...bets].map((side) => side.currency)).size > 1) return false;
   if (records.some((record) => record.betStatus === "OPEN" || record.betStatus === "UNSETTLED")) return false;
-  if (bets.some((bet) => bet.status === "open")) return false;
+  if (bets.some((bet) => bet.status === "open" || bet.others.length > 0)) return false;
   if (bets.some((bet) => bet.status === "settled" && !bet.placed && !bet.rewardOnly)) return false;
   const listed = records.filter((record) => record.betStatus !== "VOID");
   const held = bets.filter((bet) => bet.status !== "void");

@@ -1,9 +1,9 @@
 /** The money that the wallet should have moved, and the amount at risk where it moved another amount. */
 
-import type { LedgerBet, StoredRecord } from "../bet.ts";
+import type { StoredRecord } from "../bet.ts";
 import { type Amount, largerAmount, sumAmounts, ZERO } from "../money.ts";
 import type { Pair } from "./match.ts";
-import { movedBy, sumBets, sumRecords } from "./sums.ts";
+import { isRunning, movedBy, sumBets, sumRecords } from "./sums.ts";
 
 /**
  * The amount that the agreed state of a pair asks the wallet to move. The payout of an open bet is the ledger's,
@@ -40,9 +40,7 @@ export function amountsListed(records: readonly StoredRecord[]): number {
  * stakes or payouts.
  */
 export function amountAtRisk({ records, bets }: Pick<Pair, "records" | "bets">): Amount {
-  const atRisk = movedBy(bets)
-    .minus(sumAmounts(records.map(expectedMove)))
-    .abs();
+  const atRisk = movedBy(bets).minus(expectedOf({ records, bets })).abs();
   if (!atRisk.eq(ZERO)) return atRisk;
   const provider = records.length === 0 ? null : sumRecords(records);
   const ledger = bets.length === 0 ? null : sumBets(bets);
@@ -52,16 +50,50 @@ export function amountAtRisk({ records, bets }: Pick<Pair, "records" | "bets">):
   );
 }
 
+/** What a bet moved too much or too little for the player in one currency. */
+export interface RiskInCurrency {
+  readonly currency: string;
+  readonly amountAtRisk: Amount;
+  /** moved − expected: above 0 the player has too much */
+  readonly effect: Amount;
+}
+
 /**
- * The amount at risk where the currencies differ, in the ledger's currency. Amounts of two currencies cannot be
- * subtracted, so everything that moved in the ledger's currency is at risk. Where that is 0, the larger of stake and
- * payout.
+ * The risk of a pair in each of its currencies, the ledger's own first. Amounts of two currencies cannot be subtracted,
+ * so in a currency that one side lacks everything that moved, or should have moved, is at risk. Where that is 0, the
+ * larger of stake and payout.
+ * @param own the currency of the bet's placement
  */
-export function amountInOtherCurrency(bets: readonly LedgerBet[]): Amount {
-  const moved = movedBy(bets).abs();
-  if (!moved.eq(ZERO)) return moved;
-  const { stake, payout } = sumBets(bets);
-  return largerAmount(stake.abs(), payout.abs());
+export function risksByCurrency(
+  { records, bets }: Pick<Pair, "records" | "bets">,
+  own: string,
+): RiskInCurrency[] {
+  const held = bets.flatMap((bet) => [bet, ...bet.others]);
+  const currencies = new Set([
+    own,
+    ...held.map(({ currency }) => currency),
+    ...records.map(({ currency }) => currency),
+  ]);
+  return [...currencies].map((currency) => {
+    const isInIt = (side: { readonly currency: string }) => side.currency === currency;
+    const [listed, inIt] = [records.filter(isInIt), held.filter(isInIt)];
+    const expected = expectedOf({ records: listed, bets: bets.filter(isInIt) });
+    const effect = sumAmounts(inIt.map(({ moved }) => moved)).minus(expected);
+    const difference = (amount: "stake" | "payout") =>
+      sumAmounts(listed.map((record) => record[amount]))
+        .minus(sumAmounts(inIt.map((one) => one[amount])))
+        .abs();
+    const declared = largerAmount(difference("stake"), difference("payout"));
+    return { currency, amountAtRisk: effect.eq(ZERO) ? declared : effect.abs(), effect };
+  });
+}
+
+/** While a record runs, it does not say what was paid before the end: that is the ledger's. */
+export function expectedOf({ records, bets }: Pick<Pair, "records" | "bets">): Amount {
+  const listed = sumAmounts(records.map(expectedMove));
+  if (!records.some(isRunning)) return listed;
+  const paid = bets.map((bet) => (bet.status === "open" ? bet.payout : (bet.paidInParts ?? ZERO)));
+  return listed.plus(sumAmounts(paid));
 }
 
 /** What the wallet should have moved for a record. */

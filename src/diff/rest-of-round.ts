@@ -46,6 +46,8 @@ export function betsOfRest({
     moved: ZERO,
     movements: 1,
     asked: ZERO,
+    others: [],
+    paidInParts: null,
     waiting: false,
     placed: true,
     rewardOnly: false,

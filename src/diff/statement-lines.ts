@@ -1,13 +1,13 @@
 /** The lines that a pair adds to the day's statement, and the day that it counts on. */
 
-import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
+import { type LedgerBet, type MoneyInCurrency, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { sumAmounts } from "../money.ts";
 import { type Compared, type Counted, NO_SUMS, type SideSums } from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
 import { type CompareSettings, isBefore, ranAtLedgerStart } from "./compare.ts";
 import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
-import { isRunning, lastEntryOf, movedBy } from "./sums.ts";
+import { isRunning, lastEntryOf } from "./sums.ts";
 import { allowanceOf } from "./tolerance.ts";
 
 /** Both sides of a pair in one currency. */
@@ -51,7 +51,8 @@ export function statePair({ pair, verdict }: AssessedPair, settings: CompareSett
   const { records, bets } = pair;
   const isTip = bets.length > 0 && bets.every((bet) => bet.tip);
   if (verdict === null && isExempt(pair, settings, isTip)) return [];
-  const currencies = [...new Set([...records, ...bets].map((side) => side.currency))];
+  const others = bets.flatMap((bet) => bet.others);
+  const currencies = [...new Set([...records, ...bets, ...others].map((side) => side.currency))];
   return currencies.map((currency) => ({
     currency,
     provider:
@@ -60,6 +61,7 @@ export function statePair({ pair, verdict }: AssessedPair, settings: CompareSett
         : stateRecords(records.filter((record) => record.currency === currency)),
     ledger: stateBets(
       bets.filter((bet) => bet.currency === currency),
+      others.filter((other) => other.currency === currency),
       isTip,
     ),
   }));
@@ -103,12 +105,14 @@ function stateRecords(records: readonly StoredRecord[]): SideSums {
   };
 }
 
-function stateBets(bets: readonly LedgerBet[], isTip: boolean): SideSums {
+/** @param others what entries of this currency moved for bets of another one, which are counted there */
+function stateBets(bets: readonly LedgerBet[], others: readonly MoneyInCurrency[], isTip: boolean): SideSums {
   const held = isTip ? [] : bets.filter((bet) => bet.status !== "void");
+  const declared = isTip ? [] : [...held, ...others];
   return {
     bets: held.length,
-    stake: sumAmounts(held.map((bet) => bet.stake)),
-    payout: sumAmounts(held.map((bet) => bet.payout)),
-    net: movedBy(bets),
+    stake: sumAmounts(declared.map(({ stake }) => stake)),
+    payout: sumAmounts(declared.map(({ payout }) => payout)),
+    net: sumAmounts([...bets, ...others].map(({ moved }) => moved)),
   };
 }

@@ -80,10 +80,11 @@ function applyToRound(
   }
   const first = targets.find((bet) => bet === own) ?? targets[0];
   if (first !== undefined) {
+    const impossible = isRepeatedPart(first, entry) ? "repeated" : null;
     const others = targets.filter((bet) => bet !== first);
     const [change, ...more] = changeAll([first, ...others], entry, settings) as [Change, ...Change[]];
     const isCarried = own === undefined && entry.callback === "settleBets" && isSingleState(entry, settings);
-    return { impossible: null, changes: [isCarried ? carry(change, entry) : change, ...more] };
+    return { impossible, changes: [isCarried ? carry(change, entry) : change, ...more] };
   }
   const impossible = whyNothingToActOn(inRound, entry);
   const isUnknown = own === undefined && inRound.length === 0;
@@ -104,6 +105,11 @@ function isActedOn(
   if (callback === "voidSettled") return bet.status === "settled" || (omitsLostBets && bet.status === "open");
   if (bet.status === "open") return true;
   return callback === "settleBets" && bet === own && bet.status === "settled";
+}
+
+/** Whether the same settle, which others follow, paid this running bet before. */
+function isRepeatedPart({ said }: BetState, entry: BetEntry): boolean {
+  return entry.callback === "settleBets" && entry.endRound === false && said.includes(saidBy(entry));
 }
 
 function changeAll(targets: readonly BetState[], entry: BetEntry, settings: RuleSettings): Change[] {

@@ -18,7 +18,13 @@ export type BetEntry = Pick<
   | "singleState"
   | "endRound"
   | "moved"
->;
+> & {
+  /**
+   * the `txnId` that a callback's settle names beside the bet's id; it tells two parts of equal content apart. The
+   * ledger has no column for it.
+   */
+  readonly settlementId?: string | null;
+};
 
 export interface RuleSettings {
   /** the product's setting: a settle without a flag of its own also places its bet */
@@ -57,10 +63,16 @@ export function beginsBet(entry: BetEntry, settings: RuleSettings): boolean {
   return callback === "placeBets" || callback === "winRewards" || callback === "placeTips";
 }
 
-/** What an entry declares, as text. A repeat has the same text as the first: of a reward only the payout counts. */
-export function saidBy({ callback, status, betAmount, payoutAmount }: BetEntry): string {
-  const payout = payoutAmount?.toFixed() ?? "";
+/**
+ * What an entry declares, as text. A repeat has the same text as the first: of a reward only the payout counts. A settle
+ * that others follow has its ids in it, because two parts of a bet, or of a round, may pay the same amount.
+ */
+export function saidBy(entry: BetEntry): string {
+  const { callback, status, betAmount, endRound, txnId, settlementId } = entry;
+  const payout = entry.payoutAmount?.toFixed() ?? "";
   if (callback === "winRewards") return `reward ${payout}`;
   const name = callback === "settleBets" ? "settle" : callback;
-  return `${name} ${status} ${payout} ${betAmount?.toFixed() ?? ""}`;
+  const isPart = callback === "settleBets" && endRound === false;
+  const part = isPart ? ` part ${JSON.stringify([txnId, settlementId ?? null])}` : "";
+  return `${name} ${status} ${payout} ${betAmount?.toFixed() ?? ""}${part}`;
 }

@@ -111,7 +111,10 @@ function place(bet: BetState, entry: BetEntry, stake: Amount): MoneyMove {
   return take(entry, { ...bet, status, rewardOnly: false, placed: true, waiting, stake }, amount);
 }
 
-/** Settles a bet. An equal settle that moves nothing is a repeat, and changes no amount. */
+/**
+ * Settles a bet, or pays a part of it: after a settle that says that others follow, the bet goes on running. An equal
+ * settle that moves nothing is a repeat, and changes no amount.
+ */
 function settle(
   bet: BetState,
   entry: BetEntry,
@@ -120,7 +123,11 @@ function settle(
   said: string,
 ): MoneyMove {
   const { betAmount, skipBalanceUpdate } = entry;
-  const namesStake = !bet.placed && betAmount !== null && (bet.status === "open" || bet.stake.eq(ZERO));
+  const isLast = entry.endRound ?? true;
+  const isRunning = bet.status === "open" || bet.rewardOnly;
+  // The parts of a single-state bet need not all repeat its stake.
+  const isFirstPart = isRunning && bet.endRound;
+  const namesStake = !bet.placed && betAmount !== null && (isFirstPart || bet.stake.eq(ZERO));
   const debits = !bet.placed && !bet.wasDebited && isSingleState(entry, settings);
   const stake = debits ? (betAmount ?? ZERO) : ZERO;
   const asked = skipBalanceUpdate ? ZERO : debits ? payout.minus(stake) : payout;
@@ -129,14 +136,14 @@ function settle(
   const isDebited = debits && !skipBalanceUpdate && !isRepeat;
   const settled: BetState = {
     ...bet,
-    status: "settled",
+    status: isLast || !isRunning ? "settled" : "open",
     rewardOnly: false,
     waiting: false,
     stake: namesStake ? betAmount : bet.stake,
     settlement: isRepeat ? bet.settlement : bet.settlement.plus(payout),
     debited: isDebited ? bet.debited.plus(stake) : bet.debited,
     wasDebited: bet.wasDebited || isDebited,
-    endRound: entry.endRound ?? true,
+    endRound: isLast,
     said: isSaid ? bet.said : [...bet.said, said],
   };
   return {

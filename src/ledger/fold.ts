@@ -5,10 +5,21 @@ import { CALLBACKS, type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import { ReconError } from "../errors.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
-import { applyEntry, type KnownBets } from "./apply-entry.ts";
-import { isSingleState, type RuleSettings, roundActedOn } from "./bet-entry.ts";
-import { type BetState, beginBet, nameRound } from "./bet-state.ts";
+import { applyEntry } from "./apply-entry.ts";
+import { type RuleSettings, roundActedOn } from "./bet-entry.ts";
+import { nameRound } from "./bet-state.ts";
 import type { Change } from "./change-bet.ts";
+import {
+  adopt,
+  countAmounts,
+  FoldedBets,
+  type Folding,
+  isNewDeclaration,
+  shareMoved,
+  toLedgerBet,
+} from "./folding.ts";
+import { findLatePlacements } from "./late-placements.ts";
+import { inPossibleOrder } from "./natural-order.ts";
 
 export interface FoldSettings extends RuleSettings {
   /**
@@ -16,28 +27,6 @@ export interface FoldSettings extends RuleSettings {
    * undefined: no such bets
    */
   readonly runningUntil?: Instant;
-}
-
-/** A bet while it is folded. */
-interface Folding {
-  readonly first: CallbackEntry;
-  state: BetState;
-  /** false: no entry of the bet was possible so far, so the bet has not begun */
-  begun: boolean;
-  /** a single-state settle placed the bet */
-  singleState: boolean;
-  /** the number of amounts in settlement and reward */
-  payouts: number;
-  moved: Amount;
-  /** the number of entries in `moved` */
-  movements: number;
-  /** the sum of what the entries asked to move */
-  asked: Amount;
-  settledByRound: boolean;
-  /** the texts of `saidBy` in this generation, and whether their money has moved */
-  readonly declared: Map<string, "moved" | "still to be moved">;
-  lastEntryAt: Instant;
-  lastReceivedAt: Instant;
 }
 
 /** The bets that an entry acts on. The first bet carries what cannot be shared. */
@@ -69,32 +58,94 @@ export function askedByEntry(entries: readonly CallbackEntry[], settings: FoldSe
   return foldAll(entries, settings).asked;
 }
 
-function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings) {
+function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings): Folded {
+  for (const entry of entries) if (!KNOWN.has(entry.callback)) throw unknownCallback(entry);
+  const inOrder = [...entries].sort(inLedgerOrder);
+  const folded = foldInOrder(momentsOf(inOrder), settings);
+  const early = findLatePlacements(inOrder, folded.bets, settings);
+  if (early.size === 0) return folded;
+  const timed = inOrder.map((entry) => ({ ...entry, ...early.get(entry), entry })).sort(inLedgerOrder);
+  return foldInOrder(
+    momentsOf(timed).map((moment) => moment.map(({ entry }) => entry)),
+    settings,
+  );
+}
+
+interface Folded {
+  readonly bets: readonly Folding[];
+  readonly asked: Map<string, Amount>;
+}
+
+/** An entry with the bets that it acted on. */
+interface TakenEntry {
+  readonly entry: CallbackEntry;
+  readonly targets: readonly Folding[];
+  /** it declared something new */
+  readonly counts: boolean;
+}
+
+/** Splits entries in ledger order into those with equal times. */
+function momentsOf<Entry extends CallbackEntry>(inOrder: readonly Entry[]): Entry[][] {
+  const moments: Entry[][] = [];
+  let before: Entry | undefined;
+  for (const entry of inOrder) {
+    const isSame = before?.occurredAt === entry.occurredAt && before.receivedAt === entry.receivedAt;
+    if (isSame) moments.at(-1)?.push(entry);
+    else moments.push([entry]);
+    before = entry;
+  }
+  return moments;
+}
+
+/** @param moments in order of time; the entries of each have equal times and are in ledger order */
+function foldInOrder(moments: readonly (readonly CallbackEntry[])[], settings: FoldSettings): Folded {
   const ledger = new FoldedBets();
-  const requests = new Map<string, { readonly targets: readonly Folding[]; readonly counts: boolean }>();
+  const requests = new Map<string, TakenEntry[]>();
   const references = new Set<string>();
   const asked = new Map<string, Amount>();
-  for (const entry of [...entries].sort(inLedgerOrder)) {
-    if (!KNOWN.has(entry.callback)) throw unknownCallback(entry);
+  const takeIn = (entry: CallbackEntry) => {
     if (entry.callback === "adjustBalance") {
       const amount = (entry.payoutAmount ?? ZERO).minus(entry.betAmount ?? ZERO);
       asked.set(entry.entryId, references.has(entry.txnId) ? ZERO : amount);
       references.add(entry.txnId);
-      continue;
+      return;
     }
     const { callback, requestId, txnId } = entry;
     const request = `${callback} ${requestId.length} ${requestId} ${txnId}`;
-    const before = requests.get(request);
+    const earlier = requests.get(request) ?? [];
+    const before = earlier.find((taken) => haveSameContent(taken.entry, entry));
     // Of two copies of a request, the one that moved nothing may come first. It then stood for an earlier request.
     const isCopy = before !== undefined && (before.counts || !movedMoney(entry));
     const scope = isCopy
       ? { targets: before.targets, changes: [], isCertain: true }
       : scopeOf(ledger, entry, settings);
     const { amount, counts } = foldEntry(scope, entry, settings);
-    if (!isCopy) requests.set(request, { targets: scope.targets, counts });
+    const others = earlier.filter((taken) => taken !== before);
+    if (!isCopy) requests.set(request, [...others, { entry, targets: scope.targets, counts }]);
     if (isKnown(scope, entry)) asked.set(entry.entryId, amount);
+  };
+  for (const moment of moments) {
+    for (const entry of moment.length === 1 ? moment : inPossibleOrder(moment, ledger, settings))
+      takeIn(entry);
   }
   return { bets: [...ledger.bets.values()], asked };
+}
+
+/** Whether two entries of one request and bet say the same. With other content, the request id was used again. */
+function haveSameContent(a: CallbackEntry, b: CallbackEntry): boolean {
+  const isSame = (one: Amount | null, other: Amount | null) =>
+    one === null || other === null ? one === other : one.eq(other);
+  return (
+    a.status === b.status &&
+    a.currency === b.currency &&
+    a.roundId === b.roundId &&
+    a.transactionType === b.transactionType &&
+    a.singleState === b.singleState &&
+    a.endRound === b.endRound &&
+    a.skipBalanceUpdate === b.skipBalanceUpdate &&
+    isSame(a.betAmount, b.betAmount) &&
+    isSame(a.payoutAmount, b.payoutAmount)
+  );
 }
 
 const KNOWN: ReadonlySet<string> = new Set(CALLBACKS);
@@ -111,34 +162,6 @@ function movedMoney({ moved }: CallbackEntry): boolean {
   return moved !== null && !moved.eq(ZERO);
 }
 
-/** The bets while they are folded, in the form that the rules need. */
-class FoldedBets implements KnownBets {
-  /** by txn id, in the order of their beginnings */
-  readonly bets = new Map<string, Folding>();
-  /** by an id that only a BY_ROUND entry named: the bet that carried its payout (decision 72) */
-  readonly carriers = new Map<string, Folding>();
-
-  get(txnId: string): BetState | undefined {
-    return begunState(this.bets.get(txnId));
-  }
-
-  carrierOf(txnId: string): BetState | undefined {
-    return begunState(this.carriers.get(txnId));
-  }
-
-  inRound(roundId: string, currency: string): BetState[] {
-    const found: BetState[] = [];
-    for (const { state, begun } of this.bets.values()) {
-      if (begun && state.roundId === roundId && state.currency === currency && !state.tip) found.push(state);
-    }
-    return found;
-  }
-}
-
-function begunState(bet: Folding | undefined): BetState | undefined {
-  return bet?.begun ? bet.state : undefined;
-}
-
 /**
  * Asks the rules what the entry does. An impossible entry counts too, because the operator answered it with success.
  * The exception is a settle without a placement whose own flag says that it is not single-state (decision 87).
@@ -149,40 +172,22 @@ function scopeOf(ledger: FoldedBets, entry: CallbackEntry, settings: FoldSetting
   const round = roundActedOn(entry);
   // The named bet belongs to the round, even where no earlier entry of the bet named a round.
   if (own !== undefined && round !== null) own.state = nameRound(own.state, round);
-  const { impossible, changes } = applyEntry(ledger, entry, settings);
+  const known = ledger.inCurrencyOf(entry, settings);
+  const { impossible, changes } = applyEntry(known, entry, settings);
   const [first] = changes;
   if (impossible === "not-placed" && entry.singleState === false && !ranBefore(own, entry, settings)) {
-    return { targets: [own ?? begin(bets, entry, false)], changes: [], isCertain: false };
+    return { targets: [own ?? ledger.begin(entry, false)], changes: [], isCertain: false };
   }
   if (first === undefined) {
-    const bearer = own ?? bets.get(ledger.inRound(round ?? "", entry.currency)[0]?.txnId ?? "");
-    return { targets: [bearer ?? begin(bets, entry, false)], changes, isCertain: true };
+    const bearer = own ?? bets.get(known.inRound(round ?? "", entry.currency)[0]?.txnId ?? "");
+    return { targets: [bearer ?? ledger.begin(entry, false)], changes, isCertain: true };
   }
-  const targets = changes.map(({ bet }) => bets.get(bet.txnId) ?? begin(bets, entry, true));
+  const targets = changes.map(({ bet }) => bets.get(bet.txnId) ?? ledger.begin(entry, true));
   const [payee] = targets;
   if (round !== null && own === undefined && payee !== undefined && payee.first !== entry) {
     carriers.set(entry.txnId, payee);
   }
   return { targets, changes, isCertain: true };
-}
-
-function begin(bets: Map<string, Folding>, entry: CallbackEntry, begun: boolean): Folding {
-  const bet: Folding = {
-    first: entry,
-    state: beginBet(entry.txnId, entry.currency, entry.roundId),
-    begun,
-    singleState: false,
-    payouts: 0,
-    moved: ZERO,
-    movements: 0,
-    asked: ZERO,
-    settledByRound: false,
-    declared: new Map(),
-    lastEntryAt: entry.occurredAt,
-    lastReceivedAt: entry.receivedAt,
-  };
-  bets.set(entry.txnId, bet);
-  return bet;
 }
 
 function ranBefore(own: Folding | undefined, entry: CallbackEntry, { runningUntil }: FoldSettings): boolean {
@@ -209,7 +214,7 @@ function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: 
     adopt(bet, change, entry, targets.length === 1, settings);
     return change.asked;
   });
-  shareMoved(targets, asked, entry.moved);
+  shareMoved(targets, asked, entry);
   for (const bet of targets) {
     countAmounts(bet, entry);
     bet.state = nameRound(bet.state, entry.roundId);
@@ -217,90 +222,4 @@ function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: 
     bet.lastReceivedAt = Math.max(bet.lastReceivedAt, entry.receivedAt);
   }
   return { amount: sumAmounts(asked), counts };
-}
-
-/**
- * Whether an entry declares something new. Of equal entries of one generation, the one that moved nothing is the
- * repeat, even where it comes first (decision 26). An adjustment that skips the balance never moves anything, so it
- * is never a repeat (decision 89).
- */
-function isNewDeclaration({ declared }: Folding, entry: CallbackEntry, { asked, said }: Change): boolean {
-  const { callback, skipBalanceUpdate, moved } = entry;
-  if (callback === "rollback" || (callback === "adjustBets" && skipBalanceUpdate)) return true;
-  const movedNothing = moved?.eq(ZERO) ?? false;
-  const before = declared.get(said);
-  if (before !== undefined && movedNothing) return false;
-  declared.set(said, movedNothing && !asked.eq(ZERO) && before === undefined ? "still to be moved" : "moved");
-  return before !== "still to be moved";
-}
-
-function adopt(
-  bet: Folding,
-  change: Change,
-  entry: CallbackEntry,
-  isAlone: boolean,
-  settings: FoldSettings,
-): void {
-  if (entry.callback === "rollback" && bet.state.status !== "open") {
-    bet.settledByRound = false;
-    bet.declared.clear();
-  }
-  // The end of a bet of rewards alone says nothing about the bet that begins afterwards (decision 26).
-  if (bet.state.rewardOnly && !change.bet.rewardOnly) forgetEnds(bet.declared);
-  if (entry.callback === "settleBets") {
-    bet.settledByRound ||= !isAlone || bet.first.txnId !== entry.txnId;
-    bet.singleState ||= !bet.state.placed && isSingleState(entry, settings);
-  }
-  bet.state = change.bet;
-  bet.begun = true;
-}
-
-function forgetEnds(declared: Folding["declared"]): void {
-  for (const said of declared.keys()) {
-    if (said.startsWith("cancelBets ") || said.startsWith("voidSettled ")) declared.delete(said);
-  }
-}
-
-/**
- * Gives each bet its part of the money that the wallet moved. The difference to what was asked goes to the first bet.
- */
-function shareMoved(bets: readonly Folding[], asked: readonly Amount[], moved: Amount | null): void {
-  const rest = moved === null ? ZERO : moved.minus(sumAmounts(asked));
-  for (const [index, bet] of bets.entries()) {
-    const own = asked[index] ?? ZERO;
-    bet.asked = bet.asked.plus(own);
-    bet.moved = bet.moved.plus(index === 0 ? own.plus(rest) : own);
-  }
-}
-
-/** Counts the amounts in the sums of a bet, because the tolerance holds for each amount (decision 99). */
-function countAmounts(bet: Folding, { callback }: CallbackEntry): void {
-  bet.movements += 1;
-  if (callback === "settleBets" || callback === "winRewards") bet.payouts += 1;
-  if (callback === "rollback") bet.payouts = 0;
-}
-
-function toLedgerBet({ first, state, ...bet }: Folding): LedgerBet {
-  return {
-    productId: first.productId,
-    username: first.username,
-    currency: first.currency,
-    txnId: first.txnId,
-    roundId: state.roundId,
-    status: state.status,
-    stake: state.stake,
-    payout: state.settlement.plus(state.reward),
-    payouts: Math.max(1, bet.payouts),
-    moved: bet.moved,
-    movements: bet.movements,
-    asked: bet.asked,
-    waiting: state.waiting && state.status === "open",
-    placed: state.placed || bet.singleState,
-    rewardOnly: state.rewardOnly,
-    tip: state.tip,
-    settledByRound: bet.settledByRound,
-    firstEntryAt: first.occurredAt,
-    lastEntryAt: bet.lastEntryAt,
-    lastReceivedAt: bet.lastReceivedAt,
-  };
 }

@@ -29,7 +29,7 @@ const GIVEN = `given as materialized (
 const OF_ARRIVAL = ["occurred_at", "received_at"];
 /** What the operator answered; all other columns say what was asked for, and when. */
 export const OF_ANSWER = ["moved", "balance_before", "balance_after"];
-const ASKED = NAMES.filter((name) => ![...OF_ARRIVAL, ...OF_ANSWER].includes(name));
+export const ASKED = NAMES.filter((name) => ![...OF_ARRIVAL, ...OF_ANSWER].includes(name));
 const IS_SAME: Readonly<Record<Sameness, string>> = {
   exact: `${of("k", NAMES)} is not distinct from ${of("g", NAMES)}`,
   replays: `${of("k", ASKED)} is not distinct from ${of("g", ASKED)}
@@ -97,19 +97,26 @@ export async function insertUnknown(tx: Query, rows: readonly LedgerRow[]): Prom
   return left.map(({ place }) => place);
 }
 
+/** A request id that was used again with other content: another entry. */
+const IS_OTHER: Readonly<Record<Sameness, string>> = {
+  exact: "false",
+  replays: `${of("k", ASKED)} is distinct from ${of("g", ASKED)}`,
+};
+
 interface JudgedRow {
   /** null: it can be an entry */
   readonly reason: string | null;
   readonly isKnown: boolean;
   readonly isSame: boolean;
   readonly isAgain: boolean;
+  readonly isOther: boolean;
 }
 
 /**
  * What a row is beside the entries that are there. `added`: there is none with its entry_id. `again`: it is an entry
- * of its own beside the known one.
+ * of its own beside the known one; `other`: the same, because it asks for something else.
  */
-export type Judgement = "added" | "known" | "changed" | "again" | { readonly rejected: string };
+export type Judgement = "added" | "known" | "changed" | "again" | "other" | { readonly rejected: string };
 
 export async function judgeRows(
   tx: Query,
@@ -121,17 +128,18 @@ export async function judgeRows(
     select case when g.fault is not null then recon_describe_fault(g.fault,
         recon_content(jsonb_populate_record(null::callback_entries, to_jsonb(g)))) end as reason,
       k.entry_id is not null as "isKnown", ${IS_SAME[sameness]} as "isSame",
-      ${IS_AGAIN[sameness]} as "isAgain"
+      ${IS_AGAIN[sameness]} as "isAgain", ${IS_OTHER[sameness]} as "isOther"
     from given g left join callback_entries k on k.entry_id = g.entry_id
     order by g.place`,
     toParameters(rows),
     { prepare: true },
   );
-  return judged.map(({ reason, isKnown, isSame, isAgain }) => {
+  return judged.map(({ reason, isKnown, isSame, isAgain, isOther }) => {
     if (reason !== null) return { rejected: reason };
     if (!isKnown) return "added";
     if (isSame) return "known";
-    return isAgain ? "again" : "changed";
+    if (isAgain) return "again";
+    return isOther ? "other" : "changed";
   });
 }
 

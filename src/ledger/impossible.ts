@@ -57,7 +57,10 @@ function confirmsWaiting(bet: BetState, entry: BetEntry): boolean {
   return bet.waiting && bet.status === "open" && entry.status !== "WAITING";
 }
 
-/** Why a settle is impossible. A further settle is possible where the last one said that others follow. */
+/**
+ * Why a settle is impossible. A further settle is possible if the last one said that others follow, unless it is that
+ * one again under another request id.
+ */
 function whyNotSettled(
   bet: BetState | undefined,
   entry: BetEntry,
@@ -65,8 +68,8 @@ function whyNotSettled(
 ): Impossible | null {
   if (bet === undefined || bet.rewardOnly) return isSingleState(entry, settings) ? null : "not-placed";
   if (bet.status === "void") return "void";
-  if (bet.status === "open" || !bet.endRound) return null;
-  return bet.said.includes(saidBy(entry)) ? "repeated" : "settled";
+  if (bet.said.includes(saidBy(entry))) return "repeated";
+  return bet.status === "open" || !bet.endRound ? null : "settled";
 }
 
 /** Why an entry that changes a known bet is impossible, without settles and rewards. */

@@ -3,6 +3,7 @@
 import { hash } from "node:crypto";
 import type { Query } from "../db/client.ts";
 import {
+  ASKED,
   areKnown,
   insertAll,
   insertUnknown,
@@ -18,7 +19,7 @@ import { columnOf, type LedgerRow } from "./ledger-row.ts";
  * What became of a row. `known`: there is such an entry with the same content. `changed`: there is one with other
  * content, and `ledger.rowsChange` decides which of them stays.
  */
-export type RowFate = Exclude<Judgement, "again">;
+export type RowFate = Exclude<Judgement, "again" | "other">;
 
 /**
  * Writes rows, of several with one entry_id the first; part of a transaction. The triggers of the table ask for the
@@ -64,16 +65,22 @@ async function settleAgain(
   fates: readonly Judgement[],
   take: (rows: readonly LedgerRow[]) => Promise<RowFate[]>,
 ): Promise<RowFate[]> {
-  const again = part.filter((_, place) => fates[place] === "again");
-  const taken = again.length === 0 ? [] : await take(again.map(nameAgain));
+  const named = part.flatMap((row, place) => {
+    const fate = fates[place];
+    return fate === "again" || fate === "other" ? [nameAnew(row, NAMED_BY[fate])] : [];
+  });
+  const taken = named.length === 0 ? [] : await take(named);
   let next = 0;
-  return fates.map((fate) => (fate === "again" ? (taken[next++] as RowFate) : fate));
+  return fates.map((fate) => (fate === "again" || fate === "other" ? (taken[next++] as RowFate) : fate));
 }
 
-/** The new id follows from the answer, so that the same line has the same id each time. */
-function nameAgain(row: LedgerRow): LedgerRow {
-  const answer = JSON.stringify(OF_ANSWER.map((name) => columnOf(row, name)));
-  return [`${row[0]}-${hash("sha256", answer, "base64url")}`, ...row.slice(1)];
+/** The columns that tell a row from the known one with its entry_id. */
+const NAMED_BY = { again: OF_ANSWER, other: ASKED } as const;
+
+/** The new id follows from these columns, so that the same line has the same id each time. */
+function nameAnew(row: LedgerRow, columns: readonly string[]): LedgerRow {
+  const values = JSON.stringify(columns.map((name) => columnOf(row, name)));
+  return [`${row[0]}-${hash("sha256", values, "base64url")}`, ...row.slice(1)];
 }
 
 /**

@@ -61,7 +61,7 @@ export async function listInOrder(
   const rows = await sql<RowOf<ListedMismatch>[]>`
     select id, kind, status, product_id as "productId", username, currency, bet_id as "betId",
       transaction_id as "transactionId", round_id as "roundId", transaction_ref as "transactionRef",
-      amount_at_risk as "amountAtRisk", reason, occurred_at as "occurredAt", first_seen_at as "firstSeenAt",
+      amount_at_risk as "amountAtRisk", coalesce(ledger -> 'otherCurrencies', '[]') as "otherCurrencies", reason, occurred_at as "occurredAt", first_seen_at as "firstSeenAt",
       last_seen_at as "lastSeenAt", resolved_at as "resolvedAt", resolved_by as "resolvedBy", note
     from (${parts.reduce((all, part) => sql`${all} union all ${part}`)}) chosen
     ${inOrder} limit ${limit + 1}`;

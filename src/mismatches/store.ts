@@ -163,7 +163,7 @@ export interface MismatchEvent extends Pick<Mismatch, "amountAtRisk" | "provider
 export async function readHistory(sql: Query, id: string): Promise<MismatchEvent[]> {
   const rows = await sql<(Omit<MismatchEvent, "at"> & { at: Instant })[]>`
     select at, from_status as "fromStatus", to_status as "toStatus", by, note, reason,
-      amount_at_risk as "amountAtRisk", provider, ledger
+      amount_at_risk as "amountAtRisk", provider, ledger - 'otherCurrencies' as ledger
     from mismatch_events where mismatch_id = ${Number(id)} order by id`;
   return rows.map((row) => ({ ...row, at: formatInstant(row.at) }));
 }
@@ -200,7 +200,8 @@ export async function countOpenByProduct(sql: Query): Promise<Map<string, number
 function columns(sql: Query) {
   return sql`id, kind, status, product_id as "productId", username, currency, bet_id as "betId",
     transaction_id as "transactionId", round_id as "roundId", transaction_ref as "transactionRef",
-    amount_at_risk as "amountAtRisk", reason, provider, ledger, occurred_at as "occurredAt",
+    amount_at_risk as "amountAtRisk", coalesce(ledger -> 'otherCurrencies', '[]') as "otherCurrencies", reason,
+    provider, ledger - 'otherCurrencies' as ledger, occurred_at as "occurredAt",
     first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", resolved_at as "resolvedAt",
     resolved_by as "resolvedBy", note`;
 }

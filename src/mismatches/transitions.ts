@@ -94,10 +94,13 @@ const NOT_COMPARED = new Set([
 
 /** The compared values, without the ids and times of either side. */
 function comparedValues({ provider, ledger }: Pick<Finding, "provider" | "ledger">): string {
-  const compared = (side: object | null) =>
-    side &&
-    Object.entries(side)
-      .filter(([field]) => !NOT_COMPARED.has(field))
-      .sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([compared(provider), compared(ledger)]);
+  return JSON.stringify([provider, ledger].map((side) => side && compared(side)));
+}
+
+/** The fields in one order: PostgreSQL keeps those of an object in another one. */
+function compared(side: object): unknown[] {
+  return Object.entries(side)
+    .filter(([field]) => !NOT_COMPARED.has(field))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([field, value]) => [field, Array.isArray(value) ? value.map(compared) : (value as unknown)]);
 }

@@ -140,10 +140,34 @@ describe("settling", () => {
   test("a settle adds its payout where the settle before said that the round goes on", async () => {
     await place();
     expect(await settle(5, { isEndRound: false })).toBe("0 95");
-    expect(await settle(5, { isEndRound: false })).toBe("0 100");
-    expect(await settle(7)).toBe("0 107");
-    expect(await settle(7)).toBe("20002");
+    expect(await settle(6, { isEndRound: false })).toBe("0 101");
+    expect(await settle(6)).toBe("0 107");
+    expect(await settle(6)).toBe("20002");
     expect(await settle(8)).toBe("20004");
+  });
+
+  test("a partial settle that comes again under another request id fails with 20002 and is paid once", async () => {
+    await place();
+    const part = { isEndRound: false };
+    expect(await settle(5, part)).toBe("0 95");
+    expect(await settle(5, part)).toBe("20002");
+    expect(await settle(5, { ...part, transactionType: "BY_ROUND" })).toBe("20002");
+    // Two parts may pay the same. Their txnId tells them apart.
+    expect(await settle(5, { ...part, txnId: "part-2" })).toBe("0 100");
+    expect(await settle(5, { ...part, txnId: "part-2" })).toBe("20002");
+    expect(await settle(0)).toBe("0 100");
+    expect(await settle(5, { ...part, txnId: "part-2" })).toBe("20002");
+    expect(await operator.balance()).toBe("100");
+  });
+
+  test("after a partial settle the bet runs: it can be adjusted, and is no settled bet", async () => {
+    await place();
+    expect(await settle(5, { isEndRound: false })).toBe("0 95");
+    expect(await outcomeOf("adjustBets", { betAmount: 12 })).toBe("0 93");
+    expect(await outcomeOf("voidSettled", {})).toBe("20001");
+    expect(await outcomeOf("rollback", { payoutAmount: 5 })).toBe("20002");
+    expect(await settle(7)).toBe("0 100");
+    expect(await outcomeOf("voidSettled", {})).toBe("0 100");
   });
 
   test("a payout that would make the balance too large fails with 30001, and the wallet keeps working", async () => {
@@ -153,12 +177,13 @@ describe("settling", () => {
     expect(await settle(5)).toBe("0 95");
   });
 
-  test("an equal partial settle that moves nothing is a repeat: one void undoes the payout once", async () => {
+  test("an equal partial settle is refused, also if it moves nothing: one void undoes the payout once", async () => {
     await place();
     const part = { skipBalanceUpdate: true, isEndRound: false };
     expect(await settle(5, part)).toBe("0 90");
-    expect(await settle(5, part)).toBe("0 90");
+    expect(await settle(5, part)).toBe("20002");
     expect(await settle(6, part)).toBe("0 90");
+    expect(await settle(0)).toBe("0 90");
     expect(await outcomeOf("voidSettled", { skipBalanceUpdate: false })).toBe("0 89");
   });
 

@@ -17,6 +17,7 @@ const ITEM: CallbackItem = {
   skipBalanceUpdate: false,
   singleState: null,
   endRound: null,
+  settlementId: null,
 };
 
 /** A player with a wallet in memory: does what the store does, without a database. */
@@ -37,7 +38,8 @@ function openPlayer(balance: string, singleState = false) {
       productId: "P1",
       username: "anna",
       currency: "THB",
-      occurredAt: NOON + entries.length * 1000,
+      // Further apart than a BY_ROUND entry reaches behind it.
+      occurredAt: NOON + entries.length * 3000,
       items: items.map((item) => ({ ...ITEM, ...item })),
       digest: "",
     };

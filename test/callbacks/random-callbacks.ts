@@ -27,6 +27,7 @@ const item = fc.record({
   byRound: fc.boolean(),
   skip: fc.constantFrom(true, false, false, false, false),
   isEndRound: fc.constantFrom(true, true, false),
+  settlementId: fc.constantFrom(null, null, "s1", "s2"),
   isSingleState: fc.constantFrom(null, null, true, false),
   /** transactionType that means BY_TRANSACTION; undefined leaves the field out */
   ownType: fc.constantFrom("BY_TRANSACTION", "BY_BET", "", null, undefined),
@@ -77,7 +78,7 @@ function toRequest(one: Step, run: string, requestId: string): ModelRequest {
   };
 }
 
-const UNFLAGGED = { isEndRound: true, isSingleState: null, ownType: undefined } as const;
+const UNFLAGGED = { isEndRound: true, settlementId: null, isSingleState: null, ownType: undefined } as const;
 
 function toItem(callback: string, asked: Step["items"][number]): ModelItem {
   const skip = asked.skip && callback !== "adjustBalance";
@@ -99,6 +100,7 @@ function toItem(callback: string, asked: Step["items"][number]): ModelItem {
     byRound,
     skip,
     isEndRound: asked.isEndRound,
+    settlementId: callback === "settleBets" ? asked.settlementId : null,
     isSingleState: callback === "settleBets" ? asked.isSingleState : null,
     ownType: asked.ownType,
   };
@@ -157,6 +159,7 @@ function itemToWire({
   byRound,
   skip,
   isEndRound,
+  settlementId,
   isSingleState,
   ownType,
 }: ModelItem): object {
@@ -171,6 +174,7 @@ function itemToWire({
     transactionType: byRound ? "BY_ROUND" : ownType,
     skipBalanceUpdate: skip,
     isEndRound,
+    ...(settlementId === null ? {} : { txnId: settlementId }),
     ...(isSingleState === null ? {} : { isSingleState }),
   };
 }

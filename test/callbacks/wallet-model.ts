@@ -25,6 +25,8 @@ export interface ModelItem {
   readonly byRound: boolean;
   readonly skip: boolean;
   readonly isEndRound: boolean;
+  /** the txnId of a settle, beside the id of its bet; null: it names none */
+  readonly settlementId: string | null;
   /** null: the item has no flag */
   readonly isSingleState: boolean | null;
   /** the transactionType of an item that is not BY_ROUND: every other value means the one transaction */
@@ -298,7 +300,9 @@ class ModelJudgement {
   }
 
   get #saidBySettle(): string {
-    return `settle ${this.#item.status} ${this.#payout} ${this.#item.betAmount === null ? "" : this.#stake}`;
+    const { status, betAmount, isEndRound, id, settlementId } = this.#item;
+    const part = isEndRound ? "" : ` part ${id} ${settlementId}`;
+    return `settle ${status} ${this.#payout} ${betAmount === null ? "" : this.#stake}${part}`;
   }
 
   #settle(own: ModelBet | undefined): void {
@@ -307,15 +311,18 @@ class ModelJudgement {
       this.#refuseBuried();
     } else if (own.status === "void") {
       throw new Refused(20003);
+    } else if (own.said.includes(this.#saidBySettle)) {
+      throw new Refused(20002);
     } else if (own.status === "settled" && !own.mayBeSettledAgain) {
-      throw new Refused(own.said.includes(this.#saidBySettle) ? 20002 : 20004);
+      throw new Refused(20004);
     }
     this.#pay(own ?? this.#begin({}), this.#payout);
   }
 
   #pay(bet: ModelBet, payout: bigint): void {
-    const namesStake =
-      !bet.placed && this.#item.betAmount !== null && (bet.status === "open" || bet.stake === 0n);
+    const runs = bet.status === "open" || bet.rewardOnly;
+    const isFirstPart = runs && !bet.mayBeSettledAgain;
+    const namesStake = !bet.placed && this.#item.betAmount !== null && (isFirstPart || bet.stake === 0n);
     if (namesStake) bet.stake = this.#stake;
     const debits = this.#isSingleState && !bet.placed && !bet.wasDebited;
     const movesNothing = this.#item.skip || payout === (debits ? this.#stake : 0n);
@@ -325,7 +332,8 @@ class ModelJudgement {
       this.#move(payout, false);
       bet.settlement += payout;
     }
-    bet.status = "settled";
+    // After a part the bet goes on running.
+    bet.status = runs && !this.#item.isEndRound ? "open" : "settled";
     bet.rewardOnly = false;
     bet.waiting = false;
     bet.mayBeSettledAgain = !this.#item.isEndRound;
@@ -361,6 +369,7 @@ class ModelJudgement {
     const named = bets.find((bet) => bet === own && bet.status !== "void");
     const payee = named ?? open[0];
     if (payee !== undefined) {
+      if (!this.#item.isEndRound && payee.said.includes(this.#saidBySettle)) throw new Refused(20002);
       this.#pay(payee, this.#payout);
       if (own === undefined && this.#isSingleState) {
         payee.carried[this.#item.id] = [...(payee.carried[this.#item.id] ?? []), this.#saidBySettle];

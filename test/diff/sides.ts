@@ -33,6 +33,8 @@ export function bet(fields: BetFields = {}): LedgerBet {
     rewardOnly: false,
     tip: false,
     settledByRound: false,
+    others: [],
+    paidInParts: null,
     payouts: 1,
     movements: status === "open" ? 1 : 2,
     firstEntryAt: NOON - 5 * MINUTE_MS,

@@ -12,10 +12,10 @@ const settle = (payout: string, fields: Fields = {}) =>
 const other = (callback: CallbackEntry["callback"], fields: Fields = {}) =>
   exampleEntry({ callback, betAmount: null, ...fields });
 
-/** Dates the entries a second apart. */
+/** Dates the entries further apart than a BY_ROUND entry reaches behind it. */
 function inOrder(entries: readonly CallbackEntry[]): CallbackEntry[] {
   return entries.map((entry, index) => {
-    const at = NOON + index * 1000;
+    const at = NOON + index * 3000;
     return { ...entry, occurredAt: at, receivedAt: at };
   });
 }

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { LedgerBet } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { foldEntries } from "../../src/ledger/fold.ts";
+import type { Amount } from "../../src/money.ts";
 import { amount } from "../support/examples.ts";
 import { ModelPlayer, showCents, type Turn, worthOf } from "./lives.ts";
 
@@ -120,6 +121,41 @@ test("of a repeated entry only the money that it moved counts", () => {
       const withoutMoved = (bets: typeof once) => bets.map((bet) => ({ ...bet, moved: "" }));
       expect(withoutMoved(twice)).toEqual(withoutMoved(once));
     }),
+    RUNS,
+  );
+});
+
+test("each entry counts in its own currency, and a bet has the currency of its placement", () => {
+  fc.assert(
+    fc.property(
+      lives,
+      fc.array(fc.constantFrom("THB", "THB", "THB", "USD", "EUR"), { minLength: 30 }),
+      (turns, given) => {
+        const entries = live(turns).entries.map((entry, index) => ({
+          ...entry,
+          currency: given[index] ?? "THB",
+        }));
+        const bets = foldEntries(entries, { singleState: false });
+        const folded = bets.flatMap((bet) => [bet, ...bet.others]);
+        for (const currency of ["THB", "USD", "EUR"]) {
+          const sumOf = (all: readonly { currency: string; moved: Amount | null }[]) =>
+            all
+              .filter((one) => one.currency === currency)
+              .reduce((sum, { moved }) => sum.plus(moved ?? "0"), amount("0"))
+              .toFixed();
+          expect(sumOf(folded)).toBe(sumOf(entries));
+        }
+        for (const bet of bets) {
+          const own = entries.filter(({ txnId }) => txnId === bet.txnId);
+          const placement = own.find(({ callback }) => callback === "placeBets" || callback === "placeTips");
+          expect(bet.currency).toBe((placement ?? own[0])?.currency);
+          expect(bet.others.map(({ currency }) => currency)).not.toContain(bet.currency);
+          // A BY_ROUND entry acts on the bets of its own currency, whatever bet it names.
+          for (const { currency } of own.filter(({ transactionType }) => transactionType !== "BY_ROUND"))
+            expect([bet, ...bet.others].map((one) => one.currency)).toContain(currency);
+        }
+      },
+    ),
     RUNS,
   );
 });

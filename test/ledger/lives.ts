@@ -30,7 +30,7 @@ export interface Turn {
 /** What a bet is worth to the player, in cents. */
 export function worthOf({ status, stake, paid, settlement, reward }: ModelBet): number {
   if (status === "void") return 0;
-  return status === "open" ? reward - paid : settlement + reward - stake;
+  return status === "open" ? settlement + reward - paid : settlement + reward - stake;
 }
 
 export function showCents(cents: number): string {
@@ -40,6 +40,12 @@ export function showCents(cents: number): string {
 export class ModelPlayer {
   readonly bets: ModelBet[] = [];
   readonly entries: CallbackEntry[] = [];
+  readonly #turns: readonly PossibleTurn[];
+
+  /** @param options settlesOnce: no settlement follows one that did not announce it */
+  constructor({ settlesOnce = false } = {}) {
+    this.#turns = TURNS.filter(({ isUnannounced = false }) => !(settlesOnce && isUnannounced));
+  }
 
   /** Plays one turn, where the rules allow the turn now. */
   play({ what, bet: index, cents }: Turn): void {
@@ -49,7 +55,7 @@ export class ModelPlayer {
       this.#begin(name, what, cents);
       return;
     }
-    const turns = TURNS.filter(({ when }) => when(bet, this.bets));
+    const turns = this.#turns.filter(({ when }) => when(bet, this.bets));
     const turn = turns[what % turns.length];
     if (turn === undefined) return;
     this.#say(name, () => turn.play(bet, cents, this.bets));
@@ -91,7 +97,8 @@ export class ModelPlayer {
     const worth = () => this.bets.reduce((sum, bet) => sum + worthOf(bet), 0);
     const before = worth();
     const said = change();
-    const at = NOON + this.entries.length * 1000;
+    // Further apart than a BY_ROUND entry reaches behind it.
+    const at = NOON + this.entries.length * 3000;
     const moved = amount(showCents(worth() - before));
     const plain = { betAmount: null, occurredAt: at, receivedAt: at };
     this.entries.push(exampleEntry({ ...plain, txnId, ...said, moved }));
@@ -107,12 +114,14 @@ function placement(
 }
 
 interface PossibleTurn {
+  readonly isUnannounced?: boolean;
   readonly when: (bet: ModelBet, all: readonly ModelBet[]) => boolean;
   readonly play: (bet: ModelBet, cents: number, all: readonly ModelBet[]) => Partial<CallbackEntry>;
 }
 
 const isOpen = (bet: ModelBet) => bet.kind === "bet" && bet.status === "open";
 const hasEnded = (bet: ModelBet) => bet.kind === "bet" && bet.status !== "open";
+const isUnpaid = ({ settlement, reward }: ModelBet) => settlement === 0 && reward === 0;
 const isTaken = (bet: ModelBet) => isOpen(bet) && !bet.isWaiting;
 const byRound = { transactionType: "BY_ROUND" };
 
@@ -128,18 +137,26 @@ const TURNS: readonly PossibleTurn[] = [
   {
     when: isTaken,
     play: (bet, cents) => {
-      Object.assign(bet, { stake: cents, paid: cents });
-      return { callback: "adjustBets", betAmount: amount(showCents(cents)) };
+      const stake = cents === bet.stake ? cents + 1 : cents;
+      Object.assign(bet, { stake, paid: stake });
+      return { callback: "adjustBets", betAmount: amount(showCents(stake)) };
     },
   },
   {
-    // A bet may be settled in several parts.
-    when: (bet) => isTaken(bet) || (bet.kind === "bet" && bet.status === "settled"),
+    // A part of the settlement: the bet goes on running with what it was paid.
+    when: isTaken,
     play: (bet, cents) => {
-      bet.status = "settled";
       bet.settlement += cents;
-      return { callback: "settleBets", status: "SETTLED", payoutAmount: amount(showCents(cents)) };
+      const payoutAmount = amount(showCents(cents));
+      return { callback: "settleBets", status: "SETTLED", payoutAmount, endRound: false };
     },
+  },
+  { when: isTaken, play: settle },
+  {
+    // A ledger without a flag for parts has several settlements of a bet.
+    isUnannounced: true,
+    when: (bet) => bet.kind === "bet" && bet.status === "settled",
+    play: settle,
   },
   {
     when: (bet, all) => isTaken(bet) && all.filter(isOpen).every((one) => !one.isWaiting),
@@ -169,14 +186,14 @@ const TURNS: readonly PossibleTurn[] = [
     },
   },
   {
-    when: (bet) => isOpen(bet) && bet.reward === 0,
+    when: (bet) => isOpen(bet) && isUnpaid(bet),
     play: (bet) => {
       Object.assign(bet, { status: "void", isWaiting: false, paid: 0 });
       return { callback: "cancelBets", status: "REJECT" };
     },
   },
   {
-    when: (bet, all) => isOpen(bet) && all.filter(isOpen).every(({ reward }) => reward === 0),
+    when: (bet, all) => isOpen(bet) && all.filter(isOpen).every(isUnpaid),
     play: (_, _cents, all) => {
       for (const one of all.filter(isOpen)) Object.assign(one, { status: "void", isWaiting: false, paid: 0 });
       return { callback: "cancelBets", status: "REFUND", ...byRound };
@@ -205,6 +222,13 @@ const TURNS: readonly PossibleTurn[] = [
     },
   },
 ];
+
+function settle(bet: ModelBet, cents: number): Partial<CallbackEntry> {
+  const payout = cents % 3 === 0 ? 0 : cents;
+  bet.status = "settled";
+  bet.settlement += payout;
+  return { callback: "settleBets", status: "SETTLED", payoutAmount: amount(showCents(payout)) };
+}
 
 function rollBack(bets: readonly ModelBet[], withRewards: boolean): Partial<CallbackEntry> {
   const settled = bets.filter(({ status }) => status === "settled");

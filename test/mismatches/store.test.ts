@@ -70,6 +70,7 @@ test("a new mismatch is shown with every field, and null where a field does not 
     resolvedAt: null,
     resolvedBy: null,
     note: null,
+    otherCurrencies: [],
   });
 });
 

@@ -40,6 +40,9 @@ const TANGLED = `
     select key from refs where key like 'x%' and not (select are_apart from apart)
   )`;
 
+/** After a settlement that others follow, the bet goes on running. */
+const IS_NO_PART = "(callback <> 'settleBets' or end_round is not false)";
+
 /**
  * The groups with a bet that has not certainly ended, as the fold would say. Mostly each bet has an end of its own. Only
  * of groups with another bet all entries are looked at: an own end of a bet stands whatever else follows, and a BY_ROUND
@@ -52,7 +55,7 @@ const OPEN = `
       or says = ${SAYS.isVoidOrTip} and says_least <= ${SAYS.needsNoEnd} or ended_if_placed_at <= coalesce(placed_at, 'infinity')
   ),
   folded as materialized (
-    select key, bool_or(ends and not by_round) or bool_and(by_round or needs_no_end) as has_ended,
+    select key, bool_or(ends and not by_round) or bool_and(by_round and is_no_part or needs_no_end) as has_ended,
       max(occurred_at) filter (where not by_round) as begun_at,
       bool_or(waits) as waits,
       bool_or(ran_again) or bool_or(rewards) and bool_or(ends_void_or_tip and not by_round) or coalesce(min(occurred_at) filter (where needs_placement)
@@ -63,10 +66,10 @@ const OPEN = `
       select key, username, txn_id, occurred_at, is_loose, e.*
       from entries join in_question using (key)
       cross join lateral (
-        select currency, ${BY_ROUND} as by_round,
-          callback in ('settleBets', 'cancelBets', 'voidSettled', 'placeTips', 'cancelTips') as ends,
+        select currency, ${BY_ROUND} as by_round, ${IS_NO_PART} as is_no_part,
+          callback in ('settleBets', 'cancelBets', 'voidSettled', 'placeTips', 'cancelTips') and ${IS_NO_PART} as ends,
           callback in ('winRewards', 'adjustBalance') as needs_no_end, callback = 'winRewards' as rewards,
-          callback in ('cancelBets', 'voidSettled', 'placeTips', 'cancelTips') as ends_void_or_tip, callback in ('settleBets', 'cancelBets') as ends_round,
+          callback in ('cancelBets', 'voidSettled', 'placeTips', 'cancelTips') as ends_void_or_tip, callback in ('settleBets', 'cancelBets') and ${IS_NO_PART} as ends_round,
           callback = 'placeBets' as places, callback = 'placeBets' and status = 'WAITING' as waits,
           callback = 'settleBets' and single_state is false as needs_placement, callback = 'rollback' as ran_again
         from callback_entries f where ctid = entries.ctid offset 0) e

@@ -44,8 +44,9 @@ export const SAYS = {
 } as const;
 const SAID = `case
     when f.callback = 'placeBets' then ${SAYS.isPlaced}
-    when f.callback = 'rollback' or f.single_state is false and ${BY_ROUND} then ${SAYS.isSpecial}
+    when f.callback = 'rollback' or (f.single_state is false or f.end_round is false) and ${BY_ROUND} then ${SAYS.isSpecial}
     when f.callback = 'winRewards' or ${BY_ROUND} then ${SAYS.needsNoEnd}
+    when f.callback = 'settleBets' and f.end_round is false then ${SAYS.begins}
     when f.callback = 'settleBets' and f.single_state is false then ${SAYS.hasEndedIfPlaced}
     when f.callback = 'settleBets' then ${SAYS.hasEnded}
     when f.callback in ('cancelBets', 'voidSettled', 'placeTips', 'cancelTips') then ${SAYS.isVoidOrTip}

@@ -7,6 +7,7 @@ import {
   MISMATCH_KINDS,
   MISMATCH_STATUSES,
   type Mismatch,
+  type OtherCurrency,
   type ProviderSide,
   type TransferSide,
 } from "../../mismatch.ts";
@@ -69,6 +70,8 @@ const ONE_SIDE: Readonly<Record<"provider" | "ledger", Schema>> = {
   ledger: { anyOf: [LEDGER_SIDE, TRANSFER_SIDE, { type: "null" }] },
 };
 
+const OTHER_CURRENCY = documentOf<OtherCurrency>({ currency: TEXT, amountAtRisk: AMOUNT, effect: AMOUNT });
+
 /** What differs, and where. No decision of a person is part of it. */
 export const DIFFERENCE = {
   productId: TEXT,
@@ -83,6 +86,7 @@ export const DIFFERENCE = {
     ...AMOUNT,
     description: "above 0 the player has too much, below 0 too little; null if unknown",
   }),
+  otherCurrencies: listOf(OTHER_CURRENCY),
   reason: TEXT,
   ...ONE_SIDE,
   occurredAt: INSTANT,

@@ -89,6 +89,24 @@ export function useDiffWorld() {
     await appendEntries(sql, entries);
   }
 
+  /** Writes a row of the player anna as another program does, by plain SQL. The round, bet and time have defaults. */
+  async function insertRow(row: Readonly<Record<string, unknown>>): Promise<void> {
+    const given = {
+      product_id: "P1",
+      username: "anna",
+      currency: "THB",
+      txn_id: "bet-1",
+      round_id: "round-1",
+      request_id: row["entry_id"],
+      status: "OPEN",
+      skip_balance_update: false,
+      occurred_at: iso(-5),
+      received_at: row["occurred_at"] ?? iso(-5),
+      ...row,
+    };
+    await sql`insert into callback_entries ${sql(given)}`;
+  }
+
   /** Fetches a page of one window, requested now. */
   async function listed(...records: BetRecord[]): Promise<void> {
     const times = { requestedAt: clock.now(), now: clock.now() };
@@ -163,6 +181,7 @@ export function useDiffWorld() {
     diffAt,
     settle,
     receive,
+    insertRow,
     listed,
     fetchPlanned,
     fetchRange,

@@ -361,9 +361,26 @@ describe("recorded callbacks", () => {
     expect((await entries()).map(({ moved }) => moved)).toEqual(["-10.5", "-10.5"]);
   });
 
-  test("that were sent again and ask for something else are changed", async () => {
-    await callbacks(lines(recorded()));
-    expect(await callbacks(lines(recorded({}, { betAmount: 11 })))).toEqual(counts({ changed: 1 }));
+  test("that use a request id again with other content are entries of their own, each once", async () => {
+    const first = recorded();
+    const other = recorded({}, { betAmount: 11 });
+    expect(await callbacks(lines(first))).toEqual(counts({ added: 1 }));
+    expect(await callbacks(lines(other))).toEqual(counts({ added: 1 }));
+    expect(await callbacks(lines(other, first, recorded({}, { betAmount: 12 })))).toEqual(
+      counts({ added: 1, known: 2 }),
+    );
+    expect((await entries()).map(({ bet_amount }) => bet_amount).toSorted()).toEqual(["10.5", "11", "12"]);
+    expect(await rejected()).toEqual([]);
+  });
+
+  test.each([
+    ["currency", "USD", '"THB"'],
+    ["username", "bob", '"anna"'],
+  ])("with an answer of another %s are rejected with both values", async (field, answered, asked) => {
+    const line = recorded({ response: { ...response, [field]: answered } });
+    const reason = `response.${field} must be that of the request, ${asked}, but is "${answered}"`;
+    expect(await callbacks(lines(line))).toEqual(counts({ rejected: [{ line: 1, reason }] }));
+    expect(await entries()).toEqual([]);
     expect(await rejected()).toHaveLength(1);
   });
 

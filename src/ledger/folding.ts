@@ -1,0 +1,274 @@
+/** The bets while the fold goes through their entries. Amounts of different currencies are never added. */
+
+import type { LedgerBet, MoneyInCurrency } from "../bet.ts";
+import type { CallbackEntry } from "../callback.ts";
+import type { Instant } from "../clock.ts";
+import { type Amount, sumAmounts, ZERO } from "../money.ts";
+import type { KnownBets } from "./apply-entry.ts";
+import { beginsBet, isSingleState, type RuleSettings } from "./bet-entry.ts";
+import { type BetState, beginBet } from "./bet-state.ts";
+import type { Change } from "./change-bet.ts";
+
+/** A bet while it is folded. */
+export interface Folding {
+  readonly first: CallbackEntry;
+  /** in the currency of the placement; until there is one, of the first entry */
+  state: BetState;
+  /** false: no entry of the bet was possible so far, so the bet has not begun */
+  begun: boolean;
+  /** a single-state settle placed the bet */
+  singleState: boolean;
+  /** the number of amounts in settlement and reward */
+  payouts: number;
+  money: Money;
+  /** what entries of other currencies declared and moved, by currency */
+  readonly others: Map<string, Money & { amounts: Amounts }>;
+  /** the number of entries in `moved` */
+  movements: number;
+  /** the parts that settles paid before the last one, in this generation; null: there is no such settle */
+  paidInParts: Amount | null;
+  settledByRound: boolean;
+  /** the texts of `saidBy` in this generation, and whether their money has moved */
+  readonly declared: Map<string, "moved" | "still to be moved">;
+  lastEntryAt: Instant;
+  lastReceivedAt: Instant;
+}
+
+/** `asked`: the sum of what the entries asked to move. */
+type Money = Pick<MoneyInCurrency, "asked" | "moved">;
+
+/** What a state holds of one currency. Everything else in it is true of the bet in any currency. */
+type Amounts = Pick<BetState, "stake" | "debited" | "wasDebited" | "settlement" | "reward" | "said">;
+
+const NO_MONEY: Money = { asked: ZERO, moved: ZERO };
+const NO_AMOUNTS: Amounts = {
+  stake: ZERO,
+  debited: ZERO,
+  wasDebited: false,
+  settlement: ZERO,
+  reward: ZERO,
+  said: [],
+};
+
+function amountsOf({ stake, debited, wasDebited, settlement, reward, said }: Amounts): Amounts {
+  return { stake, debited, wasDebited, settlement, reward, said };
+}
+
+/** The bets while they are folded, in the form that the rules need. */
+export class FoldedBets implements KnownBets {
+  /** by txn id, in the order of their beginnings */
+  readonly bets = new Map<string, Folding>();
+  /** by an id that only a BY_ROUND entry named: the bet that carried its payout (decision 72) */
+  readonly carriers = new Map<string, Folding>();
+
+  get(txnId: string): BetState | undefined {
+    return begunState(this.bets.get(txnId));
+  }
+
+  carrierOf(txnId: string): BetState | undefined {
+    return begunState(this.carriers.get(txnId));
+  }
+
+  inRound(roundId: string, currency: string): BetState[] {
+    return this.#ofRound(roundId).filter((bet) => bet.currency === currency);
+  }
+
+  #ofRound(roundId: string): BetState[] {
+    const found: BetState[] = [];
+    for (const { state, begun } of this.bets.values()) {
+      if (begun && state.roundId === roundId && !state.tip) found.push(state);
+    }
+    return found;
+  }
+
+  /**
+   * The bets as an entry finds them: with the amounts that they have in its currency. If no bet of a round has it, the
+   * round's others are found, unless the entry can begin a bet of its own.
+   */
+  inCurrencyOf(entry: CallbackEntry, settings: RuleSettings): KnownBets {
+    const { currency } = entry;
+    const canBegin = beginsBet(entry, settings);
+    const translated = new Map<string, BetState>();
+    const inIt = (state: BetState): BetState => {
+      if (state.currency === currency) return state;
+      const amounts = this.bets.get(state.txnId)?.others.get(currency)?.amounts ?? NO_AMOUNTS;
+      const known = translated.get(state.txnId) ?? { ...state, ...amounts, currency };
+      translated.set(state.txnId, known);
+      return known;
+    };
+    const ifAny = (state: BetState | undefined) => state && inIt(state);
+    return {
+      get: (txnId) => ifAny(this.get(txnId)),
+      carrierOf: (txnId) => ifAny(this.carrierOf(txnId)),
+      inRound: (roundId) => {
+        const own = this.inRound(roundId, currency);
+        return own.length > 0 || canBegin ? own : this.#ofRound(roundId).map(inIt);
+      },
+    };
+  }
+
+  begin(entry: CallbackEntry, begun: boolean): Folding {
+    const bet: Folding = {
+      first: entry,
+      state: beginBet(entry.txnId, entry.currency, entry.roundId),
+      begun,
+      singleState: false,
+      payouts: 0,
+      money: NO_MONEY,
+      others: new Map(),
+      movements: 0,
+      paidInParts: null,
+      settledByRound: false,
+      declared: new Map(),
+      lastEntryAt: entry.occurredAt,
+      lastReceivedAt: entry.receivedAt,
+    };
+    this.bets.set(entry.txnId, bet);
+    return bet;
+  }
+}
+
+function begunState(bet: Folding | undefined): BetState | undefined {
+  return bet?.begun ? bet.state : undefined;
+}
+
+/**
+ * Whether an entry declares something new. Of equal entries of one generation, the one that moved nothing is the
+ * repeat, even where it comes first (decision 26). An adjustment that skips the balance never moves anything, so it
+ * is never a repeat (decision 89).
+ */
+export function isNewDeclaration(
+  { declared, state }: Folding,
+  entry: CallbackEntry,
+  { asked, said: text }: Change,
+): boolean {
+  const { callback, skipBalanceUpdate, moved } = entry;
+  if (callback === "rollback" || (callback === "adjustBets" && skipBalanceUpdate)) return true;
+  const said = entry.currency === state.currency ? text : `${text} ${entry.currency}`;
+  const movedNothing = moved?.eq(ZERO) ?? false;
+  const before = declared.get(said);
+  if (before !== undefined && movedNothing) return false;
+  declared.set(said, movedNothing && !asked.eq(ZERO) && before === undefined ? "still to be moved" : "moved");
+  return before !== "still to be moved";
+}
+
+/** Takes over what an entry declares. */
+export function adopt(
+  bet: Folding,
+  change: Change,
+  entry: CallbackEntry,
+  isAlone: boolean,
+  settings: RuleSettings,
+): void {
+  if (entry.callback === "rollback" && bet.state.status !== "open") {
+    bet.settledByRound = false;
+    bet.paidInParts = null;
+    bet.declared.clear();
+  }
+  // The end of a bet of rewards alone says nothing about the bet that begins afterwards (decision 26).
+  if (bet.state.rewardOnly && !change.bet.rewardOnly) forgetEnds(bet.declared);
+  if (entry.callback === "settleBets") {
+    bet.settledByRound ||= !isAlone || bet.first.txnId !== entry.txnId;
+    bet.singleState ||= !bet.state.placed && isSingleState(entry, settings);
+    if (entry.endRound === false && change.bet.status === "open") {
+      const isInCurrency = change.bet.currency === bet.state.currency;
+      const part = isInCurrency ? change.bet.settlement.minus(bet.state.settlement) : ZERO;
+      bet.paidInParts = (bet.paidInParts ?? ZERO).plus(part);
+    }
+  }
+  if (places(bet, entry, settings)) makeOwn(bet, entry.currency);
+  if (change.bet.currency === bet.state.currency) bet.state = change.bet;
+  else {
+    const money = bet.others.get(change.bet.currency) ?? NO_MONEY;
+    bet.others.set(change.bet.currency, { ...money, amounts: amountsOf(change.bet) });
+    bet.state = { ...change.bet, ...amountsOf(bet.state), currency: bet.state.currency };
+  }
+  bet.begun = true;
+}
+
+function places({ state, singleState }: Folding, entry: CallbackEntry, settings: RuleSettings): boolean {
+  if (state.placed || state.tip) return false;
+  const { callback } = entry;
+  if (callback === "placeBets" || callback === "placeTips") return true;
+  return callback === "settleBets" && singleState && isSingleState(entry, settings) && !state.wasDebited;
+}
+
+/** A bet has the currency of its placement, even if an entry of another currency came first. */
+function makeOwn(bet: Folding, currency: string): void {
+  const { state, money, others } = bet;
+  if (state.currency === currency) return;
+  const { amounts, ...own } = others.get(currency) ?? { ...NO_MONEY, amounts: NO_AMOUNTS };
+  others.set(state.currency, { ...money, amounts: amountsOf(state) });
+  others.delete(currency);
+  bet.state = { ...state, ...amounts, currency };
+  bet.money = own;
+}
+
+function forgetEnds(declared: Folding["declared"]): void {
+  for (const said of declared.keys()) {
+    if (said.startsWith("cancelBets ") || said.startsWith("voidSettled ")) declared.delete(said);
+  }
+}
+
+/**
+ * Gives each bet its part of the money that the wallet moved. The difference to what was asked goes to the first bet.
+ */
+export function shareMoved(
+  bets: readonly Folding[],
+  asked: readonly Amount[],
+  { currency, moved }: CallbackEntry,
+): void {
+  const rest = moved === null ? ZERO : moved.minus(sumAmounts(asked));
+  for (const [index, bet] of bets.entries()) {
+    const own = asked[index] ?? ZERO;
+    const add = (money: Money): Money => ({
+      asked: money.asked.plus(own),
+      moved: money.moved.plus(index === 0 ? own.plus(rest) : own),
+    });
+    if (currency === bet.state.currency) bet.money = add(bet.money);
+    else {
+      const { amounts, ...money } = bet.others.get(currency) ?? { ...NO_MONEY, amounts: NO_AMOUNTS };
+      bet.others.set(currency, { ...add(money), amounts });
+    }
+  }
+}
+
+/** Counts the amounts in the sums of a bet, because the tolerance holds for each amount (decision 99). */
+export function countAmounts(bet: Folding, { callback }: CallbackEntry): void {
+  bet.movements += 1;
+  if (callback === "settleBets" || callback === "winRewards") bet.payouts += 1;
+  if (callback === "rollback") bet.payouts = 0;
+}
+
+export function toLedgerBet({ first, state, ...bet }: Folding): LedgerBet {
+  return {
+    productId: first.productId,
+    username: first.username,
+    currency: state.currency,
+    txnId: first.txnId,
+    roundId: state.roundId,
+    status: state.status,
+    stake: state.stake,
+    payout: state.settlement.plus(state.reward),
+    payouts: Math.max(1, bet.payouts),
+    moved: bet.money.moved,
+    movements: bet.movements,
+    asked: bet.money.asked,
+    others: [...bet.others].map(([currency, { asked, moved, amounts }]) => ({
+      currency,
+      stake: amounts.stake,
+      payout: amounts.settlement.plus(amounts.reward),
+      asked,
+      moved,
+    })),
+    paidInParts: bet.paidInParts,
+    waiting: state.waiting && state.status === "open",
+    placed: state.placed || bet.singleState,
+    rewardOnly: state.rewardOnly,
+    tip: state.tip,
+    settledByRound: bet.settledByRound,
+    firstEntryAt: first.occurredAt,
+    lastEntryAt: bet.lastEntryAt,
+    lastReceivedAt: bet.lastReceivedAt,
+  };
+}
