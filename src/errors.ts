@@ -9,6 +9,7 @@ export const ERROR_CODES = [
   "queue-unreachable",
   "migration-blocked",
   "schema-outdated",
+  "schema-unsafe",
   "embedded-failed",
   "listen-failed",
   "not-found",

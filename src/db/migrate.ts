@@ -4,9 +4,9 @@ import postgres from "postgres";
 import { systemClock } from "../clock.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
-import type { Query } from "./client.ts";
+import type { Query, Sql } from "./client.ts";
 import { isConnectionLost, unreachable } from "./database-error.ts";
-import { findForeignCreators } from "./schema-rights-store.ts";
+import { findForeignCreators, refusePlanted } from "./schema-rights-store.ts";
 import {
   countMigrations,
   describeNewer,
@@ -39,7 +39,7 @@ const GAVE_WAY: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
  * @param folder the folder with the migrations
  * @returns the number of migrations that were run
  * @throws ReconError `database-unreachable`; `migration-blocked` where other work holds a table for too long;
- * `schema-outdated` where the user may not migrate
+ * `schema-outdated` if the user may not migrate; `schema-unsafe`
  */
 export async function migrateDatabase(
   url: string,
@@ -48,6 +48,7 @@ export async function migrateDatabase(
 ): Promise<number> {
   const client = connect(url);
   try {
+    await refusePlanted(client as unknown as Sql);
     await waitForTurn(client, log);
     const sql = client as unknown as Query;
     const version = await readSchemaVersion(sql, folder);

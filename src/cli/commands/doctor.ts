@@ -44,6 +44,11 @@ const MEND_TO_OPEN: Partial<Record<ErrorCode, { readonly check: string; readonly
     mend: "correct the settings named, in the environment or the config file",
   },
   "database-unreachable": { check: "database", mend: "start PostgreSQL, or correct DATABASE_URL" },
+  // Every other check would call what was found.
+  "schema-unsafe": {
+    check: "rights",
+    mend: "run these statements, then the doctor again: the other checks were not made",
+  },
   "embedded-failed": { check: "database", mend: "set DATABASE_URL to a PostgreSQL of your own" },
 };
 
