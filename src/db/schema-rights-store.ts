@@ -57,7 +57,7 @@ export async function findForeignCreators(
 export async function refusePlanted(sql: Pick<Sql, "begin">): Promise<void> {
   const planted = await sql.begin(async (tx) => {
     const [path] = await tx<{ schemas: string[] }[]>`select current_schemas(false)::text[] as schemas`;
-    await tx`set local search_path = pg_catalog, pg_temp`;
+    await tx`set local search_path = pg_catalog`;
     return await tx<{ kind: string; name: string; role: string; tablesOf: string }[]>`
       with ours as (
         select coalesce(c.relowner, u.oid) as owner, n.nspowner, d.datdba
