@@ -5,6 +5,7 @@ import { checkLedger } from "../src/flows/ledger/check-ledger.ts";
 import { followLedger } from "../src/flows/ledger/follow-ledger.ts";
 import { reportRejectedEntries } from "../src/flows/ledger/report-rejected-entries.ts";
 import { noting } from "../src/flows/note-work.ts";
+import { sayEmptied } from "../src/work/other-work.ts";
 import type { TickJob } from "./schedules.ts";
 
 export function openLedgerJob(context: FlowContext): TickJob {
@@ -26,14 +27,15 @@ export function openLedgerJob(context: FlowContext): TickJob {
  * @throws ReconError `ledger-unreadable` that names every column that is missing or has another type
  */
 export async function checkLedgerAtStart(context: FlowContext): Promise<void> {
-  const { relation, isEmpty, foreignProducts } = await checkLedger(context);
+  const { relation, isEmpty, emptied, foreignProducts } = await checkLedger(context);
   if (foreignProducts.length > 0) {
     context.log.warn(
       { products: foreignProducts },
       "the ledger has entries of products that are not in the settings: they are not compared",
     );
   }
-  if (!isEmpty) return;
+  if (emptied > 0) context.log.error({ emptied }, sayEmptied(emptied));
+  if (!isEmpty || emptied > 0) return;
   const waits = relation === null ? "callback_entries" : `callback_entries, into which "${relation}" is read`;
   context.log.info(`no entry is in ${waits} yet; comparing begins with the first entry`);
 }

@@ -3,6 +3,7 @@
  * what was accepted, and measures the space that all take.
  */
 
+import { refusePlanted } from "../src/db/schema-rights-store.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { compareEntryDays } from "../src/flows/ledger/compare-entry-days.ts";
 import { noting } from "../src/flows/note-work.ts";
@@ -20,6 +21,7 @@ export function openRetentionJob(context: FlowContext & { readonly diskBytes?: n
     const own = { ...context, log };
     const steps = () =>
       runEach(
+        () => refusePlanted(own.sql),
         () => dropExpired(own, signal),
         () => dropClosed(own, signal),
         () => keepCounts(own),

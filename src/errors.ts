@@ -11,6 +11,7 @@ export const ERROR_CODES = [
   "redis-shared",
   "migration-blocked",
   "schema-outdated",
+  "schema-unsafe",
   "embedded-failed",
   "listen-failed",
   "not-found",

@@ -30,8 +30,8 @@ export async function lockGroups(tx: Query, groups: readonly IncidentGroup[]): P
   if (groups.length === 0) return;
   const keys = groups.map(({ productId, kind, backfillId }) => `incident ${kind} ${backfillId} ${productId}`);
   await tx`
-    select pg_advisory_xact_lock(hashtextextended(key, 0))
-    from (select key from unnest(${keys}::text[]) as k (key) order by hashtextextended(key, 0)) sorted`;
+    select pg_advisory_xact_lock(pg_catalog.hashtextextended(key, 0::bigint))
+    from (select key from unnest(${keys}::text[]) as k (key) order by pg_catalog.hashtextextended(key, 0::bigint)) sorted`;
 }
 
 /** The incidents with these ids and the newest of each group, locked in the order of their ids. */

@@ -6,14 +6,20 @@
 import type { Query } from "./client.ts";
 
 /** A column of a select that switches the triggers off until the transaction ends. For any other role it does nothing. */
-export const SWITCH_TRIGGERS_OFF = "set_config('wallet_recon.entries', 'accounted', true)";
+export const SWITCH_TRIGGERS_OFF = "pg_catalog.set_config('wallet_recon.entries', 'accounted', true)";
 
 /** SQL of whether the switch works for this role; the triggers ask the same. */
-export const MAY_SWITCH = "has_table_privilege('callback_entries'::regclass, 'TRIGGER WITH GRANT OPTION')";
+export const MAY_SWITCH =
+  "pg_catalog.has_table_privilege('callback_entries'::regclass, 'TRIGGER WITH GRANT OPTION')";
 
-/** SQL of the digest of an entry. The triggers compute the same. Trailing zeros of an amount change nothing. */
-const DIGEST = `hashtextextended(entry_id, hashtextextended(txn_id, coalesce(hash_numeric_extended(moved, 0), 1)
-  # coalesce(hash_numeric_extended(bet_amount, 2), 3) # coalesce(hash_numeric_extended(payout_amount, 4), 5)))`;
+/**
+ * SQL of the digest of an entry. The triggers compute the same. Trailing zeros of an amount change nothing. Every argument has the
+ * exact type: PostgreSQL would prefer `public.hash_numeric_extended(numeric, integer)` of another role for a plain 0.
+ */
+const DIGEST = `pg_catalog.hashtextextended(entry_id, pg_catalog.hashtextextended(txn_id,
+  coalesce(pg_catalog.hash_numeric_extended(moved, 0::bigint), 1::bigint)
+  # coalesce(pg_catalog.hash_numeric_extended(bet_amount, 2::bigint), 3::bigint)
+  # coalesce(pg_catalog.hash_numeric_extended(payout_amount, 4::bigint), 5::bigint)))`;
 
 /** The columns of an entry that its account needs. */
 export const ACCOUNTED_COLUMNS = [
@@ -26,7 +32,7 @@ export const ACCOUNTED_COLUMNS = [
 ] as const;
 
 /** SQL of the digest of all entries of a group. */
-export const DIGEST_OF_ALL = `coalesce(bit_xor(${DIGEST}), 0)`;
+export const DIGEST_OF_ALL = `coalesce(bit_xor(${DIGEST}), 0::bigint)`;
 
 /**
  * The part of a statement that notes entries which another part adds or deletes.

@@ -7,7 +7,7 @@ import { type Log, silentLog } from "../log.ts";
 import type { Query, Sql } from "./client.ts";
 import { isConnectionLost, unreachable } from "./database-error.ts";
 import { requireSessions } from "./require-sessions.ts";
-import { findForeignCreators } from "./schema-rights-store.ts";
+import { findForeignCreators, refusePlanted } from "./schema-rights-store.ts";
 import {
   countMigrations,
   describeNewer,
@@ -39,8 +39,8 @@ const GAVE_WAY: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
  * Changes nothing where a newer version has migrated the database: migrations only add, so older code can go on.
  * @param folder the folder with the migrations
  * @returns the number of migrations that were run
- * @throws ReconError `database-unreachable`; `settings-invalid` for a pooler that shares sessions; `migration-blocked` where other work holds a table for too long;
- * `schema-outdated` where the user may not migrate
+ * @throws ReconError `database-unreachable`; `settings-invalid` for a pooler that shares sessions; `migration-blocked` if other work holds
+ * a table for too long; `schema-outdated` if the user may not migrate; `schema-unsafe`
  */
 export async function migrateDatabase(
   url: string,
@@ -51,6 +51,7 @@ export async function migrateDatabase(
   try {
     // Before the first lock and setting of a session.
     await requireSessions(client.options as unknown as Sql["options"]);
+    await refusePlanted(client as unknown as Sql);
     await waitForTurn(client, log);
     const sql = client as unknown as Query;
     const version = await readSchemaVersion(sql, folder);

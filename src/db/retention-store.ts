@@ -108,7 +108,7 @@ export async function saveWalk(tx: Query, walk: string, after: WalkPosition): Pr
 /** Locks a walk for one worker until its transaction ends. @returns false where another worker has the lock */
 export async function lockWalk(tx: Query, walk: string): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
-    select pg_try_advisory_xact_lock(hashtextextended(${`retention ${walk}`}, 3)) as locked`;
+    select pg_try_advisory_xact_lock(pg_catalog.hashtextextended(${`retention ${walk}`}, 3::bigint)) as locked`;
   return row?.locked ?? false;
 }
 
@@ -120,7 +120,7 @@ export interface Share {
 
 /** SQL of whether the player of a row belongs to a share. @param lanes SQL of a number, as `lane` */
 export function ofShareText(lanes: string, lane: string): string {
-  return `abs(hashtext(username)::bigint) % ${lanes} = ${lane}`;
+  return `abs(pg_catalog.hashtext(username)::bigint) % ${lanes}::bigint = ${lane}::bigint`;
 }
 
 /** SQL of the digest of a bet. @param ref SQL of the txn id, betId or record id; all are text */

@@ -88,7 +88,7 @@ export async function keepRowCounts(
 ): Promise<boolean> {
   return await inOneMoment(sql, async (tx) => {
     const [lock] = await tx<{ locked: boolean }[]>`
-      select pg_try_advisory_xact_lock(hashtextextended(${`count ${table}`}, 0)) as locked`;
+      select pg_try_advisory_xact_lock(pg_catalog.hashtextextended(${`count ${table}`}, 0::bigint)) as locked`;
     if (lock?.locked !== true) return false;
     if (table === "callback_entries") await foldEntryNotes(tx);
     const [kept] = await tx<{ countedAt: Instant }[]>`

@@ -1,6 +1,7 @@
-/** Who owns the tables, and who could make functions that the statements of this program would call by mistake (decision 270). */
+/** Who owns the tables, and who could make or has made functions that the statements of this program would call by mistake (decision 270). */
 
-import type { Query } from "./client.ts";
+import { ReconError } from "../errors.ts";
+import type { Query, Sql } from "./client.ts";
 import { MAY_SWITCH } from "./entry-accounts.ts";
 
 /** A longer list says no more. */
@@ -46,6 +47,57 @@ export async function findForeignCreators(
     found,
     mend: `such a function can take the place of one that wallet-recon calls, and then has the rights of its user: as a superuser run "${revoke}" (docs/ledger.md#rights)`,
   };
+}
+
+/**
+ * Makes sure that no other role has made a function or operator that a statement of this program could call by mistake (decision
+ * 274). Must come before any statement that calls something, so it searches names in pg_catalog alone.
+ * @throws ReconError `schema-unsafe`: names them, and the statements that remove them
+ */
+export async function refusePlanted(sql: Pick<Sql, "begin">): Promise<void> {
+  const planted = await sql.begin(async (tx) => {
+    const [path] = await tx<{ schemas: string[] }[]>`select current_schemas(false)::text[] as schemas`;
+    await tx`set local search_path = pg_catalog`;
+    return await tx<{ kind: string; name: string; role: string; tablesOf: string }[]>`
+      with ours as (
+        select coalesce(c.relowner, u.oid) as owner, n.nspowner, d.datdba
+        from pg_roles u join pg_database d on d.datname = current_database()
+          left join pg_namespace n on n.nspname = 'public'
+          left join pg_class c on c.oid = to_regclass('public.callback_entries')
+        where u.rolname = current_user
+      ),
+      trusted as (
+        select r.oid from pg_roles r cross join ours o
+        where r.rolsuper or r.oid = o.datdba or pg_has_role(r.oid, o.owner, 'USAGE') or pg_has_role(r.oid, o.nspowner, 'USAGE')
+      ),
+      made as (
+        select p.tableoid, p.oid, case prokind when 'a' then 'aggregate' when 'p' then 'procedure' else 'function' end as kind,
+          proname as word, proowner as owner, pronamespace as schema from pg_proc p
+        union all
+        select o.tableoid, o.oid, 'operator', oprname, oprowner, oprnamespace from pg_operator o
+      )
+      select m.kind, case m.kind when 'operator' then m.oid::regoperator::text else m.oid::regprocedure::text end as name,
+        quote_ident(pg_get_userbyid(m.owner)) as role, quote_ident(pg_get_userbyid((select owner from ours))) as "tablesOf"
+      from made m join pg_namespace n on n.oid = m.schema
+      where n.nspname = any(${path?.schemas ?? []}::text[]) and m.owner not in (select oid from trusted)
+        and exists (
+          select from made own where own.word = m.word and own.tableoid = m.tableoid
+            and (own.schema = 'pg_catalog'::regnamespace or own.schema = m.schema and own.owner = (select owner from ours)))
+        and not exists (
+          select from pg_depend d join pg_extension e on e.oid = d.refobjid
+          where d.classid = m.tableoid and d.objid = m.oid and d.deptype = 'e' and e.extowner in (select oid from trusted))
+      order by 1, 2 limit ${MOST_NAMED + 1}`;
+  });
+  const [first] = planted;
+  if (first === undefined) return;
+  const named = planted.slice(0, MOST_NAMED);
+  const list = named.map(({ kind, name, role }) => `${kind} ${name} of ${role}`).join(", ");
+  const drops = named.map(({ kind, name }) => `drop ${kind} ${name} cascade`).join("; ");
+  throw new ReconError(
+    "schema-unsafe",
+    `another role has made what statements of wallet-recon would call with the rights of their user: ${list}${planted.length > MOST_NAMED ? ", and more" : ""}. ` +
+      `As a superuser run "${drops}; grant create on schema public to ${first.tablesOf}; revoke create on schema public from public", and find out what it has changed (docs/ledger.md#rights).`,
+  );
 }
 
 /** Whether this role owns the tables, which retention, imports and a relation need. */

@@ -178,8 +178,10 @@ CREATE INDEX callback_entries_top_up ON public.callback_entries USING btree (pro
 CREATE INDEX callback_entries_txn ON public.callback_entries USING btree (product_id, txn_id, username);
 CREATE TRIGGER recon_checked AFTER INSERT ON public.callback_entries FOR EACH ROW WHEN (false) EXECUTE FUNCTION recon_take_checked();
 CREATE TRIGGER recon_deleted BEFORE DELETE ON public.callback_entries FOR EACH ROW WHEN (((COALESCE(current_setting('wallet_recon.entries'::text, true), ''::text) <> 'accounted'::text) OR (NOT has_table_privilege(('callback_entries'::regclass)::oid, 'TRIGGER WITH GRANT OPTION'::text)))) EXECUTE FUNCTION recon_take_change();
+CREATE TRIGGER recon_emptied BEFORE TRUNCATE ON public.callback_entries FOR EACH STATEMENT EXECUTE FUNCTION recon_refuse_truncate();
+alter table callback_entries enable always trigger recon_emptied;
 CREATE TRIGGER recon_inserted AFTER INSERT ON public.callback_entries REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT WHEN (((COALESCE(current_setting('wallet_recon.entries'::text, true), ''::text) <> 'accounted'::text) OR (NOT has_table_privilege(('callback_entries'::regclass)::oid, 'TRIGGER WITH GRANT OPTION'::text)))) EXECUTE FUNCTION recon_take_inserted();
-CREATE TRIGGER recon_replicated AFTER INSERT ON public.callback_entries FOR EACH ROW EXECUTE FUNCTION recon_take_replicated();
+CREATE TRIGGER recon_replicated AFTER INSERT ON public.callback_entries FOR EACH ROW WHEN ((current_setting('session_replication_role'::text) = 'replica'::text)) EXECUTE FUNCTION recon_take_replicated();
 alter table callback_entries enable replica trigger recon_replicated;
 CREATE TRIGGER recon_truncated BEFORE TRUNCATE ON public.callback_entries FOR EACH STATEMENT EXECUTE FUNCTION recon_refuse_truncate();
 CREATE TRIGGER recon_updated BEFORE UPDATE ON public.callback_entries FOR EACH ROW WHEN ((new.* IS DISTINCT FROM old.*)) EXECUTE FUNCTION recon_take_change();
@@ -313,6 +315,7 @@ create table entry_days (
   digest bigint not null,
   compared_at timestamp(6) with time zone,
   uncounted boolean default false not null,
+  unwatched_at timestamp(6) with time zone,
   gone_at timestamp(6) with time zone,
   accepted bigint,
   accepted_digest bigint,
@@ -972,11 +975,29 @@ CREATE OR REPLACE FUNCTION public.recon_mark_entries()
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+declare
+  e public.callback_entries;
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('callback_entries', 2)) then return false; end if;
   delete from public.top_up_states;
   delete from public.row_counts where table_name = 'callback_entries';
-  perform public.recon_recount_entries();
+  update public.callback_entries
+  set callback = public.recon_spelling(callback), transaction_type = public.recon_spelling(transaction_type)
+  where callback not in ('placeBets', 'settleBets', 'cancelBets', 'voidSettled', 'winRewards', 'adjustBets', 'rollback',
+    'placeTips', 'cancelTips', 'adjustBalance') or transaction_type not in ('BY_TRANSACTION', 'BY_ROUND');
+  perform set_config('wallet_recon.entries', 'accounted', true);
+  for e in
+    delete from public.callback_entries c where public.recon_entry_fault(
+      c.entry_id, c.callback, c.product_id, c.username, c.txn_id, c.round_id, c.bet_amount, c.payout_amount,
+      c.moved, c.balance_before, c.balance_after, c.occurred_at, c.received_at, c.transaction_type) is not null
+    returning *
+  loop
+    perform public.recon_reject_entry(e, 'unusable'::text, public.recon_describe_fault(public.recon_entry_fault(
+      e.entry_id, e.callback, e.product_id, e.username, e.txn_id, e.round_id, e.bet_amount, e.payout_amount,
+      e.moved, e.balance_before, e.balance_after, e.occurred_at, e.received_at, e.transaction_type),
+      public.recon_content(e)));
+  end loop;
+  perform set_config('wallet_recon.entries', '', true);
   insert into public.diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
   select product_id, array_agg(username), array_agg(round_id), array_agg(bet_ref), least(max(received_at), now())
   from (
@@ -1023,10 +1044,14 @@ AS $function$
       select (min(occurred_at) at time zone 'UTC')::date from public.callback_entries
       where occurred_at >= (d.day + 1)::timestamp at time zone 'UTC')
     from days d where d.day is not null
-  )
-  insert into public.entry_days (day, entries, digest, uncounted)
-  select day, 0, 0, true from days where day is not null
-  on conflict (day) do update set uncounted = true, compared_at = null
+  ),
+  noted as (select day, sum(added) as entries from public.entry_notes group by day)
+  insert into public.entry_days as d (day, entries, digest, uncounted)
+  select k.day, 0, 0, coalesce(n.entries, 0) <= 0 or not exists (select from public.entry_days)
+  from (select day from days where day is not null union select day from public.entry_days) k left join noted n on n.day = k.day
+  order by k.day
+  on conflict (day) do update set compared_at = null,
+    uncounted = d.gone_at is null and (d.uncounted or d.entries <= 0 and excluded.uncounted)
 $function$;
 revoke execute on function recon_recount_entries() from public;
 
@@ -1313,7 +1338,10 @@ begin
   alter table public.callback_entries enable replica trigger recon_replicated;
   alter table public.callback_entries enable always trigger recon_updated;
   alter table public.callback_entries enable trigger recon_deleted;
+  alter table public.callback_entries enable always trigger recon_emptied;
   alter table public.callback_entries enable always trigger recon_truncated;
+  perform public.recon_recount_entries();
+  update public.entry_days set unwatched_at = now() where not uncounted;
 end
 $function$;
 revoke execute on function recon_watch_entries() from public;

@@ -125,7 +125,7 @@ export async function findForeignProducts(
  */
 export async function lockProduct(tx: Query, productId: string): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
-    select pg_try_advisory_xact_lock(hashtextextended(${productId}, 0)) as locked`;
+    select pg_try_advisory_xact_lock(pg_catalog.hashtextextended(${productId}, 0::bigint)) as locked`;
   return row?.locked ?? false;
 }
 

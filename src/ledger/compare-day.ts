@@ -11,22 +11,25 @@ export interface DayVerdict extends ComparedDay {
 /**
  * Compares the rows of a day with its account. A difference is kept until the same entries are there again, or the operator
  * accepts it; the account then starts from the rows that were found, so that entries that are written again count as others do.
+ * More rows than were accepted are a difference too: while the triggers were off, some may have taken the place of others.
  */
 export function compareDay(facts: DayFacts, now: Instant): DayVerdict {
-  const { account, rows, isUncounted, goneAt, accepted, acceptedDigest, found } = facts;
+  const { account, rows, isUncounted, unwatchedAt, goneAt, accepted, acceptedDigest, found } = facts;
   const isRepaired =
     accepted !== null &&
     acceptedDigest !== null &&
     isSame(rows, { entries: accepted, digest: acceptedDigest });
-  const known = isRepaired
-    ? { goneAt: null, accepted: null, acceptedDigest: null, found: null }
-    : { goneAt, accepted, acceptedDigest, found };
+  const known =
+    isRepaired || goneAt === null
+      ? { unwatchedAt: null, goneAt: null, accepted: null, acceptedDigest: null, found: null }
+      : { unwatchedAt, goneAt, accepted, acceptedDigest, found };
   const isMore = rows.entries > account.entries;
   if (isRepaired || isSame(rows, account) || (isUncounted && isMore))
     return { ...known, account: rows, isNew: false };
   if (goneAt === null || accepted === null || found === null) {
     return {
       account: rows,
+      unwatchedAt,
       goneAt: now,
       accepted: account.entries,
       acceptedDigest: account.digest,
@@ -36,7 +39,15 @@ export function compareDay(facts: DayFacts, now: Instant): DayVerdict {
   }
   // Entries that came since the first difference were accepted too.
   const total = accepted + account.entries - found;
-  return { account: rows, goneAt, accepted: total, acceptedDigest: null, found: rows.entries, isNew: true };
+  return {
+    account: rows,
+    unwatchedAt,
+    goneAt,
+    accepted: total,
+    acceptedDigest: null,
+    found: rows.entries,
+    isNew: true,
+  };
 }
 
 function isSame(one: Account, other: Account): boolean {

@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000;
 /** Locks a relation for one worker until its transaction ends. @returns false where another worker has the lock */
 export async function lockFollowing(tx: Query, relation: string): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
-    select pg_try_advisory_xact_lock(hashtextextended(${relation}, 1)) as locked`;
+    select pg_try_advisory_xact_lock(pg_catalog.hashtextextended(${relation}, 1::bigint)) as locked`;
   return row?.locked ?? false;
 }
 

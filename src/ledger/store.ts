@@ -159,6 +159,7 @@ const TRIGGERS: Readonly<Record<string, string>> = {
   recon_replicated: "R",
   recon_updated: "A",
   recon_deleted: "O",
+  recon_emptied: "A",
   recon_truncated: "O",
 };
 

@@ -197,16 +197,27 @@ export function judgeGone(gone: readonly GoneEntries[]): Stall[] {
       subject: formatInstant(goneAt),
       productId: null,
       what: `callback_entries does not have the entries that were accepted. By day (UTC): ${named}${more}`,
-      toDo: `Find out who changes the table past its triggers: a superuser, session_replication_role, a restore. Insert the missing rows again from a backup, and this ends by itself. If they are rightly gone: recon ledger accept --day ${first?.day} --note TEXT, for each day. Until then these days are not closed.`,
+      toDo: `Find out who changes the table past its triggers: a superuser, session_replication_role, a restore, triggers that were switched off. Insert missing rows again from a backup: this ends by itself if the same rows are there again before the day gets another entry. Otherwise, or if the rows are right as they are: recon ledger accept --day ${first?.day} --note TEXT, for each day. Until then these days are not closed.`,
       whatWhenOver: `the entries of ${days.length === 1 ? first?.day : `${days.length} days from ${first?.day} on`} are there again, or the operator accepted that they are gone`,
       isWhole: false,
     };
   });
 }
 
+/** An empty ledger that once had entries. @param emptied the number of entries that were accepted */
+export function sayEmptied(emptied: number): string {
+  return `callback_entries is empty, although ${emptied} ${emptied === 1 ? "entry was" : "entries were"} accepted`;
+}
+
 /** The difference of a day: "2026-11-20: 1204 accepted, 1201 found". */
-export function sayGone({ day, accepted, found }: Omit<GoneEntries, "goneAt">): string {
-  return `${day}: ${accepted} accepted, ${found} found${accepted === found ? " with other content" : ""}`;
+export function sayGone({ day, accepted, found, unwatchedAt }: Omit<GoneEntries, "goneAt">): string {
+  const isSame = accepted === found ? " with other content" : "";
+  const isMore = found > accepted ? "; some of those accepted may be gone all the same" : "";
+  const off =
+    unwatchedAt === null
+      ? ""
+      : `; the triggers were off until ${showInstant(unwatchedAt)}, so what came and went before is not known`;
+  return `${day}: ${accepted} accepted, ${found} found${isSame}${isMore}${off}`;
 }
 
 export interface Alerting {

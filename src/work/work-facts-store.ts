@@ -65,6 +65,7 @@ export interface GoneEntries {
   readonly goneAt: Instant;
   readonly accepted: number;
   readonly found: number;
+  readonly unwatchedAt: Instant | null;
 }
 
 export interface WorkQuestion {
@@ -161,7 +162,7 @@ const RESWEEPS = `(
 
 const GONE = `(
   select coalesce(jsonb_agg(jsonb_build_object('day', day, 'goneAt', ${ms("gone_at")}, 'accepted', accepted,
-    'found', found) order by day), '[]')
+    'found', found, 'unwatchedAt', ${ms("unwatched_at")}) order by day), '[]')
   from entry_days where gone_at is not null)`;
 
 const ALL_FACTS = `

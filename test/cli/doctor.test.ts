@@ -281,11 +281,13 @@ test("doctor compares the entries of each day with what was accepted, and names 
   expect(checkOf((await doctor(null)).stdout, "entries")).toMatchObject({ ok: true });
 });
 
-test("doctor and migrate warn if other roles may create functions beside the tables", async () => {
+test("doctor fails and migrate warns if other roles may create functions beside the tables", async () => {
   expect(checkOf((await doctor(null)).stdout, "rights")).toBeUndefined();
   await sql`grant create on schema public to public`;
-  expect(checkOf((await doctor(null)).stdout, "rights")).toMatchObject({
-    ok: true,
+  const allowed = await doctor(null);
+  expect(allowed.code).toBe(1);
+  expect(checkOf(allowed.stdout, "rights")).toMatchObject({
+    ok: false,
     found: "every role may create functions in the schema public (the default of PostgreSQL 14)",
     mend: expect.stringContaining("revoke create on schema public from public"),
   });

@@ -80,7 +80,7 @@ const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; r
   {
     tag: "0016_entry_accounts",
     statement:
-      /^CREATE OR REPLACE (?:FUNCTION|TRIGGER) |^REVOKE EXECUTE ON FUNCTION |^SELECT recon_recount_entries/,
+      /^CREATE OR REPLACE (?:FUNCTION|TRIGGER) |^REVOKE EXECUTE ON FUNCTION |^SELECT recon_recount_entries|^CREATE TRIGGER recon_emptied|^ALTER TABLE "callback_entries" ENABLE (?:ALWAYS|REPLICA) TRIGGER /,
     why: "functions and triggers keep their names and what they do for every writer; sessions of the version before only lose their short cut, and the triggers do for them what they did themselves",
   },
   {

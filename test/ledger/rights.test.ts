@@ -9,10 +9,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { startCallbackServer } from "../../src/callbacks/server.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { systemClock } from "../../src/clock.ts";
-import { openDatabase } from "../../src/db/client.ts";
+import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
+import { keepRowCounts } from "../../src/db/row-counts.ts";
+import { compareEntryDays } from "../../src/flows/ledger/compare-entry-days.ts";
+import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
 import { createLog, silentLog } from "../../src/log.ts";
 import { CONFIG, exampleEnvelope, post } from "../callbacks/operator.ts";
+import { callRecon } from "../cli/call-recon.ts";
+import { startRecon } from "../cli/run-recon.ts";
 import { blockWith } from "../docs/pages.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, NOON } from "../support/examples.ts";
@@ -47,7 +52,7 @@ beforeEach(() => emptyTables(sql));
 afterEach(async () => {
   const left = await sql<{ drop: string }[]>`
     select format('drop function %s cascade', p.oid::regprocedure) as drop
-    from pg_proc p join pg_roles r on r.oid = proowner where r.rolname in (${SHOP}, ${STRANGER})`;
+    from pg_proc p join pg_roles r on r.oid = proowner where prokind = 'f' and r.rolname in (${SHOP}, ${STRANGER})`;
   for (const { drop } of left) await sql.unsafe(drop);
   await shop`reset all`;
 });
@@ -163,6 +168,10 @@ const TAKING_OVER = [
   ["recon_reject_entry(callback_entries, name, text)", "boolean"],
   ["recon_mark_entry(callback_entries, bigint)", "void"],
   ["hashtextextended(varchar, bigint)", "bigint"],
+  ["hashtextextended(text, integer)", "bigint"],
+  ["hash_numeric_extended(numeric, integer)", "bigint"],
+  ["has_table_privilege(regclass, text)", "boolean"],
+  ["pg_try_advisory_xact_lock(numeric)", "boolean"],
   ["min(text)", "text"],
 ] as const;
 
@@ -195,6 +204,82 @@ describe("another role cannot have the functions of the ledger do its work", () 
     await shop.unsafe(insert(row("bad", { moved: "NaN" })));
     expect(await sql`select balance from wallets`).toEqual([{ balance: "10" }]);
     expect(await rejected()).toHaveLength(1);
+  });
+
+  test("a role without any right changes no wallet through the statements of the callbacks server and the worker", async () => {
+    await creditWallet(sql, { username: "anna", currency: "THB", amount: amount("100"), ref: "r" }, NOON);
+    await takeOver(stranger, "update public.wallets set balance = 777777");
+    const server = await serveCallbacks(sql);
+    const placed = { id: "bet-a", status: "OPEN", roundId: "r", betAmount: 10 };
+    const body = { ...exampleEnvelope("anna"), id: "q1", timestampMillis: Date.now(), txns: [placed] };
+    expect((await post(server.url, "placeBets", body)).json.statusCode).toBe(0);
+    const context = { sql, config: CONFIG, clock: systemClock, log: silentLog };
+    await keepRowCounts(sql, "callback_entries", systemClock.now(), { largeBytes: 0, recountMs: 1 });
+    await compareEntryDays(context, new AbortController().signal);
+    await followLedger(context, new AbortController().signal);
+    expect(await sql`select balance from wallets`).toEqual([{ balance: "90" }]);
+    expect(await sql`select entries, gone_at as gone from entry_days`).toEqual([{ entries: 1, gone: null }]);
+  });
+
+  test.each([
+    ["function public.hash_numeric_extended(numeric,integer)", "returns bigint", "return 1"],
+    ["function public.to_jsonb(public.callback_entries)", "returns jsonb", "return null"],
+    ["function public.recon_mark_entries(integer)", "returns boolean", "return true"],
+    ["procedure public.set_config(text,text)", "", "commit"],
+    ["operator public.<> (numeric,integer)", "", ""],
+  ])(
+    "every program of ours refuses to begin while there is a %s of a stranger, and names it",
+    async (thing, returns, body) => {
+      await creditWallet(sql, { username: "anna", currency: "THB", amount: amount("10"), ref: "r" }, NOON);
+      await stranger.unsafe(
+        thing.startsWith("operator")
+          ? `create function public.never(numeric, integer) returns boolean language plpgsql as
+            $$ begin update public.wallets set balance = 777777; return true; end $$;
+          create operator public.<> (leftarg = numeric, rightarg = integer, function = public.never)`
+          : `create ${thing} ${returns} language plpgsql as $$ begin update public.wallets set balance = 777777; ${body}; end $$`,
+      );
+      onTestFinished(async () => void (await sql.unsafe(`drop owned by ${STRANGER}`)));
+      const settings = { DATABASE_URL: url, CALLBACK_PORT: "0", OPS_PORT: "0" };
+      const name = thing.replace(" (", "(");
+      const refusal = `another role has made what statements of wallet-recon would call with the rights of their user: ${name} of ${STRANGER}. As a superuser run "drop ${name} cascade; grant create on schema public to `;
+      for (const command of [["migrate"], ["status"], ["ledger", "import", "-", "--format", "entries"]]) {
+        const { code, stderr } = await callRecon(command, settings);
+        expect(code, command.join()).toBe(1);
+        expect(stderr.replace(/^recon: /, ""), command.join()).toContain(refusal);
+      }
+      const { code, stdout } = await callRecon(["doctor", "--json"], settings);
+      expect(code).toBe(1);
+      expect(JSON.parse(stdout).checks).toEqual([
+        {
+          check: "rights",
+          ok: false,
+          found: expect.stringContaining(refusal),
+          mend: expect.any(String),
+          where: null,
+        },
+      ]);
+      await expect(migrateDatabase(url)).rejects.toMatchObject({ code: "schema-unsafe" });
+      expect(await sql`select balance from wallets`).toEqual([{ balance: "10" }]);
+    },
+  );
+
+  test.each(["worker", "callbacks"])("%s does not begin either, and changes no wallet", async (program) => {
+    await creditWallet(sql, { username: "anna", currency: "THB", amount: amount("10"), ref: "r" }, NOON);
+    await takeOver(stranger, "update public.wallets set balance = 777777");
+    const settings = { DATABASE_URL: url, CALLBACK_PORT: "0", OPS_PORT: "0" };
+    const { code, stderr } = await startRecon([program], settings).ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^recon: another role has made what .*, and more\. As a superuser run "drop /);
+    expect(await sql`select balance from wallets`).toEqual([{ balance: "10" }]);
+  });
+
+  test("functions that belong to a member of the owner, or have names of their own, are no reason to refuse", async () => {
+    await stranger.unsafe(
+      `create function public.own_name(numeric, integer) returns bigint language sql as 'select 1::bigint'`,
+    );
+    await sql.unsafe(`create function public.abs(text) returns text language sql as 'select $1'`);
+    onTestFinished(async () => void (await sql.unsafe("drop function public.abs(text)")));
+    expect(await migrateDatabase(url)).toBe(0);
   });
 
   test.each([
@@ -280,6 +365,18 @@ describe("no setting of a session switches a check off", () => {
   });
 });
 
+async function serveCallbacks(pool: Sql) {
+  const server = await startCallbackServer(
+    { sql: pool, config: CONFIG, clock: systemClock, log: silentLog },
+    { host: "127.0.0.1", port: 0, basePath: "", signatureKey: null, allowedIps: [] },
+  );
+  onTestFinished(async () => {
+    await server.close();
+    if (pool !== sql) await pool.end();
+  });
+  return server;
+}
+
 describe("the callbacks server", () => {
   test.each(["owner", "role of its own"])(
     "as %s answers, and each entry is marked and accounted once",
@@ -288,14 +385,7 @@ describe("the callbacks server", () => {
       if (who !== "owner") expect(await migrateDatabase(urlOf(CALLBACKS), silentLog)).toBe(0);
       for (const username of ["anna", "ben"])
         await creditWallet(sql, { username, currency: "THB", amount: amount("100"), ref: username }, NOON);
-      const server = await startCallbackServer(
-        { sql: pool, config: CONFIG, clock: systemClock, log: silentLog },
-        { host: "127.0.0.1", port: 0, basePath: "", signatureKey: null, allowedIps: [] },
-      );
-      onTestFinished(async () => {
-        await server.close();
-        if (pool !== sql) await pool.end();
-      });
+      const server = await serveCallbacks(pool);
       const send = async (callback: string, player: string, id: string, item: Record<string, unknown>) => {
         const body = { ...exampleEnvelope(player), id, timestampMillis: Date.now(), txns: [item] };
         return (await post(server.url, callback, body)).json.statusCode;

@@ -67,8 +67,8 @@ export async function changeEntriesUnseen(sql: Sql, statement: string): Promise<
   await sql.begin(async (tx) => {
     await tx.unsafe("alter table callback_entries disable trigger user");
     await tx.unsafe(statement);
-    await tx`select recon_watch_entries(), recon_mark_entries()`;
-    await tx`delete from diff_marks where xmin::text = (pg_current_xact_id()::text::bigint % 4294967296)::text`;
+    await tx`select recon_watch_entries()`;
+    await tx`alter table callback_entries enable trigger recon_truncated`;
   });
 }
 

@@ -47,7 +47,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   if (server.started) await dropLeftovers(admin);
   const template = `recon_test_template_${randomBytes(4).toString("hex")}`;
   await admin.unsafe(`create database ${template}`);
-  await migrateDatabase(withDatabase(server.url, template));
+  const templateUrl = withDatabase(server.url, template);
+  await migrateDatabase(templateUrl);
+  // As docs/ledger.md#rights says for PostgreSQL 14, where doctor fails otherwise.
+  const owner = postgres(templateUrl, { max: 1 });
+  await owner`revoke create on schema public from public`;
+  await owner.end();
   project.provide("adminUrl", server.url);
   project.provide("template", template);
   project.provide("redisUrl", redis.url);

@@ -147,6 +147,21 @@ describe("recon tap", () => {
     expect((await storedIds()).sort()).toEqual(["early", ...ids].sort());
   });
 
+  test("stores nothing while another role has planted a function, says so, and stores everything once it is dropped", async () => {
+    const role = `${new URL(url).pathname.slice(1)}_planter`;
+    await sql.unsafe(`create role ${role}; grant create on schema public to ${role}; set role ${role};
+      create function public.to_jsonb(callback_entries) returns jsonb language sql as 'select null::jsonb'; reset role`);
+    onTestFinished(async () => void (await sql.unsafe(`drop owned by ${role}; drop role ${role}`)));
+    const { port, health } = await startTap();
+    expect(await placeBet(port, "early")).toBe(true);
+    await eventually("it says what hinders it", async () =>
+      /another role has made .* function public\.to_jsonb/.test((await health()).storing.problem ?? ""),
+    );
+    expect(await storedIds()).toEqual([]);
+    await sql.unsafe("drop function to_jsonb(callback_entries)");
+    await eventuallyStored(1);
+  });
+
   test("killed under load, it loses nothing that was answered, and stores it once after its restart", async () => {
     const proxy = await startTcpProxy(url);
     onTestFinished(() => proxy.close());

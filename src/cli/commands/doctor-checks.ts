@@ -9,6 +9,7 @@ import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts"
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { checkLedger } from "../../flows/ledger/check-ledger.ts";
 import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
+import { sayEmptied } from "../../work/other-work.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { checkConnections } from "./doctor-connections.ts";
 import {
@@ -148,13 +149,27 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
 
 async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult> {
   try {
-    const { relation, isEmpty, rejected, idleTriggers, isUndatedDaily, unreadable, foreignProducts } =
-      await checkLedger(context);
+    const {
+      relation,
+      isEmpty,
+      emptied,
+      rejected,
+      idleTriggers,
+      isUndatedDaily,
+      unreadable,
+      foreignProducts,
+    } = await checkLedger(context);
     const source = relation === null ? "the table callback_entries" : `"${relation}" can be read`;
     if (idleTriggers.length > 0) {
       return wrong(
         `${source}, but triggers of callback_entries are missing or switched off (${idleTriggers.join(", ")}): new rows may never be compared`,
         "start a worker: it switches the triggers on, and compares every entry again",
+      );
+    }
+    if (emptied > 0) {
+      return wrong(
+        sayEmptied(emptied),
+        "find out who emptied it, and insert the rows again from a backup (docs/ledger.md#entries-that-vanish)",
       );
     }
     if (unreadable !== null) {

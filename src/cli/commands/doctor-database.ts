@@ -61,7 +61,7 @@ export async function checkProducts({ sql, config }: FlowContext): Promise<Diagn
 export async function checkRights({ sql }: FlowContext): Promise<Diagnosis[]> {
   const check = "rights";
   const creators = await findForeignCreators(sql);
-  const found: Diagnosis[] = creators === null ? [] : [{ check, ok: true, ...creators }];
+  const found: Diagnosis[] = creators === null ? [] : [{ check, ok: false, ...creators }];
   if (await ownsTables(sql)) return found;
   return [
     {

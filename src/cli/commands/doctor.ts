@@ -34,6 +34,8 @@ async function diagnose(): Promise<PlacedDiagnosis[]> {
   let unusable: Diagnosis | null = null;
   try {
     recon = await openRecon(["database", "queue", "provider", "ops"], 0, (error) => {
+      // Every other check would call what another role has planted.
+      if (error instanceof ReconError && error.code === "schema-unsafe") throw error;
       [unusable = null] = whyNotOpened(error);
     });
   } catch (error) {
@@ -59,6 +61,10 @@ const MEND_TO_OPEN: Partial<Record<ErrorCode, { readonly check: string; readonly
     mend: "correct the settings named, in the environment or the config file",
   },
   "database-unreachable": { check: "database", mend: "start PostgreSQL, or correct DATABASE_URL" },
+  "schema-unsafe": {
+    check: "rights",
+    mend: "run these statements, then the doctor again: the other checks were not made",
+  },
   "embedded-failed": { check: "database", mend: "set DATABASE_URL to a PostgreSQL of your own" },
 };
 

@@ -14,6 +14,7 @@ import {
   sayGrowth,
   sayMeasured,
 } from "../../storage.ts";
+import { sayEmptied } from "../../work/other-work.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
 
@@ -38,7 +39,7 @@ export function addStatusCommand(program: Command): void {
 
 /** @param outside products that have bets and are not in the settings */
 function printStatus(
-  { status, work, storage }: StatusForPeople,
+  { status, work, emptied, storage }: StatusForPeople,
   outside: readonly string[],
   now: Instant,
 ): void {
@@ -58,9 +59,11 @@ function printStatus(
   const { ledger, mismatches, transfers, alerts } = status;
   printLine();
   printLine(
-    ledger.entries === 0
-      ? "ledger      no entries yet: nothing is compared until the first one"
-      : `ledger      ${ledger.entries} entries, the last received ${ledger.lastReceivedAt}`,
+    emptied > 0
+      ? `ledger      ${sayEmptied(emptied)} (recon doctor)`
+      : ledger.entries === 0
+        ? "ledger      no entries yet: nothing is compared until the first one"
+        : `ledger      ${ledger.entries} entries, the last received ${ledger.lastReceivedAt}`,
   );
   printLine(`mismatches  ${listCounts(mismatches)}`);
   printLine(`transfers   ${listCounts(transfers)}`);

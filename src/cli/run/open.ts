@@ -7,6 +7,7 @@ import { checkDatabase } from "../../db/client.ts";
 import { type DatabaseClock, openDatabaseClock } from "../../db/database-clock.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { openPools } from "../../db/pools.ts";
+import { refusePlanted } from "../../db/schema-rights-store.ts";
 import { reportRefusals, watchConnections } from "../../db/watch-connections.ts";
 import { startEmbeddedPostgres } from "../../embedded/postgres/postgres.ts";
 import type { FlowContext } from "../../flows/context.ts";
@@ -37,7 +38,7 @@ export interface OpenRecon {
  * @param needs the settings that the command needs in production
  * @param longestWaitMs the longest wait for the database
  * @param whenUnusable gets what is wrong with the database; if it does not throw, the rest is opened all the same
- * @throws ReconError `settings-invalid`, `database-unreachable` or `embedded-failed`
+ * @throws ReconError `settings-invalid`, `database-unreachable`, `schema-unsafe` or `embedded-failed`
  */
 export async function openRecon(
   needs: readonly Need[],
@@ -65,6 +66,7 @@ export async function openRecon(
   try {
     const check = async () => {
       await checkDatabase(sql);
+      await refusePlanted(sql);
       await clock.measure();
     };
     await waitUntilReady("the database", check, { clock: systemClock, log }, longestWaitMs);

@@ -4,6 +4,7 @@ CREATE TABLE "entry_days" (
 	"digest" bigint NOT NULL,
 	"compared_at" timestamp (6) with time zone,
 	"uncounted" boolean DEFAULT false NOT NULL,
+	"unwatched_at" timestamp (6) with time zone,
 	"gone_at" timestamp (6) with time zone,
 	"accepted" bigint,
 	"accepted_digest" bigint,
@@ -344,7 +345,8 @@ end
 $$;
 --> statement-breakpoint
 -- Switches the triggers on after a restore that had switched them off. It makes writers wait, and so it does nothing that
--- takes long: as long as recon_truncated fires always, recon_mark_entries is still to come.
+-- takes long: as long as recon_truncated fires always, recon_mark_entries is still to come. recon_emptied refuses what
+-- logical replication and the replica role truncate too.
 CREATE OR REPLACE FUNCTION recon_watch_entries() RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 begin
@@ -353,11 +355,16 @@ begin
   alter table public.callback_entries enable replica trigger recon_replicated;
   alter table public.callback_entries enable always trigger recon_updated;
   alter table public.callback_entries enable trigger recon_deleted;
+  alter table public.callback_entries enable always trigger recon_emptied;
   alter table public.callback_entries enable always trigger recon_truncated;
+  perform public.recon_recount_entries();
+  update public.entry_days set unwatched_at = now() where not uncounted;
 end
 $$;
 --> statement-breakpoint
--- Rows of any day may have come in without a note. The days are found by the index of their time, from one to the next.
+-- Has every day compared, because rows may have come, changed or gone without a note. A day without an account takes what is found: a
+-- restore fills it. So does every day if there is no account at all, although writers have noted rows since the restore.
+-- The days of the rows are found by the index of their time, from one to the next.
 CREATE FUNCTION recon_recount_entries() RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
   with recursive days (day) as (
     select (min(occurred_at) at time zone 'UTC')::date from public.callback_entries
@@ -366,22 +373,44 @@ CREATE FUNCTION recon_recount_entries() RETURNS void LANGUAGE sql SET search_pat
       select (min(occurred_at) at time zone 'UTC')::date from public.callback_entries
       where occurred_at >= (d.day + 1)::timestamp at time zone 'UTC')
     from days d where d.day is not null
-  )
-  insert into public.entry_days (day, entries, digest, uncounted)
-  select day, 0, 0, true from days where day is not null
-  on conflict (day) do update set uncounted = true, compared_at = null
+  ),
+  noted as (select day, sum(added) as entries from public.entry_notes group by day)
+  insert into public.entry_days as d (day, entries, digest, uncounted)
+  select k.day, 0, 0, coalesce(n.entries, 0) <= 0 or not exists (select from public.entry_days)
+  from (select day from days where day is not null union select day from public.entry_days) k left join noted n on n.day = k.day
+  order by k.day
+  on conflict (day) do update set compared_at = null,
+    uncounted = d.gone_at is null and (d.uncounted or d.entries <= 0 and excluded.uncounted)
 $$;
 --> statement-breakpoint
 -- Asks for the comparison of every entry, and has all of them counted and searched for top-ups anew: rows may have come in
--- while the triggers were off, and came in before there were triggers. No row is written unseen meanwhile, and no writer
--- waits before it is done. Returns false if another session is at it.
+-- while the triggers were off, and came in before there were triggers. Those that cannot be entries are moved to the rejected ones.
+-- No row is written unseen meanwhile, and no writer waits before it is done. Returns false if another session is at it.
 CREATE OR REPLACE FUNCTION recon_mark_entries() RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+declare
+  e public.callback_entries;
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('callback_entries', 2)) then return false; end if;
   delete from public.top_up_states;
   delete from public.row_counts where table_name = 'callback_entries';
-  perform public.recon_recount_entries();
+  update public.callback_entries
+  set callback = public.recon_spelling(callback), transaction_type = public.recon_spelling(transaction_type)
+  where callback not in ('placeBets', 'settleBets', 'cancelBets', 'voidSettled', 'winRewards', 'adjustBets', 'rollback',
+    'placeTips', 'cancelTips', 'adjustBalance') or transaction_type not in ('BY_TRANSACTION', 'BY_ROUND');
+  perform set_config('wallet_recon.entries', 'accounted', true);
+  for e in
+    delete from public.callback_entries c where public.recon_entry_fault(
+      c.entry_id, c.callback, c.product_id, c.username, c.txn_id, c.round_id, c.bet_amount, c.payout_amount,
+      c.moved, c.balance_before, c.balance_after, c.occurred_at, c.received_at, c.transaction_type) is not null
+    returning *
+  loop
+    perform public.recon_reject_entry(e, 'unusable'::text, public.recon_describe_fault(public.recon_entry_fault(
+      e.entry_id, e.callback, e.product_id, e.username, e.txn_id, e.round_id, e.bet_amount, e.payout_amount,
+      e.moved, e.balance_before, e.balance_after, e.occurred_at, e.received_at, e.transaction_type),
+      public.recon_content(e)));
+  end loop;
+  perform set_config('wallet_recon.entries', '', true);
   insert into public.diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
   select product_id, array_agg(username), array_agg(round_id), array_agg(bet_ref), least(max(received_at), now())
   from (
@@ -452,6 +481,16 @@ CREATE OR REPLACE TRIGGER recon_deleted BEFORE DELETE ON "callback_entries" FOR 
   WHEN (coalesce(pg_catalog.current_setting('wallet_recon.entries', true), '') <> 'accounted'
     OR NOT pg_catalog.has_table_privilege('callback_entries'::pg_catalog.regclass, 'TRIGGER WITH GRANT OPTION'))
   EXECUTE FUNCTION recon_take_change();
+--> statement-breakpoint
+-- A restore leaves every trigger on in all sessions until a worker begins. This one must not note a second time what recon_inserted notes.
+CREATE OR REPLACE TRIGGER recon_replicated AFTER INSERT ON "callback_entries" FOR EACH ROW
+  WHEN (pg_catalog.current_setting('session_replication_role') = 'replica') EXECUTE FUNCTION recon_take_replicated();
+--> statement-breakpoint
+ALTER TABLE "callback_entries" ENABLE REPLICA TRIGGER recon_replicated;
+--> statement-breakpoint
+CREATE TRIGGER recon_emptied BEFORE TRUNCATE ON "callback_entries" FOR EACH STATEMENT EXECUTE FUNCTION recon_refuse_truncate();
+--> statement-breakpoint
+ALTER TABLE "callback_entries" ENABLE ALWAYS TRIGGER recon_emptied;
 --> statement-breakpoint
 -- No writer is under way now, because the triggers were replaced: each row that is there came without a note, and no later one does.
 SELECT recon_recount_entries();

@@ -86,8 +86,10 @@ export const entryDays = pgTable(
     digest: bigint("digest", { mode: "bigint" }).notNull(),
     /** when the rows were last compared with the account; null: not yet */
     comparedAt: instant("compared_at"),
-    /** rows may have come in without a note: the next comparison takes what it finds, unless entries are missing */
+    /** rows came in before there was an account: the next comparison takes what it finds, unless entries are missing */
     uncounted: boolean("uncounted").notNull().default(false),
+    /** when the triggers were switched on again, after the day had an account; null: the rows were found to be right since */
+    unwatchedAt: instant("unwatched_at"),
     /** when a difference was found that is neither repaired nor accepted by the operator; null: there is none */
     goneAt: instant("gone_at"),
     /** the account and the rows when the difference was found */

@@ -49,7 +49,7 @@ export function whyFuture({ to }: ZonedDay, now: Instant): string | null {
 
 /** The day is closed once the same entries are there again, or the operator accepts that they are gone. */
 function sayVanished(gone: GoneDay): string {
-  return `callback_entries does not have the entries that were accepted: ${sayGone(gone)}. Insert the missing rows again, or accept that they are gone (recon ledger accept --day ${gone.day} --note TEXT).`;
+  return `callback_entries does not have the entries that were accepted: ${sayGone(gone)}. Insert missing rows again from a backup; if the day then stays open, or is right as it is, accept it (recon ledger accept --day ${gone.day} --note TEXT).`;
 }
 
 async function whyIncomplete(

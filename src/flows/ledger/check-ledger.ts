@@ -1,6 +1,7 @@
 /** Checks the ledger, at the start of a worker and for `recon doctor`. */
 
 import { findForeignProducts } from "../../diff/store.ts";
+import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { countRejectedEntries, readFollowing } from "../../ledger/follow-store.ts";
 import { costOfUndatedRows, openRelation } from "../../ledger/relation-store.ts";
 import { findIdleTriggers, readLedgerStart } from "../../ledger/store.ts";
@@ -18,6 +19,8 @@ export interface LedgerCheck {
   readonly relation: string | null;
   /** there are no entries, so nothing is compared */
   readonly isEmpty: boolean;
+  /** the number of accepted entries, if `callback_entries` is empty all the same; otherwise 0 */
+  readonly emptied: number;
   /** the rejected rows: unusable ones, and changes of entries whose first content stays */
   readonly rejected: { readonly unusable: number; readonly changed: number };
   /** triggers of `callback_entries` that are missing or switched off: rows may be inserted and never compared */
@@ -37,8 +40,9 @@ export async function checkLedger({ sql, config }: FlowContext): Promise<LedgerC
   const productIds = config.products.map(({ productId }) => productId);
   const readUntil = relation === null ? null : ((await readFollowing(sql, relation))?.readUntil ?? null);
   const newest = { from: readUntil === null ? null : readUntil - TRIED_MS, to: null };
-  const [start, rejected, idleTriggers, cost, unreadable, foreignProducts] = await Promise.all([
+  const [start, emptied, rejected, idleTriggers, cost, unreadable, foreignProducts] = await Promise.all([
     readLedgerStart(sql),
+    countOfEmptied(sql),
     countRejectedEntries(sql),
     findIdleTriggers(sql),
     opened === null ? 0 : costOfUndatedRows(sql, opened),
@@ -48,6 +52,7 @@ export async function checkLedger({ sql, config }: FlowContext): Promise<LedgerC
   return {
     relation,
     isEmpty: start === null,
+    emptied,
     rejected,
     idleTriggers,
     isUndatedDaily: isSearchedDaily(cost),

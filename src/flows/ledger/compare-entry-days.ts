@@ -48,11 +48,12 @@ export async function seeEntryDays({ sql, clock }: FlowContext): Promise<DaysSee
   let compared = 0;
   for (const day of days) {
     if (monotonicMs() > endsAtMs) break;
-    const { goneAt, accepted, found } = await inOneMoment(sql, async (tx) => {
+    const { goneAt, accepted, found, unwatchedAt } = await inOneMoment(sql, async (tx) => {
       await takeTime(tx, LONGEST_DAY_MS);
       return compareDay(await readDayFacts(tx, day), now);
     });
-    if (goneAt !== null && accepted !== null && found !== null) gone.push({ day, goneAt, accepted, found });
+    if (goneAt !== null && accepted !== null && found !== null)
+      gone.push({ day, goneAt, accepted, found, unwatchedAt });
     compared += 1;
   }
   return { gone: gone.toReversed(), compared, days: days.length };
@@ -82,9 +83,9 @@ async function compareEntryDay(context: FlowContext, day: string, now: Instant):
     }
     return result;
   });
-  const { accepted, found, isNew } = verdict;
+  const { accepted, found, unwatchedAt, isNew } = verdict;
   if (!isNew || accepted === null || found === null) return;
-  const sentence = `callback_entries does not have the entries that were accepted: ${sayGone({ day, accepted, found })}`;
+  const sentence = `callback_entries does not have the entries that were accepted: ${sayGone({ day, accepted, found, unwatchedAt })}`;
   log.error({ day, accepted, found }, sentence);
 }
 

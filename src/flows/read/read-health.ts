@@ -4,6 +4,7 @@ import { readConditions } from "../../alerts/condition-store.ts";
 import { countUndelivered } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
 import { countRows } from "../../db/row-counts.ts";
+import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { readLastReceived } from "../../ledger/newest-store.ts";
 import { countFirstRejected } from "../../ledger/rejected-store.ts";
 import type { Storage } from "../../storage.ts";
@@ -24,6 +25,8 @@ export interface Health {
   readonly retention: SideWork;
   /** the time of the newest entry; null: there is none */
   readonly lastReceivedAt: Instant | null;
+  /** the number of accepted entries, if `callback_entries` is empty all the same; otherwise 0 */
+  readonly emptied: number;
   readonly rejected: RejectedCounts;
   readonly undelivered: number;
   /** channels that have not accepted alerts for some minutes */
@@ -50,13 +53,14 @@ export async function readHealth(context: FlowContext): Promise<Health> {
   const pulled = new Set(
     config.products.filter(({ walletMode }) => walletMode === "seamless").map(({ productId }) => productId),
   );
-  const [all, seen, undelivered, conditions, rejected, lastReceivedAt, storage] = await Promise.all([
+  const [all, seen, undelivered, conditions, rejected, lastReceivedAt, emptied, storage] = await Promise.all([
     readPullProgress(sql),
     seeWork(context, now, MOST_COUNTED),
     countUndelivered(sql),
     readConditions(sql),
     countRejected(sql),
     readLastReceived(sql),
+    countOfEmptied(sql),
     readStorage(context),
   ]);
   const progress = all.filter(({ productId }) => pulled.has(productId));
@@ -71,6 +75,7 @@ export async function readHealth(context: FlowContext): Promise<Health> {
     heartbeat: judgeHeartbeat(watched),
     retention: judgeRetention(watched),
     lastReceivedAt,
+    emptied,
     rejected,
     undelivered,
     failingChannels: subjectsOf("alerts-undelivered"),

@@ -4,6 +4,7 @@ import { readConditions } from "../../alerts/condition-store.ts";
 import { countUndelivered } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
+import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { readLastReceived } from "../../ledger/newest-store.ts";
 import { type Risk, readRisk } from "../../mismatches/risk-store.ts";
 import type { Storage } from "../../storage.ts";
@@ -80,6 +81,8 @@ export interface Overview {
   readonly isRedisShared: boolean;
   /** the time of the newest entry; null: there is none */
   readonly lastReceivedAt: Instant | null;
+  /** the number of accepted entries, if `callback_entries` is empty all the same; otherwise 0 */
+  readonly emptied: number;
   /** running backfills and recently failed ones; the newest first */
   readonly backfills: readonly PresentBackfill[];
   /** whether pulling, comparing, following, verifying and alerting go on */
@@ -129,6 +132,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     undelivered,
     conditions,
     lastReceivedAt,
+    emptied,
     backfills,
     work,
     storage,
@@ -141,6 +145,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     countUndelivered(sql),
     readConditions(sql),
     readLastReceived(sql),
+    countOfEmptied(sql),
     readPresentBackfills(sql, now - RECENTLY_MS, MOST_BACKFILLS),
     seeWork(context, now, MOST_COUNTED),
     readStorage(context),
@@ -179,6 +184,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     wrongClocks: conditions.filter(({ kind }) => kind === "clock-wrong").map(({ subject }) => subject),
     isRedisShared: conditions.some(({ kind }) => kind === "redis-shared"),
     lastReceivedAt,
+    emptied,
     backfills,
     work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
     storage,

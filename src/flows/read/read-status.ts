@@ -2,6 +2,7 @@
 
 import { countUndelivered } from "../../alerts/store.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
+import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { countRejectedEntries } from "../../ledger/follow-store.ts";
 import { readLedgerExtent } from "../../ledger/store.ts";
 import { countByStatus, countOpenByProduct, type StatusCounts } from "../../mismatches/store.ts";
@@ -70,6 +71,8 @@ export interface Status {
 export interface StatusForPeople {
   readonly status: Status;
   readonly work: WorkReport;
+  /** the number of accepted entries, if `callback_entries` is empty all the same; otherwise 0 */
+  readonly emptied: number;
   /** the space that the database takes; null: no worker has measured yet */
   readonly storage: Storage | null;
 }
@@ -80,7 +83,7 @@ export async function readStatus(context: FlowContext): Promise<Status> {
 
 export async function readStatusForPeople(context: FlowContext): Promise<StatusForPeople> {
   const { sql, config, clock } = context;
-  const [progress, records, open, ledger, mismatches, transfers, undelivered, rejected, storage] =
+  const [progress, records, open, ledger, mismatches, transfers, undelivered, rejected, emptied, storage] =
     await Promise.all([
       readPullProgress(sql),
       countRecords(sql),
@@ -90,6 +93,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       countTransfers(sql),
       countUndelivered(sql),
       countRejectedEntries(sql),
+      countOfEmptied(sql),
       readStorage(context),
     ]);
   const now = clock.now();
@@ -136,7 +140,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       entries: rejected.unusable + rejected.changed,
     },
   };
-  return { status, work, storage };
+  return { status, work, emptied, storage };
 }
 
 function resweepBehindOf({ resweeps }: WorkReport, productId: string, now: Instant): number | null {

@@ -10,8 +10,10 @@ import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
 import { compareEntryDays } from "../../../src/flows/ledger/compare-entry-days.ts";
 import { followLedger } from "../../../src/flows/ledger/follow-ledger.ts";
 import { importLedger } from "../../../src/flows/ledger/import-ledger.ts";
+import { openOverview } from "../../../src/flows/read/read-overview.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { readGoneDays } from "../../../src/ledger/entry-days-store.ts";
+import { judgeHealth } from "../../../src/ops/dashboard/overview/health-verdict.ts";
 import { callRecon } from "../../cli/call-recon.ts";
 import { exampleEntry, HOUR_MS } from "../../support/examples.ts";
 import { DAY_MS, TODAY, useClosing } from "../closing/closing-world.ts";
@@ -50,6 +52,17 @@ const alerts = async () => {
     select kind, body ->> 'what' as what, body ->> 'toDo' as "toDo" from alerts
     where starts_with(kind, 'entries-vanished') order by id`;
 };
+/** As `pg_restore --disable-triggers`, or an attacker who owns the table. The next run of the ledger job restores the triggers. */
+const untriggered = async (...statements: string[]) => {
+  await program.unsafe("alter table callback_entries disable trigger user");
+  for (const statement of statements) await program.unsafe(statement);
+  await program.unsafe("alter table callback_entries enable trigger user");
+};
+/** An insert of a copy of an entry. */
+const like = (changed: Record<string, string>) =>
+  `insert into callback_entries select (jsonb_populate_record(e, '${JSON.stringify(changed)}')).*
+    from callback_entries e where callback = 'placeBets' limit 1`;
+const readOverview = async () => judgeHealth(await openOverview(context())());
 const rowsChange = (how: "never" | "replace") =>
   followLedger(context({ ledger: { rowsChange: how } }), signal);
 
@@ -175,27 +188,120 @@ describe("a difference is found too", () => {
     await program.unsafe("select recon_watch_entries(), recon_mark_entries()");
     const [gone = ""] = await findGone();
     expect(gone).toMatch(/^2026-11-20: (\d+) \1$/);
-    expect((await alerts())[0]?.what).toMatch(/accepted, \d+ found with other content$/);
+    expect((await alerts())[0]?.what).toMatch(
+      /accepted, \d+ found with other content; the triggers were off until /,
+    );
   });
 
-  test("if rows vanish while the triggers are off, and not if rows come in: a restore does that", async () => {
-    await program.unsafe("alter table callback_entries disable trigger user");
-    await program.unsafe(
-      'insert into callback_entries select (jsonb_populate_record(e, \'{"entry_id": "new"}\')).* from callback_entries e limit 1',
-    );
-    await program.unsafe("alter table callback_entries enable trigger user");
-    await rowsChange("never");
-    expect(await findGone()).toEqual([]);
-    await program.unsafe("alter table callback_entries disable trigger user");
-    await program.unsafe("delete from callback_entries where entry_id = 'new'");
-    await program.unsafe("alter table callback_entries enable trigger user");
+  test("if rows vanish while the triggers are off", async () => {
+    await untriggered("delete from callback_entries where callback = 'settleBets'");
     await rowsChange("never");
     expect(await findGone()).toHaveLength(1);
+    expect((await alerts())[0]?.what).toMatch(
+      /accepted, \d+ found; the triggers were off until .*, so what /,
+    );
+  });
+
+  test("if more rows came in than vanished while the triggers were off, and those that cannot be entries are rejected", async () => {
+    await untriggered(
+      "create table backup as select * from callback_entries",
+      "delete from callback_entries where callback = 'settleBets' and txn_id = 'bet-1'",
+      like({ entry_id: "other-1" }),
+      like({ entry_id: "other-2", txn_id: "bet-8" }),
+      like({ entry_id: "steal", callback: "stealMoney" }),
+      like({ entry_id: "nan", moved: "NaN" }),
+    );
+    await rowsChange("never");
+    expect(await sql`select entry_id, reason from rejected_entries order by 1`).toEqual([
+      { entry_id: "nan", reason: expect.stringMatching(/^moved is NaN/) },
+      { entry_id: "steal", reason: expect.stringMatching(/^callback is "stealMoney"/) },
+    ]);
+    await compareDays();
+    const [{ accepted, found } = { accepted: 0, found: 0 }] = await readGoneDays(sql);
+    expect(found - accepted).toBe(1);
+    expect((await alerts())[0]?.what).toContain(
+      `2026-11-20: ${accepted} accepted, ${found} found; some of those accepted may be gone all the same; the triggers were off until 2026-`,
+    );
+    // A restore of the right rows past the triggers ends it.
+    await untriggered(
+      "delete from callback_entries where starts_with(entry_id, 'other-')",
+      "insert into callback_entries select * from backup on conflict do nothing",
+      "drop table backup",
+    );
+    await rowsChange("never");
+    expect(await findGone()).toEqual([]);
+    expect((await alerts()).map(({ kind }) => kind)).toEqual(["entries-vanished", "entries-vanished-over"]);
+  });
+
+  test("if all rows are gone while the triggers were off, which doctor and status do not call a new ledger", async () => {
+    const [{ entries } = { entries: 0 }] = await sql<
+      { entries: number }[]
+    >`select count(*) as entries from callback_entries`;
+    await untriggered("truncate callback_entries");
+    const empty = `callback_entries is empty, although ${entries} entries were accepted`;
+    const says = async () => {
+      const status = await callRecon(["status"], { DATABASE_URL: url });
+      const doctor = await callRecon(["doctor", "--json"], { DATABASE_URL: url });
+      const checks: { check: string; ok: boolean; found: string }[] = JSON.parse(doctor.stdout).checks;
+      expect(status.stdout).toContain(`ledger      ${empty} (recon doctor)`);
+      return checks.find(({ check }) => check === "ledger");
+    };
+    expect(await says()).toMatchObject({ ok: false });
+    await rowsChange("never");
+    expect(await says()).toMatchObject({ ok: false, found: empty });
+    expect((await readOverview()).findings.map(({ text }) => text)).toContain(empty);
+    // The finding does not change what was accepted.
+    expect(await findGone()).toHaveLength(2);
+    expect(await says()).toMatchObject({ ok: false, found: empty });
   });
 
   test("if a whole day is gone", async () => {
     await unseen("delete from callback_entries where occurred_at >= '2026-11-20'");
     expect(await findGone()).toEqual([expect.stringMatching(/^2026-11-20: \d+ 0$/)]);
+  });
+});
+
+describe("a repair past other entries", () => {
+  beforeEach(playAgreed);
+
+  test("does not end the finding by itself, and the alert says so: the operator accepts the day then", async () => {
+    await program.unsafe("create table backup as select * from callback_entries");
+    await unseen("delete from callback_entries where txn_id = 'bet-1'");
+    expect(await findGone()).toHaveLength(1);
+    expect((await alerts())[0]?.toDo).toContain(
+      "this ends by itself if the same rows are there again before the day gets another entry. Otherwise, or if the rows are right as they are: recon ledger accept --day 2026-11-20 --note TEXT",
+    );
+    await receive(exampleEntry({ entryId: "late", txnId: "bet-9", roundId: "round-9" }));
+    await program.unsafe(
+      "insert into callback_entries select * from backup on conflict do nothing; drop table backup",
+    );
+    expect(await findGone()).toHaveLength(1);
+    const accepted = await callRecon(["ledger", "accept", "--day", "2026-11-20", "--note", "restored"], {
+      DATABASE_URL: url,
+    });
+    expect(accepted).toMatchObject({ code: 0 });
+    expect(await findGone()).toEqual([]);
+  });
+});
+
+describe("no session, not even one in the replica role, truncates the ledger", () => {
+  test.each(["origin", "replica"])("%s", async (role) => {
+    await playAgreed();
+    await rowsChange("never");
+    const emptied = program.begin(async (tx) => {
+      await tx.unsafe(`set local session_replication_role = ${role}`);
+      await tx.unsafe("truncate callback_entries");
+    });
+    await expect(emptied).rejects.toThrow("callback_entries is a ledger and cannot be truncated");
+  });
+
+  test("after a restore has changed the triggers, too", async () => {
+    await playAgreed();
+    await program.unsafe(
+      "alter table callback_entries disable trigger user; alter table callback_entries enable trigger user",
+    );
+    await rowsChange("never");
+    await expect(unseen("truncate callback_entries")).rejects.toThrow("is a ledger and cannot be truncated");
   });
 });
 
@@ -295,6 +401,33 @@ describe("nothing is missed", () => {
     expect(await findGone()).toEqual([]);
     await unseen("delete from callback_entries where entry_id = 'open'");
     expect(await findGone()).toHaveLength(1);
+  });
+
+  test("of what a restore without triggers brings into an empty database, also if a program writes before the worker begins", async () => {
+    const restored = [insert(1, 100, 4), insert(101, 120, 2)];
+    await untriggered(...restored);
+    await program.unsafe(insert(201, 210, 4));
+    await rowsChange("never");
+    expect(await findGone()).toEqual([]);
+    await unseen("delete from callback_entries where entry_id = 'n4'");
+    expect(await findGone()).toHaveLength(1);
+  });
+
+  test("of what a restore without triggers brings along with the accounts", async () => {
+    await program.unsafe(insert(1, 100, 4));
+    await compareDays();
+    await program.unsafe(
+      "create table kept as select * from callback_entries; create table days as select * from entry_days",
+    );
+    await unseen("delete from callback_entries; delete from entry_days; delete from entry_notes");
+    await untriggered(
+      "insert into callback_entries select * from kept",
+      "insert into entry_days select * from days",
+      "drop table kept, days",
+    );
+    await program.unsafe(insert(201, 210, 4));
+    await rowsChange("never");
+    expect(await findGone()).toEqual([]);
   });
 
   test("of entries from before the accounts, whose days count as accepted when they are first compared", async () => {

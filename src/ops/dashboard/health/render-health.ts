@@ -77,7 +77,7 @@ function renderWork({ name, tone, doneAt, behind, heldUp, href }: WorkRow, { now
 }
 
 function renderTiles(
-  { undelivered, rejected, lastReceivedAt, storage }: Health,
+  { undelivered, rejected, lastReceivedAt, emptied, storage }: Health,
   { now, zone }: When,
 ): SafeHtml {
   const { records, entries, hasMore } = rejected;
@@ -85,7 +85,7 @@ function renderTiles(
 <div class="sheet"><dt>Alerts undelivered</dt><dd class="much">${showCount(undelivered)}</dd><dd><a href="/alerts">All alerts</a></dd></div>
 <div class="sheet"><dt>Rejected</dt><dd><a href="/rejected?side=record"><b>${showCount(records)}</b> ${records === 1 ? "record" : "records"}</a></dd>
 <dd><a href="/rejected?side=entry"><b>${hasMore ? "over " : ""}${showCount(entries)}</b> ${entries === 1 ? "entry" : "entries"}</a></dd></div>
-<div class="sheet"><dt>Newest ledger entry</dt><dd class="much">${lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now, zone)}</dd><dd><a href="/imports">Ledger imports</a></dd></div>
+<div class="sheet"><dt>Newest ledger entry</dt><dd class="much">${emptied > 0 ? "none left" : lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now, zone)}</dd><dd><a href="/imports">Ledger imports</a></dd></div>
 <div class="sheet"><dt>Days of disk</dt><dd class="much">${sayDays(storage)}</dd><dd><a href="#database">The database</a></dd></div>
 </dl>`;
 }

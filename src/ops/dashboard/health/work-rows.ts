@@ -6,6 +6,7 @@ import type { Health } from "../../../flows/read/read-health.ts";
 import { longestLag } from "../../../flows/read/read-overview.ts";
 import { isFullSoon, sayAllDue } from "../../../storage.ts";
 import { watermarkOf } from "../../../sync/progress-store.ts";
+import { sayEmptied } from "../../../work/other-work.ts";
 import { findState, NO_WORKER, type StallKind } from "../../../work/stall.ts";
 import type { WorkKind } from "../../../work/work-store.ts";
 import type { OwnWorker } from "../../own-worker.ts";
@@ -104,18 +105,19 @@ function describeComparing(health: Health, { products }: Config): WorkRow {
 }
 
 function describeFollowing(health: Health, { ledger }: Config): WorkRow {
-  const { now, work, lastReceivedAt } = health;
+  const { now, work, lastReceivedAt, emptied } = health;
   const gone = stallsOf(health, "entries-vanished");
   const name = "Following the ledger";
   const isEmpty = lastReceivedAt === null;
-  const empty = isEmpty ? [{ what: "the ledger has no entry yet: nothing is compared", toDo: null }] : [];
+  const what = emptied > 0 ? sayEmptied(emptied) : "the ledger has no entry yet: nothing is compared";
+  const empty = isEmpty ? [{ what, toDo: null }] : [];
   const { following } = work;
   if (following === null || ledger.relation === null) {
-    const what = "The ledger is the table callback_entries, which needs no following.";
-    const heldUp = [...gone, { what, toDo: null }, ...empty];
+    const table = "The ledger is the table callback_entries, which needs no following.";
+    const heldUp = [...gone, { what: table, toDo: null }, ...empty];
     return {
       name,
-      tone: toneOf(gone, isEmpty, false),
+      tone: emptied > 0 ? "bad" : toneOf(gone, isEmpty, false),
       doneAt: lastReceivedAt,
       behind: null,
       heldUp,
@@ -127,7 +129,7 @@ function describeFollowing(health: Health, { ledger }: Config): WorkRow {
   const waits = stalls.length === 0 && problem !== null ? [...gone, { what: problem, toDo: null }] : held;
   return {
     name,
-    tone: toneOf(held, readAt === null || problem !== null || isEmpty, false),
+    tone: emptied > 0 ? "bad" : toneOf(held, readAt === null || problem !== null || isEmpty, false),
     doneAt: readAt,
     behind: readAt === null ? "unknown" : showDuration(Math.max(0, now - readAt)),
     heldUp: [...waits, ...empty],

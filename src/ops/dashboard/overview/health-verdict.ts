@@ -4,6 +4,7 @@ import { showDuration } from "../../../clock.ts";
 import type { Overview, ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
 import type { Risk } from "../../../mismatches/risk-store.ts";
 import { isFullSoon, sayDisk } from "../../../storage.ts";
+import { sayEmptied } from "../../../work/other-work.ts";
 import { sayAmounts, showCount } from "../parts/show.ts";
 import { addUpRisk } from "./risk.ts";
 
@@ -37,6 +38,7 @@ export type JudgedOverview = Pick<
   | "wrongClocks"
   | "isRedisShared"
   | "lastReceivedAt"
+  | "emptied"
   | "backfills"
   | "work"
   | "storage"
@@ -176,7 +178,8 @@ function judgeBackfills({ backfills }: JudgedOverview): HealthFinding[] {
 }
 
 /** Products with transfers only need no ledger. */
-function judgeLedger({ lastReceivedAt, products }: JudgedOverview): HealthFinding[] {
+function judgeLedger({ lastReceivedAt, emptied, products }: JudgedOverview): HealthFinding[] {
+  if (emptied > 0) return [{ tone: "bad", text: sayEmptied(emptied), href: "/health" }];
   const isNeeded = products.some(({ state }) => state !== "transfers-only");
   if (lastReceivedAt !== null || !isNeeded) return [];
   return [{ tone: "unknown", text: "the ledger has no entries yet: nothing is compared", href: "/health" }];
