@@ -18,6 +18,7 @@ export const ERROR_CODES = [
   "provider-drip",
   "provider-http-408",
   "provider-http-504",
+  "provider-http-524",
   "provider-dropped",
   "provider-cut-short",
   "provider-throttled",
@@ -108,6 +109,7 @@ const SHRINKING: ReadonlySet<ErrorCode> = new Set([
   "provider-drip",
   "provider-http-408",
   "provider-http-504",
+  "provider-http-524",
   "provider-dropped",
   "provider-cut-short",
 ]);

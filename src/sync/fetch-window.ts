@@ -32,8 +32,10 @@ export interface WindowLimits {
   readonly attempts: number;
   readonly maxPages: number;
   readonly cursorMaxAgeMs: number;
-  /** as in FailureLimits */
+  /** these three as in FailureLimits */
   readonly isProbe?: boolean;
+  readonly isOutage?: boolean;
+  readonly ceilingMs?: number | null;
 }
 
 export type WindowOutcome =
@@ -203,10 +205,11 @@ function resume(
 
 function decide(
   window: LeasedWindow,
-  failure: Omit<FailureSeen, "gapsBefore" | "windowMs">,
+  failure: Omit<FailureSeen, "gapsBefore" | "isGapRetry" | "windowMs">,
   limits: WindowLimits,
 ): NextStep {
-  const seen = { ...failure, gapsBefore: window.attempts, windowMs: lengthOf(window) };
+  const { attempts: gapsBefore, isGap: isGapRetry } = window;
+  const seen = { ...failure, gapsBefore, isGapRetry, windowMs: lengthOf(window) };
   return afterFailure(seen, limits, Math.random());
 }
 

@@ -20,6 +20,8 @@ export interface LeasedWindow extends TimeRange {
   readonly startedAt: Instant | null;
   /** how often the window became a gap before */
   readonly attempts: number;
+  /** it is a gap, and no page of its retry has been committed */
+  readonly isGap: boolean;
   /** committed pages of the present pass */
   readonly pages: number;
   /** counts of earlier, postponed attempts, as in `FailureSeen` */
@@ -34,7 +36,7 @@ export const LEASE_SECONDS = 10;
 
 export function leasedColumns(sql: Query) {
   return sql`id, product_id as "productId", kind, from_at as "from", to_at as "to", cursor, cursor_at as "cursorAt",
-    started_at as "startedAt", attempts, pages, failures, timeouts, restarts, lease_token as "leaseToken"`;
+    started_at as "startedAt", attempts, status = 'gap' as "isGap", pages, failures, timeouts, restarts, lease_token as "leaseToken"`;
 }
 
 /** @throws ReconError `lease-lost` where another worker has taken the window */

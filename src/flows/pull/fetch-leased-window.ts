@@ -2,7 +2,7 @@
 
 import type { BetRecord } from "../../bet.ts";
 import { formatInstant, parseInstant } from "../../clock.ts";
-import { asksForShorterWindow, describeError, ReconError } from "../../errors.ts";
+import { describeError, ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { endAbsences, MOST_KEYS, noteAbsences, remember, restartReturned } from "../../sync/absence-store.ts";
 import { fetchWindow, type WindowOutcome, type WindowSteps } from "../../sync/fetch-window.ts";
@@ -58,6 +58,9 @@ export async function fetchLeasedWindow(
     maxPages: pull.maxPages,
     cursorMaxAgeMs: pull.cursorMaxAge,
     isProbe: known !== null && known.probeAt !== null && isNewest(context, window, known),
+    isOutage: known !== null && known.probeAt !== null && known.failures > 1,
+    // Only an answer since then proves that shorter windows are answered.
+    ceilingMs: known !== null && known.msPerHour !== null ? known.ceilingMs : null,
   };
   const fetched = fetchWindow(window, stepsOf(context, window), limits, context.clock, signal);
   const outcome = await fetched.catch((error: unknown) => stopWhereRefused(context, window, error));
@@ -174,7 +177,7 @@ function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome): WindowSeen |
     case "done":
       return { outcome: "answered", windowMs, slowestMs: outcome.slowestMs };
     case "split":
-      return { outcome: "too-slow", windowMs };
+      return { outcome: "too-long", windowMs };
     case "gap":
       return { outcome: "given-up" };
     case "postponed":
@@ -211,7 +214,7 @@ async function noteAnswer(
   }
   if (outcome.outcome !== "gap") return;
   const { error } = outcome;
-  const failed = { tooSlow: asksForShorterWindow(error), windowMinMs: config.pull.windowMin };
+  const failed = { mayBeTooLong: error.code !== "provider-throttled", windowMinMs: config.pull.windowMin };
   const reason = { code: error.code, message: describeError(error) };
   if (known.failures > 0) await loseLive(sql, productId, reason);
   const lastProbeAt = await readLastProbe(sql, productId);
@@ -232,7 +235,10 @@ function logOutcome(log: Log, outcome: WindowOutcome): void {
   if (outcome.outcome === "done") {
     log.debug({ records: outcome.records, pages: outcome.pages }, "window fetched");
   } else if (outcome.outcome === "split") {
-    log.info({ code: outcome.error.code }, "window was too slow; its halves are fetched instead");
+    log.info(
+      { code: outcome.error.code },
+      "the provider did not answer the window; its halves are fetched instead",
+    );
   } else if (outcome.outcome === "postponed") {
     const { error, retryAt } = outcome;
     log.debug(
