@@ -25,7 +25,7 @@ export function sortRequestError(error: unknown, what: string): unknown {
       return failure("provider-not-json", `${what}: the answer cannot be decompressed`, cause);
     return failure("provider-cut-short", `${what}: the answer was cut short (${code})`, cause);
   }
-  if (code.startsWith("HPE_"))
+  if (code.startsWith("HPE_") && error.timings?.response !== undefined)
     return failure("provider-cut-short", `${what}: the answer is broken HTTP (${code})`, cause);
   if (DROPPED.has(code))
     return failure("provider-dropped", `${what}: the connection was dropped (${code})`, cause);

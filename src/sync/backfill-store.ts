@@ -69,7 +69,7 @@ async function readProgress(sql: Query, chosen: ReturnType<Query>): Promise<Back
         count(*) filter (where w.status = 'done') as "windowsDone",
         count(*) filter (where w.status = 'gap') as gaps,
         max(w.error_code) filter (where w.status = 'gap') as "gapCode",
-        coalesce(sum(greatest(w.records, w.created + w.changed)) filter (where w.status <> 'split'), 0) as records,
+        coalesce(sum(w.records) filter (where w.status <> 'split'), 0) as records,
         coalesce(sum(w.created), 0) as created,
         coalesce(sum(w.changed), 0) as changed
       from windows w where w.backfill_id = b.id

@@ -6,7 +6,7 @@ import { setInterval } from "node:timers";
 import type { BetPage, FetchBetPage } from "../bet.ts";
 import type { Clock, Instant } from "../clock.ts";
 import { asksForShorterWindow, describeError, type ErrorCode, ReconError } from "../errors.ts";
-import { halve, lengthOf, type TimeRange } from "../window.ts";
+import { BEYOND_ENDS_MS, halve, lengthOf, type TimeRange } from "../window.ts";
 import { afterFailure, type FailureSeen, type NextStep } from "./after-failure.ts";
 import { LEASE_SECONDS, type LeasedWindow, type Postponement } from "./leased-window-store.ts";
 
@@ -95,7 +95,8 @@ async function readToLastPage(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<WindowOutcome> {
-  const { productId, from, to, failures, timeouts, restarts } = window;
+  const { productId, failures, timeouts, restarts } = window;
+  const asked = { productId, from: window.from - BEYOND_ENDS_MS, to: window.to + BEYOND_ENDS_MS };
   const begin = resume(window, clock.now());
   const seen = new Set(begin.nextId === null ? [] : [begin.nextId]);
   const pass: PassState = { ...begin, ...freshCounts(), seen, failures, timeouts, restarts, ahead: null };
@@ -105,7 +106,7 @@ async function readToLastPage(
       if (nextId !== null) checkAge(window, clock.now() - cursorAt, limits);
     };
     beforeSending();
-    return await steps.fetchPage({ productId, from, to, nextId, beforeSending }, signal);
+    return await steps.fetchPage({ ...asked, nextId, beforeSending }, signal);
   };
 
   for (;;) {

@@ -1,7 +1,7 @@
 /** Fetches a leased window, and learns how long the next window may be. */
 
 import type { BetRecord } from "../../bet.ts";
-import { formatInstant, parseInstant } from "../../clock.ts";
+import { formatInstant, type Instant, parseInstant } from "../../clock.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { endAbsences, MOST_KEYS, noteAbsences, remember, restartReturned } from "../../sync/absence-store.ts";
@@ -29,7 +29,7 @@ import {
 } from "../../sync/range-control.ts";
 import { writeRecords } from "../../sync/record-store.ts";
 import { writeRejected } from "../../sync/rejected-store.ts";
-import { cutIntoPieces, lengthOf, type TimeRange } from "../../window.ts";
+import { BEYOND_ENDS_MS, cutIntoPieces, lengthOf, type TimeRange } from "../../window.ts";
 import type { PullContext } from "../context.ts";
 import { leaveDeleted } from "./leave-deleted.ts";
 import { keepReturned, takeReturned } from "./postponed-passes.ts";
@@ -110,12 +110,13 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
         const rejected = [...page.rejected, ...refused];
         const newlyRejected = await writeRejected(tx, window.productId, rejected, page.requestedAt);
         await reportRejectedRecords(tx, window.productId, rejected, newlyRejected, now);
+        const { outOfRange, beyondEnds } = countOutside(page.records, window);
         const counts = {
           ...written,
-          records: written.records + skipped,
-          unchanged: written.unchanged + skipped,
+          records: Math.max(0, written.records + skipped - beyondEnds),
+          unchanged: Math.max(0, written.unchanged + skipped - beyondEnds),
           rejected: rejected.length,
-          outOfRange: countOutOfRange(page.records, window),
+          outOfRange,
         };
         if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
         remember(returned, page.records, written.created);
@@ -147,12 +148,16 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
   };
 }
 
-/** Records dated outside the requested range are kept: the provider may select by either date (§4.B3). */
-function countOutOfRange(records: readonly BetRecord[], range: TimeRange): number {
-  return records.filter((record) => {
-    const at = parseInstant(record.accountingDate, "accountingDate");
-    return at < range.from || at >= range.to;
-  }).length;
+/**
+ * Records dated outside the window are kept: the provider may select by either date (§4.B3). `beyondEnds` of them are of the
+ * second beyond an end, which the window beside it covers: that window counts them.
+ */
+function countOutside(records: readonly BetRecord[], { from, to }: TimeRange) {
+  const outside = records
+    .map((record) => parseInstant(record.accountingDate, "accountingDate"))
+    .filter((at) => at < from || at >= to);
+  const isBeyondEnds = (at: Instant) => at >= from - BEYOND_ENDS_MS && at <= to + BEYOND_ENDS_MS;
+  return { outOfRange: outside.length, beyondEnds: outside.filter(isBeyondEnds).length };
 }
 
 /** @param known the range before the window was fetched; an unchanged range is not written */
