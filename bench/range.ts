@@ -180,7 +180,7 @@ function stepsInMemory(
   const nothing = async () => {};
   return {
     fetchPage,
-    commitPage: nothing,
+    commitPage: async () => "committed",
     renew: nothing,
     restart: nothing,
     release: nothing,
@@ -212,6 +212,7 @@ function leased({ from, to, failures = 0, timeouts = 0, restarts = 0 }: PlannedW
     startedAt: null,
     attempts: 0,
     isGap: false,
+    isCheck: false,
     leaseToken: "",
   };
 }

@@ -130,7 +130,10 @@ test("a product id that the database cannot store is refused", () => {
 });
 
 test.each(["PT59M59S", "PT1H", "P1D"])("a windowMax of %s counts as the default", (windowMax) => {
-  const { pull } = parseConfig({ products: [{ productId: "P1" }], pull: { windowMax, windowMin: windowMax } });
+  const { pull } = parseConfig({
+    products: [{ productId: "P1" }],
+    pull: { windowMax, windowMin: windowMax },
+  });
   expect(pull).toMatchObject({ windowMax: 3_598_000, windowMin: 3_598_000 });
 });
 

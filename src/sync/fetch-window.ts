@@ -13,8 +13,8 @@ import { LEASE_SECONDS, type LeasedWindow, type Postponement } from "./leased-wi
 /** The reads and writes of the loop. The window's lease fences every write. */
 export interface WindowSteps {
   readonly fetchPage: FetchBetPage;
-  /** one page, one transaction */
-  commitPage(window: LeasedWindow, page: BetPage, startedAt: Instant): Promise<void>;
+  /** one page, one transaction; "halved": the last page may not be the whole, so the halves of the window are fetched */
+  commitPage(window: LeasedWindow, page: BetPage, startedAt: Instant): Promise<"committed" | "halved">;
   renew(window: LeasedWindow): Promise<void>;
   restart(window: LeasedWindow): Promise<void>;
   split(window: LeasedWindow, halves: readonly TimeRange[]): Promise<void>;
@@ -41,6 +41,7 @@ export interface WindowLimits {
 export type WindowOutcome =
   | { readonly outcome: "done"; readonly records: number; readonly pages: number; readonly slowestMs: number }
   | { readonly outcome: "split" | "gap"; readonly error: ReconError }
+  | { readonly outcome: "halved" }
   /** a request failed; the window is tried again at `retryAt` */
   | { readonly outcome: "postponed"; readonly error: ReconError; readonly retryAt: Instant }
   /** the process is ending; the window stays planned, with its committed pages */
@@ -124,8 +125,9 @@ async function readToLastPage(
         // end the process.
         pass.ahead.catch(() => {});
       }
-      await steps.commitPage(window, page, pass.startedAt);
+      const committed = await steps.commitPage(window, page, pass.startedAt);
       countPage(pass, page);
+      if (committed === "halved") return { outcome: "halved" };
       if (page.nextId === null) {
         const { records, pages, slowestMs } = pass;
         return { outcome: "done", records, pages, slowestMs };

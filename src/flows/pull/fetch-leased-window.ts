@@ -31,6 +31,7 @@ import { writeRecords } from "../../sync/record-store.ts";
 import { writeRejected } from "../../sync/rejected-store.ts";
 import { BEYOND_ENDS_MS, cutIntoPieces, lengthOf, type TimeRange } from "../../window.ts";
 import type { PullContext } from "../context.ts";
+import { findCutAnswer, halveIfSuspicious } from "./check-answer.ts";
 import { leaveDeleted } from "./leave-deleted.ts";
 import { keepReturned, takeReturned } from "./postponed-passes.ts";
 import { reportRejectedRecords } from "./report-rejected-records.ts";
@@ -62,10 +63,11 @@ export async function fetchLeasedWindow(
     // Only an answer since then proves that shorter windows are answered.
     ceilingMs: known !== null && known.msPerHour !== null ? known.ceilingMs : null,
   };
-  const fetched = fetchWindow(window, stepsOf(context, window), limits, context.clock, signal);
+  const cut: CutAnswers = { known: false, found: null };
+  const fetched = fetchWindow(window, stepsOf(context, window, cut), limits, context.clock, signal);
   const outcome = await fetched.catch((error: unknown) => stopWhereRefused(context, window, error));
   if (known !== null) {
-    await learn(context, window, outcome, known);
+    await learn(context, window, whatWasSeen(window, outcome, cut), known);
     await noteAnswer({ ...context, log }, window, outcome, known);
   }
   logOutcome(log, outcome);
@@ -92,16 +94,26 @@ export function rangeLimits(context: PullContext): RangeLimits {
   return { windowMinMs: pull.windowMin, windowMaxMs: pull.windowMax, requestTimeoutMs: pull.requestTimeout };
 }
 
-function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
+/** What a pass finds out about answers that the provider cuts without saying so. */
+interface CutAnswers {
+  /** the answer has as many records as the product's limit */
+  known: boolean;
+  /** a window whose parts hold more records than it did */
+  found: TimeRange | null;
+}
+
+function stepsOf(context: PullContext, leased: LeasedWindow, cut: CutAnswers): WindowSteps {
   const { sql, clock } = context;
   const { kind } = leased;
   const returned = takeReturned(sql, leased);
   let { cursor } = leased;
+  // The records of earlier leases are not known one by one, so a window that another process began is not checked.
+  let total = leased.pages === 0 ? 0 : Number.NaN;
   return {
     fetchPage: (request, signal) => context.fetchPage(request, signal, kind),
     commitPage: async (window, page, startedAt) => {
       const now = clock.now();
-      const counts = await sql.begin(async (tx) => {
+      const { counts, isHalved } = await sql.begin(async (tx) => {
         const { kept, skipped, refused } = await leaveDeleted(tx, window, page.records);
         const written = await writeRecords(tx, window.productId, kept, {
           requestedAt: page.requestedAt,
@@ -120,6 +132,12 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
         };
         if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
         remember(returned, page.records, written.created);
+        if (page.nextId === null) {
+          const answer = { total: total + page.records.length + page.rejected.length, counts };
+          const suspicion = await halveIfSuspicious(tx, window, answer, context.config.pull.windowMin, now);
+          cut.known = suspicion === "known";
+          if (suspicion !== "none") return { counts, isHalved: true };
+        }
         if (page.nextId === null && !(await noteAbsences(tx, window, returned, startedAt, now)))
           context.log.warn(
             { productId: window.productId, from: formatInstant(window.from), to: formatInstant(window.to) },
@@ -127,15 +145,19 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
           );
         const { isResumed: resumed } = returned;
         await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts, resumed });
-        return counts;
+        if (page.nextId === null) cut.found = await findCutAnswer(tx, window, now);
+        return { counts, isHalved: false };
       });
       cursor = page.nextId;
+      total += page.records.length + page.rejected.length;
       context.onPage?.({ ...counts, productId: window.productId });
+      return isHalved ? "halved" : "committed";
     },
     renew: (window) => renewLease(sql, window),
     restart: async (window) => {
       await restartWindow(sql, window);
       restartReturned(returned);
+      total = 0;
       cursor = null;
     },
     split: (window, halves) => splitWindow(sql, window, halves),
@@ -164,10 +186,9 @@ function countOutside(records: readonly BetRecord[], { from, to }: TimeRange) {
 async function learn(
   context: PullContext,
   window: LeasedWindow,
-  outcome: WindowOutcome,
+  seen: WindowSeen | null,
   known: RangeState,
 ): Promise<void> {
-  const seen = whatWasSeen(window, outcome);
   if (seen === null) return;
   const limits = rangeLimits(context);
   if (isSameRange(known, adaptRange(known, seen, limits))) return;
@@ -176,7 +197,8 @@ async function learn(
   await writeRange(context.sql, window.productId, adaptRange(state, seen, limits));
 }
 
-function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome): WindowSeen | null {
+function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome, cut: CutAnswers): WindowSeen | null {
+  if (cut.found !== null) return { outcome: "too-long", windowMs: lengthOf(cut.found) };
   const windowMs = lengthOf(window);
   switch (outcome.outcome) {
     case "done":
@@ -185,6 +207,8 @@ function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome): WindowSeen |
       return { outcome: "too-long", windowMs };
     case "gap":
       return { outcome: "given-up" };
+    case "halved":
+      return cut.known ? { outcome: "too-long", windowMs } : null;
     case "postponed":
     case "abandoned":
       return null;
@@ -243,6 +267,10 @@ function logOutcome(log: Log, outcome: WindowOutcome): void {
     log.info(
       { code: outcome.error.code },
       "the provider did not answer the window; its halves are fetched instead",
+    );
+  } else if (outcome.outcome === "halved") {
+    log.info(
+      "the answer has the same number of records as others before: its halves show whether it was cut",
     );
   } else if (outcome.outcome === "postponed") {
     const { error, retryAt } = outcome;
