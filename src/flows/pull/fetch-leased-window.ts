@@ -108,7 +108,7 @@ function stepsOf(context: PullContext, leased: LeasedWindow, cut: CutAnswers): W
   const returned = takeReturned(sql, leased);
   let { cursor } = leased;
   // The records of earlier leases are not known one by one, so a window that another process began is not checked.
-  let total = leased.pages === 0 ? 0 : Number.NaN;
+  let total = leased.pages === 0 ? 0 : null;
   return {
     fetchPage: (request, signal) => context.fetchPage(request, signal, kind),
     commitPage: async (window, page, startedAt) => {
@@ -132,7 +132,7 @@ function stepsOf(context: PullContext, leased: LeasedWindow, cut: CutAnswers): W
         };
         if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
         remember(returned, page.records, written.created);
-        if (page.nextId === null) {
+        if (page.nextId === null && total !== null) {
           const answer = { total: total + page.records.length + page.rejected.length, counts };
           const suspicion = await halveIfSuspicious(tx, window, answer, context.config.pull.windowMin, now);
           cut.known = suspicion === "known";
@@ -149,7 +149,7 @@ function stepsOf(context: PullContext, leased: LeasedWindow, cut: CutAnswers): W
         return { counts, isHalved: false };
       });
       cursor = page.nextId;
-      total += page.records.length + page.rejected.length;
+      if (total !== null) total += page.records.length + page.rejected.length;
       context.onPage?.({ ...counts, productId: window.productId });
       return isHalved ? "halved" : "committed";
     },
