@@ -5,6 +5,7 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { formatInstant, systemClock } from "../../src/clock.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
 import { createWorld } from "../../src/sandbox/world/world.ts";
+import { LONGEST_WINDOW_MS } from "../../src/window.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { HOUR_MS } from "../support/examples.ts";
@@ -15,7 +16,8 @@ const { sql, url } = useDatabase();
 const PRODUCT = "SLOT";
 const CREDENTIALS = { username: "agent", password: "of the commands" };
 const begin = Math.floor(systemClock.now() / HOUR_MS) * HOUR_MS - 8 * HOUR_MS;
-const PLAYED = { from: begin, to: begin + 4 * HOUR_MS };
+/** As long as four of the longest windows. */
+const PLAYED = { from: begin, to: begin + 4 * LONGEST_WINDOW_MS };
 const world = createWorld({
   seed: 3,
   periods: [PLAYED],
