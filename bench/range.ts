@@ -16,14 +16,18 @@ import {
   type RangeLimits,
   type RangeState,
 } from "../src/sync/range-control.ts";
-import { cutIntoPieces, lengthOf, type TimeRange } from "../src/window.ts";
+import { cutIntoPieces, LONGEST_WINDOW_MS, lengthOf, type TimeRange } from "../src/window.ts";
 import { createTestClock, type TestClock } from "../test/support/clock.ts";
 import { atMost, type Figure } from "./support/figure.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY: TimeRange = { from: Date.parse("2026-03-01T00:00:00Z"), to: Date.parse("2026-03-02T00:00:00Z") };
-const LIMITS: RangeLimits = { windowMinMs: MINUTE_MS, windowMaxMs: HOUR_MS, requestTimeoutMs: 30_000 };
+const LIMITS: RangeLimits = {
+  windowMinMs: MINUTE_MS,
+  windowMaxMs: LONGEST_WINDOW_MS,
+  requestTimeoutMs: 30_000,
+};
 const WINDOW_LIMITS = { windowMinMs: MINUTE_MS, attempts: 5, maxPages: 100, cursorMaxAgeMs: HOUR_MS };
 const FIXED_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60];
 const MOST_STEPS = 20_000;

@@ -1,5 +1,7 @@
 /** Learns how long a product's windows may be from the provider's answers (decision 17). */
 
+import { BEYOND_ENDS_MS } from "../window.ts";
+
 /** The stored state of a product's window length. */
 export interface RangeState {
   readonly windowMs: number;
@@ -34,7 +36,9 @@ const TIGHT = 0.8;
 /** The next length is at most this many times the answered length. */
 const LARGEST_STEP = 4;
 const LONGEST_HOLD = 64;
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
+const BOTH_ENDS_MS = 2 * BEYOND_ENDS_MS;
 
 export function initialRange(limits: RangeLimits): RangeState {
   return {
@@ -105,7 +109,8 @@ function shrink(state: RangeState, failedMs: number, limits: RangeLimits): Range
   // Windows of one length may fail at the same time: eight hours that are refused teach 30 minutes, not 14 seconds.
   if (hasFailedBefore && failedMs > state.windowMs) return state;
   return {
-    windowMs: clampLength(Math.min(Math.floor(failedMs / 2), state.windowMs), limits),
+    // Half of the request, which is longer than its window: 60 min, 30 min, 15 min.
+    windowMs: clampLength(Math.min((failedMs + BOTH_ENDS_MS) / 2 - BOTH_ENDS_MS, state.windowMs), limits),
     ceilingMs: failedMs,
     holdFor: hasFailedBefore ? Math.min(state.holdFor * 2, LONGEST_HOLD) : 1,
     quickAnswers: 0,
@@ -117,6 +122,9 @@ function shrink(state: RangeState, failedMs: number, limits: RangeLimits): Range
 function grow(state: RangeState, possibleMs: number): RangeState {
   if (possibleMs <= state.windowMs) return state;
   if (state.ceilingMs === null || possibleMs < state.ceilingMs) return { ...state, windowMs: possibleMs };
+  // A provider's limit is a whole number of minutes. Halves of windows miss it: a quarter of 59 min 58 s is requested as 15 min 1.5 s.
+  const wholeMs = Math.floor((state.ceilingMs + BOTH_ENDS_MS) / MINUTE_MS) * MINUTE_MS - BOTH_ENDS_MS;
+  if (wholeMs > state.windowMs && wholeMs < state.ceilingMs) return { ...state, windowMs: wholeMs };
   const quickAnswers = state.quickAnswers + 1;
   if (quickAnswers < state.holdFor) return { ...state, quickAnswers };
   return { ...state, windowMs: state.ceilingMs, quickAnswers: 0 };
