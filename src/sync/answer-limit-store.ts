@@ -62,15 +62,22 @@ export async function findTruncated(
   tx: Query,
   part: LeasedWindow,
 ): Promise<(TimeRange & { readonly limit: number }) | null> {
+  // Only the newest one: an earlier fetch of the same time, or another backfill of it, had parts of its own.
   const [row] = await tx<(TimeRange & { limit: number })[]>`
-    select p.from_at as "from", p.to_at as "to", p.error_message::integer as "limit" from windows p
-    where p.product_id = ${part.productId} and p.kind = ${part.kind} and p.status = 'split'
-      and p.error_code = ${TRUNCATED} and p.error_message is not null and p.from_at <= ${part.from} and p.to_at >= ${part.to} and p.id < ${part.id}
-      and p.records < (
-        select sum(c.records) from windows c
-        where c.product_id = p.product_id and c.kind = p.kind and c.status = 'done' and c.id > p.id
-          and c.from_at >= p.from_at and c.to_at <= p.to_at)
-    order by p.id desc limit 1`;
+    with whole as materialized (
+      select p.* from windows p join windows part on part.id = ${part.id}
+      where p.product_id = part.product_id and p.kind = part.kind and p.status = 'split'
+        and p.error_code = ${TRUNCATED} and p.error_message is not null
+        and p.from_at <= part.from_at and p.to_at >= part.to_at and p.id < part.id
+        and p.backfill_id is not distinct from part.backfill_id and p.due_at is not distinct from part.due_at
+      order by p.id desc limit 1
+    )
+    select p.from_at as "from", p.to_at as "to", p.error_message::integer as "limit" from whole p
+    where p.records < (
+      select sum(c.records) from windows c
+      where c.product_id = p.product_id and c.kind = p.kind and c.status = 'done' and c.id > p.id
+        and c.from_at >= p.from_at and c.to_at <= p.to_at
+        and c.backfill_id is not distinct from p.backfill_id and c.due_at is not distinct from p.due_at)`;
   return row ?? null;
 }
 
