@@ -1,6 +1,7 @@
 /** Decides what follows when a request of a window has failed. */
 
 import { asksForShorterWindow, type ErrorCode, ReconError } from "../errors.ts";
+import { BEYOND_ENDS_MS } from "../window.ts";
 
 export type NextStep =
   /** ask for the same page again */
@@ -94,8 +95,10 @@ export function afterFailure(seen: FailureSeen, limits: FailureLimits, jitter: n
   if (error.code === "cursor-loop") return maySplit && seen.isGapRetry ? { step: "split" } : gap;
   const isBadPage = BAD_PAGE.has(error.code) || (REFUSES_CURSOR.has(error.code) && seen.withCursor);
   if (!isBadPage && !error.code.startsWith("provider-")) throw error;
-  // A length that failed before, while shorter ones were answered, needs no further proof.
-  const isKnown = maySplit && limits.ceilingMs != null && seen.windowMs >= limits.ceilingMs;
+  // A length that failed before, while shorter ones were answered, needs no further proof; nor does one that is shorter by no more
+  // than a request is longer than its window (`grow` in range-control tries such a length).
+  const isKnown =
+    maySplit && limits.ceilingMs != null && seen.windowMs >= limits.ceilingMs - 2 * BEYOND_ENDS_MS;
   if (isKnown) return { step: "split" };
   if (isBadPage && seen.restarts < limits.attempts) return { step: "restart", waitMs };
   if (!isBadPage && seen.failures < limits.attempts) return { step: "retry", waitMs };

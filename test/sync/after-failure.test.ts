@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, ReconError } from "../../src/errors.ts";
 import { afterFailure, type FailureLimits, type FailureSeen } from "../../src/sync/after-failure.ts";
+import { BEYOND_ENDS_MS } from "../../src/window.ts";
 
 const MINUTE_MS = 60_000;
 const limits = { windowMinMs: MINUTE_MS, attempts: 3 };
@@ -111,7 +112,9 @@ describe("a length that failed before, while a shorter one was answered,", () =>
     "%s: is halved after the first failure",
     (code) => {
       expect(decide(code, { windowMs: ceilingMs }, { ceilingMs })).toEqual({ step: "split" });
-      expect(decide(code, { windowMs: ceilingMs - 1 }, { ceilingMs })).not.toEqual({ step: "split" });
+      expect(decide(code, { windowMs: ceilingMs - 2 * BEYOND_ENDS_MS - 1 }, { ceilingMs })).not.toEqual({
+        step: "split",
+      });
     },
   );
 });
