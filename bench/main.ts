@@ -13,7 +13,7 @@ import { measureMemory } from "./memory.ts";
 import { measurePeers } from "./peers.ts";
 import { measurePipeline } from "./pipeline.ts";
 import { measurePull } from "./pull.ts";
-import { measureRange } from "./range.ts";
+import { measureRange, RANGE_FIGURES } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
 import { measureRetain } from "./retain.ts";
 import type { Figure } from "./support/figure.ts";
@@ -29,7 +29,7 @@ const MEASUREMENTS: Readonly<
     { figures: readonly string[]; measure: (isWanted: (figure: string) => boolean) => Promise<Figure[]> }
   >
 > = {
-  range: { figures: ["range-steady", "range-peak", "range-collapse"], measure: measureRange },
+  range: { figures: RANGE_FIGURES, measure: measureRange },
   pull: { figures: ["pull-copy", "pull-rows"], measure: measurePull },
   peers: { figures: ["peer-copy", "peer-stripe-sync", "peer-drizzle"], measure: () => measurePeers() },
   fair: { figures: ["fair"], measure: measureFair },

@@ -1,12 +1,12 @@
 /**
- * range-steady, range-peak, range-collapse: the requests and the time until a day is fetched, compared with the best
- * fixed range in hindsight. Provider and time are simulated. Planning, fetching, deciding and learning are the real
+ * range-steady, range-peak, range-collapse, range-refused-…: the requests and the time until a day is fetched, compared with
+ * the best fixed range in hindsight. Provider and time are simulated. Planning, fetching, deciding and learning are the real
  * code.
  */
 
 import type { BetPage, BetPageRequest } from "../src/bet.ts";
 import type { Instant } from "../src/clock.ts";
-import { ReconError } from "../src/errors.ts";
+import { type ErrorCode, ReconError } from "../src/errors.ts";
 import { fetchWindow, type WindowSteps } from "../src/sync/fetch-window.ts";
 import type { LeasedWindow } from "../src/sync/leased-window-store.ts";
 import {
@@ -16,25 +16,30 @@ import {
   type RangeLimits,
   type RangeState,
 } from "../src/sync/range-control.ts";
-import { cutIntoPieces, lengthOf, type TimeRange } from "../src/window.ts";
+import { cutIntoPieces, LONGEST_WINDOW_MS, lengthOf, type TimeRange } from "../src/window.ts";
 import { createTestClock, type TestClock } from "../test/support/clock.ts";
 import { atMost, type Figure } from "./support/figure.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY: TimeRange = { from: Date.parse("2026-03-01T00:00:00Z"), to: Date.parse("2026-03-02T00:00:00Z") };
-const LIMITS: RangeLimits = { windowMinMs: MINUTE_MS, windowMaxMs: HOUR_MS, requestTimeoutMs: 30_000 };
+const LIMITS: RangeLimits = {
+  windowMinMs: MINUTE_MS,
+  windowMaxMs: LONGEST_WINDOW_MS,
+  requestTimeoutMs: 30_000,
+};
 const WINDOW_LIMITS = { windowMinMs: MINUTE_MS, attempts: 5, maxPages: 100, cursorMaxAgeMs: HOUR_MS };
 const FIXED_MINUTES = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60];
 const MOST_STEPS = 20_000;
 
-/** The provider's time for a range at a time of the day. */
-type Profile = (range: TimeRange, askedAt: Instant) => number;
+/** The provider's time for a range at a time of the day, or the error with which it refuses the range. */
+type Profile = (range: TimeRange, askedAt: Instant) => number | ErrorCode;
 
 const REQUEST_MS = 150;
 const MS_PER_RECORD = 1;
 const RECORDS_PER_HOUR = 10_000;
 const PEAK_HOURS = new Set([18, 19, 20, 21, 22, 23]);
+const LONGEST_ANSWERED_MS = 15 * MINUTE_MS;
 const COLLAPSE: TimeRange = { from: DAY.to + 90_000, to: DAY.to + 90_000 + 10 * MINUTE_MS };
 
 function recordsIn(range: TimeRange, busier: (hour: number) => number): number {
@@ -54,12 +59,23 @@ const PROFILES: Readonly<Record<string, Profile>> = {
     const isDown = COLLAPSE.from <= askedAt && askedAt < COLLAPSE.to;
     return (REQUEST_MS + recordsIn(range, () => 1) * MS_PER_RECORD) * (isDown ? 1000 : 1);
   },
+  "refused-by-status": refusing("provider-server-error"),
+  "refused-by-code": refusing("provider-rejected"),
+  "refused-by-closing": refusing("provider-dropped"),
 };
+
+/** Answers ranges up to a quarter of an hour, and refuses longer ones at once. */
+function refusing(code: ErrorCode): Profile {
+  return (range) =>
+    lengthOf(range) > LONGEST_ANSWERED_MS ? code : REQUEST_MS + recordsIn(range, () => 1) * MS_PER_RECORD;
+}
 
 interface Effort {
   readonly requests: number;
   readonly elapsedMs: number;
 }
+
+export const RANGE_FIGURES = Object.keys(PROFILES).map((name) => `range-${name}`);
 
 export async function measureRange(): Promise<Figure[]> {
   const figures: Figure[] = [];
@@ -98,9 +114,9 @@ async function fetchDay(profile: Profile, start: RangeState, adapts: boolean): P
   for (let step = 0; step < MOST_STEPS; step += 1) {
     const due = planned.findIndex((window) => window.notBefore <= clock.now());
     const [next] = due === -1 ? [] : planned.splice(due, 1);
-    if (next === undefined && head >= DAY.to) {
-      const [first] = planned;
-      if (first === undefined) return { requests, elapsedMs: clock.now() - DAY.to };
+    if (next === undefined && (head >= DAY.to || planned.length > 0)) {
+      // A product's next live window is planned after the present one.
+      if (planned.length === 0) return { requests, elapsedMs: clock.now() - DAY.to };
       clock.set(Math.min(...planned.map((window) => window.notBefore)));
       continue;
     }
@@ -122,7 +138,7 @@ async function fetchDay(profile: Profile, start: RangeState, adapts: boolean): P
     const outcome = await fetchWindow(
       leased(window),
       steps,
-      WINDOW_LIMITS,
+      { ...WINDOW_LIMITS, ceilingMs: range.msPerHour === null ? null : range.ceilingMs },
       clock,
       new AbortController().signal,
     );
@@ -130,7 +146,7 @@ async function fetchDay(profile: Profile, start: RangeState, adapts: boolean): P
     if (outcome.outcome === "done") {
       range = adaptRange(range, { outcome: "answered", windowMs, slowestMs: outcome.slowestMs }, LIMITS);
     } else if (outcome.outcome === "split") {
-      range = adaptRange(range, { outcome: "too-slow", windowMs }, LIMITS);
+      range = adaptRange(range, { outcome: "too-long", windowMs }, LIMITS);
     }
   }
   return { requests: Number.POSITIVE_INFINITY, elapsedMs: Number.POSITIVE_INFINITY };
@@ -138,6 +154,10 @@ async function fetchDay(profile: Profile, start: RangeState, adapts: boolean): P
 
 function answer(profile: Profile, request: BetPageRequest, clock: TestClock): BetPage {
   const tookMs = profile(request, clock.now());
+  if (typeof tookMs === "string") {
+    clock.advance(REQUEST_MS);
+    throw new ReconError(tookMs, "the range is too long");
+  }
   clock.advance(Math.min(tookMs, LIMITS.requestTimeoutMs));
   if (tookMs > LIMITS.requestTimeoutMs) throw new ReconError("provider-timeout", "no answer in time");
   return { records: [], rejected: [], nextId: null, requestedAt: clock.now(), tookMs };
@@ -164,7 +184,7 @@ function stepsInMemory(
   const nothing = async () => {};
   return {
     fetchPage,
-    commitPage: nothing,
+    commitPage: async () => "committed",
     renew: nothing,
     restart: nothing,
     release: nothing,
@@ -195,6 +215,8 @@ function leased({ from, to, failures = 0, timeouts = 0, restarts = 0 }: PlannedW
     cursorAt: null,
     startedAt: null,
     attempts: 0,
+    isGap: false,
+    isCheck: false,
     leaseToken: "",
   };
 }

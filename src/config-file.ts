@@ -134,8 +134,11 @@ export const configSchema = z.strictObject({
   pull: z
     .strictObject({
       every: period("PT1M"),
-      windowMax: duration("PT1H").refine((ms) => ms <= LONGEST_WINDOW_MS, "must be at most an hour (PT1H)"),
-      windowMin: duration("PT1M").refine((ms) => ms >= 1000, "must be at least a second (PT1S)"),
+      // The default of earlier versions was an hour.
+      windowMax: duration("PT59M58S").transform((ms) => Math.min(ms, LONGEST_WINDOW_MS)),
+      windowMin: duration("PT1M")
+        .refine((ms) => ms >= 1000, "must be at least a second (PT1S)")
+        .transform((ms) => Math.min(ms, LONGEST_WINDOW_MS)),
       settleDelay: duration("PT2M"),
       overlap: duration("PT5M"),
       requestTimeout: period("PT30S").refine((ms) => ms <= DAY_MS, "must be at most a day (P1D)"),

@@ -21,6 +21,7 @@ export const ERROR_CODES = [
   "provider-drip",
   "provider-http-408",
   "provider-http-504",
+  "provider-http-524",
   "provider-dropped",
   "provider-cut-short",
   "provider-throttled",
@@ -111,6 +112,7 @@ const SHRINKING: ReadonlySet<ErrorCode> = new Set([
   "provider-drip",
   "provider-http-408",
   "provider-http-504",
+  "provider-http-524",
   "provider-dropped",
   "provider-cut-short",
 ]);

@@ -14,7 +14,16 @@ export interface ProductRange extends TimeRange {
 }
 
 /** The provider answers ranges of at most an hour (§4.B3, §8). */
-export const LONGEST_WINDOW_MS = 3_600_000;
+export const LONGEST_RANGE_MS = 3_600_000;
+
+/**
+ * How far a request reaches beyond both ends of its window. The interface does not say whether a range includes its ends, and
+ * some providers cut times at whole seconds: a record of exactly 12:00:00 must not depend on that.
+ */
+export const BEYOND_ENDS_MS = 1_000;
+
+/** 59 min 58 s. Windows that earlier versions stored are up to `LONGEST_RANGE_MS` long. */
+export const LONGEST_WINDOW_MS = LONGEST_RANGE_MS - 2 * BEYOND_ENDS_MS;
 
 export function overlaps(one: TimeRange, other: TimeRange): boolean {
   return one.from < other.to && other.from < one.to;
@@ -71,7 +80,10 @@ export function mergeRanges(ranges: readonly TimeRange[]): TimeRange[] {
   return merged;
 }
 
-/** The whole UTC hours that a range touches, cut at `end`, in order. */
+/**
+ * The hours that a range touches, cut at `end`, in order. They are as long as the longest window, so that one request fetches
+ * one of them; all processes count them from the same instant.
+ */
 export function hoursOf(range: TimeRange, end: Instant): TimeRange[] {
   const hours: TimeRange[] = [];
   const first = Math.floor(range.from / LONGEST_WINDOW_MS) * LONGEST_WINDOW_MS;

@@ -21,7 +21,7 @@ test("only the product ids are required; every other setting has its documented 
     lostBets: "written",
     ledgerSince: null,
   });
-  expect(config.pull).toMatchObject({ every: 60_000, windowMax: 3_600_000, windowMin: 60_000, attempts: 5 });
+  expect(config.pull).toMatchObject({ every: 60_000, windowMax: 3_598_000, windowMin: 60_000, attempts: 5 });
   expect(config.diff).toMatchObject({ callbackGrace: 900_000, providerGrace: 3_600_000, tolerance: {} });
   expect(config.verify.notFoundCodes).toEqual([5004]);
   expect(config.ledger.rowsChange).toBe("never");
@@ -52,7 +52,7 @@ test.each([
 test("the error names all problems at once, each with its path and value", () => {
   const wrong = {
     products: [{ productId: "P1", since: "yesterday" }, { productId: "P1" }],
-    pull: { every: "1m", windowMax: "PT2H", concurrency: 0 },
+    pull: { every: "1m", windowMin: "PT0.5S", concurrency: 0 },
     ledger: { relation: "x; drop table y" },
     unheard: 1,
   };
@@ -60,7 +60,7 @@ test("the error names all problems at once, each with its path and value", () =>
     expect.objectContaining({
       code: "settings-invalid",
       message: expect.stringMatching(
-        /products\[0\]\.since: .*\(it is "yesterday"\)[\s\S]*pull\.every: .*\(it is "1m"\)[\s\S]*pull\.windowMax: must be at most an hour[\s\S]*pull\.concurrency[\s\S]*ledger\.relation[\s\S]*"unheard"/,
+        /products\[0\]\.since: .*\(it is "yesterday"\)[\s\S]*pull\.every: .*\(it is "1m"\)[\s\S]*pull\.windowMin: must be at least a second[\s\S]*pull\.concurrency[\s\S]*ledger\.relation[\s\S]*"unheard"/,
       ),
     }),
   );
@@ -127,6 +127,14 @@ test("a product id that the database cannot store is refused", () => {
   expect(errorOf({ products: [{ productId: "P\0" }] })).toMatch(
     /products\[0\]\.productId: .*control characters/,
   );
+});
+
+test.each(["PT59M59S", "PT1H", "P1D"])("a windowMax of %s counts as the default", (windowMax) => {
+  const { pull } = parseConfig({
+    products: [{ productId: "P1" }],
+    pull: { windowMax, windowMin: windowMax },
+  });
+  expect(pull).toMatchObject({ windowMax: 3_598_000, windowMin: 3_598_000 });
 });
 
 test("a problem in one place hides no problem beside it", () => {

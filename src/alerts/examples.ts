@@ -126,6 +126,7 @@ export function exampleAlerts(now: Instant): Alert[] {
     plain("rejected-records", `${PRODUCT}: a record of the provider cannot be used`, now),
     plain("rejected-entries", `${PRODUCT}: a row of the ledger cannot be used`, now),
     plain("ledger-changed", `${PRODUCT}: a row of the ledger was changed; its first content stays`, now),
+    plain("answers-truncated", `${PRODUCT}: the provider cuts answers at 1000 records without a nextId`, now),
     plain("ledger-stale", `${PRODUCT}: none of the newest bets has any callback in the ledger`, now),
     plain("provider-stale", `${PRODUCT}: none of the newest settled bets has a record at the provider`, now),
     digestAlert([{ ageIndex: 0, count: 3, currency: "USD", amount: "12.50" }], now),

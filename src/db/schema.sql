@@ -514,7 +514,10 @@ create table pull_states (
   failures integer default 0 not null,
   probe_at timestamp(6) with time zone,
   probe_ms integer,
-  lost_turn boolean default false not null
+  lost_turn boolean default false not null,
+  last_count integer,
+  same_counts integer default 0 not null,
+  answer_limit integer
 );
 alter table pull_states add constraint pull_states_pkey PRIMARY KEY (product_id);
 

@@ -25,6 +25,8 @@ export function sortRequestError(error: unknown, what: string): unknown {
       return failure("provider-not-json", `${what}: the answer cannot be decompressed`, cause);
     return failure("provider-cut-short", `${what}: the answer was cut short (${code})`, cause);
   }
+  if (code.startsWith("HPE_") && error.timings?.response !== undefined)
+    return failure("provider-cut-short", `${what}: the answer is broken HTTP (${code})`, cause);
   if (DROPPED.has(code))
     return failure("provider-dropped", `${what}: the connection was dropped (${code})`, cause);
   return failure("provider-unreachable", `${what}: the provider cannot be reached (${code})`, cause);
@@ -42,18 +44,12 @@ export function errorOfStatus(
   retryAfterMs: number | null = null,
 ): ReconError {
   const { status } = answer;
-  const [code, explanation]: [ErrorCode, string] =
-    status === 429
-      ? ["provider-throttled", ": too many requests"]
-      : status === 401 || status === 403
-        ? [
-            "provider-refused",
-            ": the credentials were refused. Check PROVIDER_USERNAME and PROVIDER_PASSWORD.",
-          ]
-        : [
-            CODE_OF_STATUS.get(status) ?? (status >= 500 ? "provider-server-error" : "provider-bad-status"),
-            "",
-          ];
+  const asksToWait = status === 429 || (status === 503 && retryAfterMs !== null);
+  const [code, explanation]: [ErrorCode, string] = asksToWait
+    ? ["provider-throttled", ": too many requests"]
+    : status === 401 || status === 403
+      ? ["provider-refused", ": the credentials were refused. Check PROVIDER_USERNAME and PROVIDER_PASSWORD."]
+      : [CODE_OF_STATUS.get(status) ?? (status >= 500 ? "provider-server-error" : "provider-bad-status"), ""];
   const isRedirect = status >= 300 && status < 400;
   const message = isRedirect
     ? `${what} was answered with a redirect (HTTP ${status})`
@@ -65,6 +61,7 @@ export function errorOfStatus(
 const CODE_OF_STATUS: ReadonlyMap<number, ErrorCode> = new Map([
   [408, "provider-http-408"],
   [504, "provider-http-504"],
+  [524, "provider-http-524"],
 ]);
 
 /** Reads both forms of Retry-After: seconds, or an HTTP date. @returns milliseconds from now */

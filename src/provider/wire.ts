@@ -15,6 +15,8 @@ const MOST_RECORDS = 10_000;
 const MOST_REJECTED = 1_000;
 const LIMITS = { itemBytes: 16 * 1024, restBytes: 256 * 1024 };
 const PATH = ["data", "txns"];
+/** The HTTP status of an answer without a body. */
+const NO_CONTENT = 204;
 
 export interface BetPageReader extends ListReader {
   /** @throws ReconError `provider-not-json`, `provider-cut-short`, `provider-bad-envelope` or `provider-rejected` */
@@ -62,7 +64,13 @@ export function openBetPage(productId: string, what: string): BetPageReader {
     rest: () => splitter.rest(),
     finish: (answered) => {
       if (broken !== null) throw notJson(answered, broken);
-      return { records, rejected, nextId: readNextId(readData(answered), what) };
+      if (answered.status === NO_CONTENT) return { records, rejected, nextId: null };
+      const data = readData(answered);
+      const nextId = readNextId(data, what);
+      const hasList = isObject(data) && Array.isArray(data["txns"]);
+      if (!hasList && (nextId !== null || !isEmpty(data)))
+        throw badEnvelope(what, `"data.txns" is not an array`);
+      return { records, rejected, nextId };
     },
   };
 }
@@ -134,10 +142,25 @@ function withoutStacks<Result>(read: () => Result): Result {
   }
 }
 
+/**
+ * Whether data without a list means that the range has no records: Go writes an empty list as null, PHP an empty object as
+ * []. A list under another name means that the answer is not understood.
+ */
+function isEmpty(data: unknown): boolean {
+  if (!isObject(data))
+    return data === undefined || data === null || (Array.isArray(data) && data.length === 0);
+  const { txns = null, ...others } = data;
+  return txns === null && !holdsList(others);
+}
+
+function holdsList(value: unknown): boolean {
+  if (Array.isArray(value)) return true;
+  return isObject(value) && Object.values(value).some(holdsList);
+}
+
 /** @returns null: this is the last page. @throws ReconError `provider-bad-envelope` */
 function readNextId(data: unknown, what: string): string | null {
-  if (!isObject(data) || !Array.isArray(data["txns"])) throw badEnvelope(what, `"data.txns" is not an array`);
-  const nextId = data["nextId"] ?? null;
+  const nextId = (isObject(data) ? data["nextId"] : null) ?? null;
   if (nextId !== null && typeof nextId !== "string" && !isLosslessNumber(nextId)) {
     throw badEnvelope(what, `"data.nextId" is neither text nor absent`);
   }

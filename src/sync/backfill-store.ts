@@ -69,7 +69,7 @@ async function readProgress(sql: Query, chosen: ReturnType<Query>): Promise<Back
         count(*) filter (where w.status = 'done') as "windowsDone",
         count(*) filter (where w.status = 'gap') as gaps,
         max(w.error_code) filter (where w.status = 'gap') as "gapCode",
-        coalesce(sum(greatest(w.records, w.created + w.changed)) filter (where w.status <> 'split'), 0) as records,
+        coalesce(sum(w.records) filter (where w.status <> 'split'), 0) as records,
         coalesce(sum(w.created), 0) as created,
         coalesce(sum(w.changed), 0) as changed
       from windows w where w.backfill_id = b.id
@@ -148,6 +148,8 @@ export async function listRunningBackfills(sql: Query, now: Instant): Promise<Ru
 /**
  * Leases the earliest free window of a running backfill; null: no window is due. The statement locks the backfill's
  * row first, so that a transaction that pauses the backfill waits, sees the lease and withdraws it (decision 13).
+ * If a window of the product has failed, it alone is fetched until it is answered, split or a gap: if the provider refuses
+ * ranges of an hour, 24 windows of an hour would be refused `attempts` times each before the first is split.
  * @param attempts a window that was a gap this many times is not tried again
  */
 export async function leaseBackfillWindow(
@@ -159,6 +161,18 @@ export async function leaseBackfillWindow(
   const [row] = await sql<LeasedWindow[]>`
     with running as materialized (
       select id from backfills where id = ${id} and status = 'running' for share
+    ),
+    failing as materialized (
+      select w.id from windows w join backfills b on b.id = w.backfill_id and b.status = 'running'
+      where w.product_id = ${productId} and w.kind = 'backfill' and w.status in ('planned', 'gap')
+        and (w.failures > 0 or w.restarts > 0)
+      order by w.id limit 1
+    ),
+    -- Since a window was split, no other was answered.
+    under_way as materialized (
+      select from windows w join pull_states s using (product_id)
+      where w.product_id = ${productId} and w.kind = 'backfill' and s.steady_ms is not null
+        and w.lease_token is not null and w.lease_until > clock_timestamp()
     )
     update windows
     set lease_token = gen_random_uuid(), lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
@@ -166,6 +180,7 @@ export async function leaseBackfillWindow(
       select id from windows
       where exists (select from running) and backfill_id = ${id}
         and product_id = ${productId} and kind = 'backfill' and status in ('planned', 'gap')
+        and id = coalesce((select id from failing), id) and not exists (select from under_way)
         and (status = 'planned' or attempts < ${attempts})
         and (next_attempt_at is null or next_attempt_at <= ${now})
         and (lease_until is null or lease_until < clock_timestamp())

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
+import { LONGEST_RANGE_MS, type TimeRange } from "../window.ts";
 import type { UnfinishedWindow } from "./plan-confirm.ts";
 import type { WindowKind } from "./window-store.ts";
 
@@ -53,7 +53,7 @@ export async function readCoverage(
   return await sql<TimeRange[]>`
     select from_at as "from", to_at as "to" from windows
     where product_id = ${productId} and status = 'done'
-      and to_at > ${range.from} and to_at < ${range.to + LONGEST_WINDOW_MS} and from_at < ${range.to}
+      and to_at > ${range.from} and to_at < ${range.to + LONGEST_RANGE_MS} and from_at < ${range.to}
       and started_at >= ${since}
     order by from_at`;
 }
@@ -91,7 +91,7 @@ export async function readPasses(
       w.resumed
     from windows w
     join ${rangesSql(sql, ranges)} on w.to_at > asked.from_at and w.from_at < asked.to_at
-      and w.to_at < asked.to_at + ${LONGEST_WINDOW_MS}::integer * interval '1 millisecond'
+      and w.to_at < asked.to_at + ${LONGEST_RANGE_MS}::integer * interval '1 millisecond'
     where w.product_id = ${productId} and w.status = 'done' and w.started_at >= ${since}`;
 }
 
@@ -150,9 +150,9 @@ function asMultirange(sql: Query, { from, to }: TimeRange) {
 }
 
 /**
- * Finds the windows that touch a range. No window is longer than `LONGEST_WINDOW_MS`, so to_at has a limit on both
+ * Finds the windows that touch a range. No window is longer than `LONGEST_RANGE_MS`, so to_at has a limit on both
  * sides, and the index on to_at serves the query.
  */
 function touchingSql(sql: Query, productId: string, { from, to }: TimeRange) {
-  return sql`product_id = ${productId} and to_at > ${from} and to_at < ${to + LONGEST_WINDOW_MS} and from_at < ${to}`;
+  return sql`product_id = ${productId} and to_at > ${from} and to_at < ${to + LONGEST_RANGE_MS} and from_at < ${to}`;
 }

@@ -6,15 +6,15 @@ import { setInterval } from "node:timers";
 import type { BetPage, FetchBetPage } from "../bet.ts";
 import type { Clock, Instant } from "../clock.ts";
 import { asksForShorterWindow, describeError, type ErrorCode, ReconError } from "../errors.ts";
-import { halve, lengthOf, type TimeRange } from "../window.ts";
+import { BEYOND_ENDS_MS, halve, lengthOf, type TimeRange } from "../window.ts";
 import { afterFailure, type FailureSeen, type NextStep } from "./after-failure.ts";
 import { LEASE_SECONDS, type LeasedWindow, type Postponement } from "./leased-window-store.ts";
 
 /** The reads and writes of the loop. The window's lease fences every write. */
 export interface WindowSteps {
   readonly fetchPage: FetchBetPage;
-  /** one page, one transaction */
-  commitPage(window: LeasedWindow, page: BetPage, startedAt: Instant): Promise<void>;
+  /** one page, one transaction; "halved": the last page may not be the whole, so the halves of the window are fetched */
+  commitPage(window: LeasedWindow, page: BetPage, startedAt: Instant): Promise<"committed" | "halved">;
   renew(window: LeasedWindow): Promise<void>;
   restart(window: LeasedWindow): Promise<void>;
   split(window: LeasedWindow, halves: readonly TimeRange[]): Promise<void>;
@@ -32,13 +32,16 @@ export interface WindowLimits {
   readonly attempts: number;
   readonly maxPages: number;
   readonly cursorMaxAgeMs: number;
-  /** as in FailureLimits */
+  /** these three as in FailureLimits */
   readonly isProbe?: boolean;
+  readonly isOutage?: boolean;
+  readonly ceilingMs?: number | null;
 }
 
 export type WindowOutcome =
   | { readonly outcome: "done"; readonly records: number; readonly pages: number; readonly slowestMs: number }
   | { readonly outcome: "split" | "gap"; readonly error: ReconError }
+  | { readonly outcome: "halved" }
   /** a request failed; the window is tried again at `retryAt` */
   | { readonly outcome: "postponed"; readonly error: ReconError; readonly retryAt: Instant }
   /** the process is ending; the window stays planned, with its committed pages */
@@ -93,7 +96,8 @@ async function readToLastPage(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<WindowOutcome> {
-  const { productId, from, to, failures, timeouts, restarts } = window;
+  const { productId, failures, timeouts, restarts } = window;
+  const asked = { productId, from: window.from - BEYOND_ENDS_MS, to: window.to + BEYOND_ENDS_MS };
   const begin = resume(window, clock.now());
   const seen = new Set(begin.nextId === null ? [] : [begin.nextId]);
   const pass: PassState = { ...begin, ...freshCounts(), seen, failures, timeouts, restarts, ahead: null };
@@ -103,7 +107,7 @@ async function readToLastPage(
       if (nextId !== null) checkAge(window, clock.now() - cursorAt, limits);
     };
     beforeSending();
-    return await steps.fetchPage({ productId, from, to, nextId, beforeSending }, signal);
+    return await steps.fetchPage({ ...asked, nextId, beforeSending }, signal);
   };
 
   for (;;) {
@@ -121,8 +125,9 @@ async function readToLastPage(
         // end the process.
         pass.ahead.catch(() => {});
       }
-      await steps.commitPage(window, page, pass.startedAt);
+      const committed = await steps.commitPage(window, page, pass.startedAt);
       countPage(pass, page);
+      if (committed === "halved") return { outcome: "halved" };
       if (page.nextId === null) {
         const { records, pages, slowestMs } = pass;
         return { outcome: "done", records, pages, slowestMs };
@@ -203,10 +208,11 @@ function resume(
 
 function decide(
   window: LeasedWindow,
-  failure: Omit<FailureSeen, "gapsBefore" | "windowMs">,
+  failure: Omit<FailureSeen, "gapsBefore" | "isGapRetry" | "windowMs">,
   limits: WindowLimits,
 ): NextStep {
-  const seen = { ...failure, gapsBefore: window.attempts, windowMs: lengthOf(window) };
+  const { attempts: gapsBefore, isGap: isGapRetry } = window;
+  const seen = { ...failure, gapsBefore, isGapRetry, windowMs: lengthOf(window) };
   return afterFailure(seen, limits, Math.random());
 }
 

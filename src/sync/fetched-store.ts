@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { LONGEST_WINDOW_MS, type TimeRange } from "../window.ts";
+import { LONGEST_RANGE_MS, type TimeRange } from "../window.ts";
 import type { WindowKind } from "./window-store.ts";
 
 /** A window that was fetched to its last page. */
@@ -30,7 +30,7 @@ export async function readFetchedWindows(
       w.fetched_at as "fetchedAt", w.id
     from unnest(${ranges.map(({ from }) => from)}::timestamptz[], ${ranges.map(({ to }) => to)}::timestamptz[]) as r (f, t)
     join windows w on w.product_id = ${productId} and w.status = 'done' and w.to_at > r.f
-      and w.to_at < r.t + ${LONGEST_WINDOW_MS}::integer * interval '1 millisecond' and w.from_at < r.t
+      and w.to_at < r.t + ${LONGEST_RANGE_MS}::integer * interval '1 millisecond' and w.from_at < r.t
     order by w.fetched_at desc, w.id desc
     limit ${most}`;
 }

@@ -20,6 +20,10 @@ export interface LeasedWindow extends TimeRange {
   readonly startedAt: Instant | null;
   /** how often the window became a gap before */
   readonly attempts: number;
+  /** it is a gap, and no page of its retry has been committed */
+  readonly isGap: boolean;
+  /** a part of a window whose answer may have been cut: its records show that */
+  readonly isCheck: boolean;
   /** committed pages of the present pass */
   readonly pages: number;
   /** counts of earlier, postponed attempts, as in `FailureSeen` */
@@ -34,7 +38,8 @@ export const LEASE_SECONDS = 10;
 
 export function leasedColumns(sql: Query) {
   return sql`id, product_id as "productId", kind, from_at as "from", to_at as "to", cursor, cursor_at as "cursorAt",
-    started_at as "startedAt", attempts, pages, failures, timeouts, restarts, lease_token as "leaseToken"`;
+    started_at as "startedAt", attempts, status = 'gap' as "isGap",
+    error_code is not distinct from 'answers-truncated' as "isCheck", pages, failures, timeouts, restarts, lease_token as "leaseToken"`;
 }
 
 /** @throws ReconError `lease-lost` where another worker has taken the window */
@@ -133,19 +138,27 @@ export async function splitWindow(
   window: LeasedWindow,
   parts: readonly TimeRange[],
 ): Promise<void> {
-  await sql.begin(async (tx) => {
-    const { count } = await tx`
-      update windows set status = 'split', lease_token = null, lease_until = null
-      where id = ${window.id} and lease_token = ${window.leaseToken}`;
-    assertLeased(count, window);
-    await tx`
-      insert into windows (product_id, kind, from_at, to_at, attempts, due_at, backfill_id)
-      select w.product_id, w.kind, part.from_at, part.to_at, w.attempts, w.due_at, w.backfill_id
-      from windows w, unnest(${parts.map((part) => part.from)}::timestamptz[],
-        ${parts.map((part) => part.to)}::timestamptz[]) as part (from_at, to_at)
-      where w.id = ${window.id}
-      order by part.from_at`;
-  });
+  await sql.begin((tx) => splitLeased(tx, window, parts, window.isCheck ? "answers-truncated" : null));
+}
+
+/** As `splitWindow`, in a transaction of the caller. @param reason of the window and its parts; null: none */
+export async function splitLeased(
+  tx: Query,
+  window: LeasedWindow,
+  parts: readonly TimeRange[],
+  reason: string | null,
+): Promise<void> {
+  const { count } = await tx`
+    update windows set status = 'split', error_code = ${reason}, lease_token = null, lease_until = null
+    where id = ${window.id} and lease_token = ${window.leaseToken}`;
+  assertLeased(count, window);
+  await tx`
+    insert into windows (product_id, kind, from_at, to_at, attempts, due_at, backfill_id, error_code)
+    select w.product_id, w.kind, part.from_at, part.to_at, w.attempts, w.due_at, w.backfill_id, w.error_code
+    from windows w, unnest(${parts.map((part) => part.from)}::timestamptz[],
+      ${parts.map((part) => part.to)}::timestamptz[]) as part (from_at, to_at)
+    where w.id = ${window.id}
+    order by part.from_at`;
 }
 
 /** Gives a window up for now. The window is a gap with its reason until a later attempt succeeds. */

@@ -30,12 +30,12 @@ const LONGEST_WAIT_MS = 3_600_000;
 /**
  * The state after the newest window was given up. The first failure may be that window's fault. The second is an
  * outage (decision 118).
- * @param failed whether the window timed out, and the shortest length of a window
+ * @param failed whether a shorter window may be answered, and the shortest length of a window
  * @param lastProbeAt the latest probe time of the other products in an outage; null: there is none
  */
 export function afterNoAnswer(
   { failures, probeMs }: Outage,
-  failed: { readonly tooSlow: boolean; readonly windowMinMs: number },
+  failed: { readonly mayBeTooLong: boolean; readonly windowMinMs: number },
   lastProbeAt: Instant | null,
   now: Instant,
 ): Outage {
@@ -45,8 +45,8 @@ export function afterNoAnswer(
   return {
     failures: failures + 1,
     probeAt: Math.min(Math.max(ownTurn, commonTurn), now + LONGEST_WAIT_MS),
-    // The provider may have recovered and be slower than before, so a shortest window follows one that timed out.
-    probeMs: failed.tooSlow && probeMs === null ? failed.windowMinMs : null,
+    // The provider may have recovered and answer only shorter ranges than before, so every other probe is a shortest window.
+    probeMs: failed.mayBeTooLong && probeMs === null ? failed.windowMinMs : null,
   };
 }
 

@@ -1,7 +1,7 @@
 /** Plans the next live windows: new time first, then lost time (decision 117, docs/operations.md#provider-outage). */
 
 import type { Instant } from "../clock.ts";
-import { cutIntoPieces, LONGEST_WINDOW_MS, mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
+import { cutIntoPieces, LONGEST_RANGE_MS, mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
 
 export interface LivePlanInput {
   readonly head: Instant;
@@ -51,7 +51,7 @@ export function planLive(input: LivePlanInput): LivePlan {
 }
 
 function isRecent(head: Instant, now: Instant): boolean {
-  return head > now - LONGEST_WINDOW_MS;
+  return head > now - LONGEST_RANGE_MS;
 }
 
 function takeLost(lost: readonly TimeRange[], windowMs: number): LivePlan {

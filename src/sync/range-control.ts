@@ -1,17 +1,19 @@
 /** Learns how long a product's windows may be from the provider's answers (decision 17). */
 
+import { BEYOND_ENDS_MS } from "../window.ts";
+
 /** The stored state of a product's window length. */
 export interface RangeState {
   readonly windowMs: number;
-  /** a window of this length timed out; null: none did, or the ceiling was dropped since (an answer to such a window, or an outage) */
+  /** a window of this length failed; null: none did, or the ceiling was dropped since (an answer to such a window, or an outage) */
   readonly ceilingMs: number | null;
   /** how many quick answers must come before the ceiling is tried again; doubles with each failed try */
   readonly holdFor: number;
   /** answers since the last slow one, whose pace would allow the length of the ceiling */
   readonly quickAnswers: number;
-  /** the duration of the last answer per hour of its window; null: no answer since the last time-out */
+  /** the duration of the last answer per hour of its window; null: no answer since a window was too long */
   readonly msPerHour: number | null;
-  /** the length before the first time-out since the last answer; null: there was no time-out */
+  /** the length before the first window that was too long since the last answer; null: there was none */
   readonly steadyMs: number | null;
 }
 
@@ -25,7 +27,7 @@ export interface RangeLimits {
 export type WindowSeen =
   | { readonly outcome: "given-up" }
   | { readonly outcome: "answered"; readonly windowMs: number; readonly slowestMs: number }
-  | { readonly outcome: "too-slow"; readonly windowMs: number };
+  | { readonly outcome: "too-long"; readonly windowMs: number };
 
 /** An answer within this share of the time-out leaves room for a busier hour. */
 const COMFORTABLE = 0.6;
@@ -34,7 +36,9 @@ const TIGHT = 0.8;
 /** The next length is at most this many times the answered length. */
 const LARGEST_STEP = 4;
 const LONGEST_HOLD = 64;
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
+const BOTH_ENDS_MS = 2 * BEYOND_ENDS_MS;
 
 export function initialRange(limits: RangeLimits): RangeState {
   return {
@@ -60,23 +64,25 @@ export function isSameRange(a: RangeState, b: RangeState): boolean {
 }
 
 /**
- * Whether a planned window would time out at the pace of the last answer. Such a window is split before any request.
+ * Whether a planned window would fail: windows of its length did, while shorter ones were answered, or it would time out
+ * at the pace of the last answer. Such a window is cut before any request, whatever its kind.
  */
 export function isTooLong(state: RangeState, windowMs: number, limits: RangeLimits): boolean {
   if (windowMs <= state.windowMs || state.msPerHour === null) return false;
+  if (state.ceilingMs !== null && windowMs >= state.ceilingMs) return true;
   return (windowMs / HOUR_MS) * state.msPerHour > limits.requestTimeoutMs;
 }
 
 /**
- * The state after one more window. A time-out halves the length. From an answer follows the length that would take a
+ * The state after one more window. One that was too long halves the length. From an answer follows the length that would take a
  * comfortable time if the time were in proportion to the length. The length grows towards that, and shrinks to it
- * where the answer nearly timed out. Before it grows to a length that timed out earlier, `holdFor` quick answers must
- * come, because not every provider slows down in proportion.
+ * if the answer nearly timed out. Before it grows to a length that failed earlier, `holdFor` quick answers must come,
+ * because not every provider slows down in proportion.
  */
 export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLimits): RangeState {
-  if (seen.outcome === "too-slow") return shrink(state, seen.windowMs, limits);
+  if (seen.outcome === "too-long") return shrink(state, seen.windowMs, limits);
   if (seen.outcome === "given-up") {
-    // The time-outs of an outage say nothing about lengths, so the length before them is restored (decision 118).
+    // Shorter windows failed too: that says nothing about lengths, so the length before is restored (decision 118).
     return state.steadyMs === null ? state : { ...initialRange(limits), windowMs: state.steadyMs };
   }
   const passed = state.ceilingMs !== null && seen.windowMs >= state.ceilingMs;
@@ -100,8 +106,11 @@ export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLim
 
 function shrink(state: RangeState, failedMs: number, limits: RangeLimits): RangeState {
   const hasFailedBefore = state.ceilingMs !== null && failedMs >= state.ceilingMs;
+  // Windows of one length may fail at the same time: eight hours that are refused teach 30 minutes, not 14 seconds.
+  if (hasFailedBefore && failedMs > state.windowMs) return state;
   return {
-    windowMs: clampLength(Math.floor(Math.min(failedMs, state.windowMs) / 2), limits),
+    // Half of the request, which is longer than its window: 60 min, 30 min, 15 min.
+    windowMs: clampLength(Math.min((failedMs + BOTH_ENDS_MS) / 2 - BOTH_ENDS_MS, state.windowMs), limits),
     ceilingMs: failedMs,
     holdFor: hasFailedBefore ? Math.min(state.holdFor * 2, LONGEST_HOLD) : 1,
     quickAnswers: 0,
@@ -113,6 +122,9 @@ function shrink(state: RangeState, failedMs: number, limits: RangeLimits): Range
 function grow(state: RangeState, possibleMs: number): RangeState {
   if (possibleMs <= state.windowMs) return state;
   if (state.ceilingMs === null || possibleMs < state.ceilingMs) return { ...state, windowMs: possibleMs };
+  // A provider's limit is a whole number of minutes. Halves of windows miss it: a quarter of 59 min 58 s is requested as 15 min 1.5 s.
+  const wholeMs = Math.floor((state.ceilingMs + BOTH_ENDS_MS) / MINUTE_MS) * MINUTE_MS - BOTH_ENDS_MS;
+  if (wholeMs > state.windowMs && wholeMs < state.ceilingMs) return { ...state, windowMs: wholeMs };
   const quickAnswers = state.quickAnswers + 1;
   if (quickAnswers < state.holdFor) return { ...state, quickAnswers };
   return { ...state, windowMs: state.ceilingMs, quickAnswers: 0 };

@@ -92,6 +92,7 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
   expect(examples.map(({ kind }) => kind).sort()).toEqual([
     "alerts-undelivered",
     "alerts-undelivered-over",
+    "answers-truncated",
     "clock-wrong",
     "clock-wrong-over",
     "closing-stalled",

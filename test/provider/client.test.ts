@@ -194,6 +194,22 @@ describe("a page", () => {
   });
 });
 
+describe("an answer without records is empty", () => {
+  test.each<[how: string, answer: Respond]>([
+    ["an empty list", page([])],
+    ["a list that is null", body('{"code":0,"message":"success","data":{"txns":null}}')],
+    ["no list at all", body('{"code":0,"message":"success","data":{"total":0}}')],
+    ["no list, and an empty nextId", body('{"code":0,"message":"success","data":{"nextId":""}}')],
+    ["data that is an empty list", body('{"code":0,"message":"success","data":[]}')],
+    ["data that is null", body('{"code":0,"message":"success","data":null}')],
+    ["no data", body('{"code":0,"message":"success"}')],
+    ["HTTP 204", status(204)],
+  ])("%s", async (_, answer) => {
+    provider.answer(() => answer);
+    expect(await ask()).toMatchObject({ records: [], rejected: [], nextId: null });
+  });
+});
+
 describe("a bad record is rejected with its text and the reason, and the other records are kept", () => {
   const long = "x".repeat(600);
   const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
@@ -431,7 +447,31 @@ describe("each failure has a code of its own, and names product and range", () =
       "provider-bad-envelope",
       /no numeric "code"/,
     ],
-    ["no data", body('{"code":0,"data":null}'), "provider-bad-envelope", /"data.txns" is not an array/],
+    [
+      "no txns, but a list under another name",
+      body('{"code":0,"data":{"records":[{"id":"1"}]}}'),
+      "provider-bad-envelope",
+      /"data.txns" is not an array/,
+    ],
+    [
+      "no txns, but a list further inside",
+      body('{"code":0,"data":{"page":{"items":[]}}}'),
+      "provider-bad-envelope",
+      /"data.txns" is not an array/,
+    ],
+    [
+      "data that is a list of records",
+      body('{"code":0,"data":[{"id":"1"}]}'),
+      "provider-bad-envelope",
+      /"data.txns"/,
+    ],
+    [
+      "txns null beside a nextId",
+      body('{"code":0,"data":{"txns":null,"nextId":"2"}}'),
+      "provider-bad-envelope",
+      /"data.txns"/,
+    ],
+    ["HTTP 200 without a body", body(""), "provider-not-json", /not JSON/],
     ["txns that are no list", body('{"code":0,"data":{"txns":{}}}'), "provider-bad-envelope", /"data.txns"/],
     [
       "a nextId that is an object",

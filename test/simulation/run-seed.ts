@@ -7,6 +7,7 @@ import { ReconError } from "../../src/errors.ts";
 import { compareProduct } from "../../src/flows/compare/compare-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
+import { EXCLUDED_ENDS, type RangeHabits } from "../../src/sandbox/server/bet-query.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
 import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { createMovingClock, type TestClock } from "../support/clock.ts";
@@ -28,6 +29,11 @@ export interface PlayedSeed extends Audit {
   readonly unexplained: readonly string[];
 }
 
+/** Each seed has one of the eight ways in which a provider may read the ends of a range. */
+export function rangeHabits(seed: number): RangeHabits {
+  return { excludes: EXCLUDED_ENDS[seed % 4] ?? "both", wholeSeconds: seed % 8 >= 4 };
+}
+
 /** @param databaseUrl a migrated, empty database @param plan of that seed, possibly changed */
 export async function runSeed(
   seed: number,
@@ -45,6 +51,7 @@ export async function runSeed(
     port: 0,
     pageSize: 40,
     faults: plan.faults,
+    ranges: rangeHabits(seed),
   });
   const writer = await openLedgerWriter(ledger, databaseUrl, world, plan.begin);
   let worker = startWorker(databaseUrl, sandbox.url, plan, clock);

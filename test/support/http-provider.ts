@@ -3,6 +3,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { beforeEach } from "vitest";
 import { type Instant, parseInstant } from "../../src/clock.ts";
+import { BEYOND_ENDS_MS } from "../../src/window.ts";
 import { useServer } from "./use-server.ts";
 
 export interface ReceivedRequest {
@@ -10,7 +11,7 @@ export interface ReceivedRequest {
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
   readonly headers: IncomingHttpHeaders;
-  /** the requested range and cursor; null where there is none */
+  /** the window that is asked for: the requested range without the second beyond both ends; null: no cursor */
   readonly from: Instant;
   readonly to: Instant;
   readonly nextId: string | null;
@@ -61,8 +62,8 @@ function readRequest({ method = "", url = "/", headers }: IncomingMessage): Rece
     path: pathname,
     parameters: Object.fromEntries(searchParams),
     headers,
-    from: instantOf("startTime"),
-    to: instantOf("endTime"),
+    from: instantOf("startTime") + BEYOND_ENDS_MS,
+    to: instantOf("endTime") - BEYOND_ENDS_MS,
     nextId: searchParams.get("nextId"),
   };
 }

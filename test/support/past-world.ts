@@ -10,12 +10,12 @@ import { openProvider } from "../../src/provider/client.ts";
 import type { Fault } from "../../src/sandbox/faults/fault.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
 import { createWorld } from "../../src/sandbox/world/world.ts";
-import type { TimeRange } from "../../src/window.ts";
+import { LONGEST_WINDOW_MS, type TimeRange } from "../../src/window.ts";
 import { createTestClock, type TestClock } from "./clock.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "./examples.ts";
 
-/** All play happens in this range, including the last settlements. It begins and ends at full hours. */
-export const PLAYED: TimeRange = { from: NOON - 6 * HOUR_MS, to: NOON - 2 * HOUR_MS };
+/** All play happens in this range, including the last settlements. It is as long as four of the longest windows. */
+export const PLAYED: TimeRange = { from: NOON - 6 * HOUR_MS, to: NOON - 6 * HOUR_MS + 4 * LONGEST_WINDOW_MS };
 export const PRODUCT = "SPORT";
 export const PAGE_SIZE = 25;
 

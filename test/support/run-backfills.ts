@@ -12,8 +12,9 @@ export async function runBackfills(context: PullContext, clock: TestClock): Prom
     await run(new AbortController().signal);
     const [next] = await sql<{ at: number | null }[]>`
       select min(next_attempt_at) as at from windows
-      where kind = 'backfill' and status in ('planned', 'gap') and failures + restarts > 0`;
+      where kind = 'backfill' and status in ('planned', 'gap') and failures + restarts > 0
+        and next_attempt_at > ${clock.now()}`;
     if (next?.at == null) return;
-    clock.set(Math.max(clock.now(), next.at));
+    clock.set(next.at);
   }
 }

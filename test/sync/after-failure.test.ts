@@ -1,12 +1,17 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type ErrorCode, ReconError } from "../../src/errors.ts";
-import { afterFailure, type FailureSeen } from "../../src/sync/after-failure.ts";
+import { afterFailure, type FailureLimits, type FailureSeen } from "../../src/sync/after-failure.ts";
+import { BEYOND_ENDS_MS } from "../../src/window.ts";
 
 const MINUTE_MS = 60_000;
 const limits = { windowMinMs: MINUTE_MS, attempts: 3 };
 
-function decide(code: ErrorCode, seen: Partial<FailureSeen> = {}, retryAfterMs: number | null = null) {
-  const error = new ReconError(code, "no luck", { retryAfterMs });
+function decide(
+  code: ErrorCode,
+  seen: Partial<FailureSeen> = {},
+  known: Partial<FailureLimits> & { readonly retryAfterMs?: number } = {},
+) {
+  const error = new ReconError(code, "no luck", { retryAfterMs: known.retryAfterMs ?? null });
   return afterFailure(
     {
       error,
@@ -16,9 +21,10 @@ function decide(code: ErrorCode, seen: Partial<FailureSeen> = {}, retryAfterMs: 
       gapsBefore: 0,
       windowMs: 60 * MINUTE_MS,
       withCursor: false,
+      isGapRetry: false,
       ...seen,
     },
-    limits,
+    { ...limits, ...known },
     1,
   );
 }
@@ -28,6 +34,7 @@ test.each([
   "provider-drip",
   "provider-http-408",
   "provider-http-504",
+  "provider-http-524",
   "provider-dropped",
   "provider-cut-short",
 ] as const)("%s: the request is repeated once, then the window is halved", (code) => {
@@ -48,7 +55,8 @@ test("the shortest window is not halved but tried again, then it is a gap", () =
 });
 
 test("a gap is tried again with growing delays, at most an hour", () => {
-  const retry = (gapsBefore: number) => decide("provider-server-error", { failures: 3, gapsBefore });
+  const retry = (gapsBefore: number) =>
+    decide("provider-server-error", { failures: 3, gapsBefore, windowMs: MINUTE_MS });
   expect([0, 1, 2, 6, 500].map(retry)).toEqual(
     [1, 2, 4, 60, 60].map((minutes) => ({ step: "gap", retryInMs: minutes * MINUTE_MS })),
   );
@@ -59,40 +67,65 @@ test.each([
   "provider-unreachable",
   "provider-bad-status",
   "provider-rejected",
-] as const)(
-  "%s: the request is repeated with growing waits, the window is never split, then it is a gap",
+  "provider-too-large",
+] as const)("%s: the request is repeated with growing waits, then the window is halved", (code) => {
+  expect(decide(code)).toEqual({ step: "retry", waitMs: 500 });
+  expect(decide(code, { failures: 2 })).toEqual({ step: "retry", waitMs: 1000 });
+  expect(decide(code, { failures: 3 })).toEqual({ step: "split" });
+  expect(decide(code, { failures: 3, windowMs: MINUTE_MS })).toMatchObject({ step: "gap" });
+});
+
+test.each(["provider-not-json", "provider-bad-envelope", "cursor-expired", "page-limit"] as const)(
+  "%s: the window begins again at its first page, then it is halved",
   (code) => {
-    expect(decide(code)).toEqual({ step: "retry", waitMs: 500 });
-    expect(decide(code, { failures: 2 })).toEqual({ step: "retry", waitMs: 1000 });
-    expect(decide(code, { failures: 3 })).toMatchObject({ step: "gap" });
+    expect(decide(code)).toMatchObject({ step: "restart" });
+    expect(decide(code, { restarts: 3 })).toEqual({ step: "split" });
+    expect(decide(code, { restarts: 3, windowMs: MINUTE_MS })).toMatchObject({ step: "gap" });
   },
 );
 
-test("too many requests: the provider sets the wait", () => {
-  expect(decide("provider-throttled", {}, 7_000)).toEqual({ step: "retry", waitMs: 7_000 });
+test("a cursor loop is a gap at once, and its window is halved when the gap is tried again", () => {
+  expect(decide("cursor-loop")).toMatchObject({ step: "gap" });
+  expect(decide("cursor-loop", { isGapRetry: true, gapsBefore: 1 })).toEqual({ step: "split" });
+  expect(decide("cursor-loop", { isGapRetry: true, windowMs: MINUTE_MS })).toMatchObject({ step: "gap" });
 });
 
-test.each([
-  "provider-not-json",
-  "provider-bad-envelope",
-  "provider-too-large",
-  "cursor-loop",
-  "cursor-expired",
-  "page-limit",
-] as const)("%s: the window begins again at its first page, then it is a gap", (code) => {
-  expect(decide(code)).toMatchObject({ step: "restart" });
-  expect(decide(code, { restarts: 3 })).toMatchObject({ step: "gap" });
+test("too many requests: the provider sets the wait, and the window is never halved", () => {
+  expect(decide("provider-throttled", {}, { retryAfterMs: 7_000 })).toEqual({ step: "retry", waitMs: 7_000 });
+  expect(decide("provider-throttled", { failures: 3 })).toMatchObject({ step: "gap" });
 });
 
 test("the longest wait is an hour, whatever the provider asks for", () => {
-  expect(decide("provider-throttled", {}, 9e12)).toEqual({ step: "retry", waitMs: 60 * MINUTE_MS });
+  const asked = decide("provider-throttled", {}, { retryAfterMs: 9e12 });
+  expect(asked).toEqual({ step: "retry", waitMs: 60 * MINUTE_MS });
 });
 
-test("a refused cursor is not sent again: the window begins again at its first page, then it is a gap", () => {
+test("a refused cursor is not sent again: the window begins again at its first page, then it is halved", () => {
   expect(decide("provider-rejected", { withCursor: true })).toMatchObject({ step: "restart" });
-  expect(decide("provider-rejected", { withCursor: true, restarts: 3 })).toMatchObject({ step: "gap" });
+  expect(decide("provider-rejected", { withCursor: true, restarts: 3 })).toEqual({ step: "split" });
   expect(decide("provider-timeout", { withCursor: true, failures: 2 })).toEqual({ step: "split" });
 });
+
+describe("a length that failed before, while a shorter one was answered,", () => {
+  const ceilingMs = 30 * MINUTE_MS;
+  test.each(["provider-server-error", "provider-rejected", "provider-not-json"] as const)(
+    "%s: is halved after the first failure",
+    (code) => {
+      expect(decide(code, { windowMs: ceilingMs }, { ceilingMs })).toEqual({ step: "split" });
+      expect(decide(code, { windowMs: ceilingMs - 2 * BEYOND_ENDS_MS - 1 }, { ceilingMs })).not.toEqual({
+        step: "split",
+      });
+    },
+  );
+});
+
+test.each(["provider-timeout", "provider-server-error", "provider-not-json", "cursor-loop"] as const)(
+  "%s: no window is halved while the provider answers nothing",
+  (code) => {
+    const seen = { failures: 3, restarts: 3, isGapRetry: true };
+    expect(decide(code, seen, { isOutage: true, ceilingMs: MINUTE_MS })).toMatchObject({ step: "gap" });
+  },
+);
 
 test("refused credentials stop the product, because a repetition cannot help", () => {
   expect(decide("provider-refused")).toEqual({ step: "stop" });
@@ -108,6 +141,7 @@ test("an error that is not the provider's is thrown on", () => {
     gapsBefore: 0,
     windowMs: MINUTE_MS,
     withCursor: false,
+    isGapRetry: false,
   };
   expect(() => afterFailure(seen, limits, 1)).toThrow(bug);
 });

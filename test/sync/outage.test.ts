@@ -3,8 +3,8 @@ import { afterNoAnswer, isWaiting, NO_OUTAGE, type Outage } from "../../src/sync
 import { MINUTE_MS, NOON } from "../support/examples.ts";
 
 const HOUR_MS = 60 * MINUTE_MS;
-const QUICK = { tooSlow: false, windowMinMs: MINUTE_MS };
-const SLOW = { tooSlow: true, windowMinMs: MINUTE_MS };
+const QUICK = { mayBeTooLong: false, windowMinMs: MINUTE_MS };
+const SLOW = { mayBeTooLong: true, windowMinMs: MINUTE_MS };
 
 function fail(times: number, failed = QUICK, lastProbeAt: number | null = null): Outage[] {
   const states: Outage[] = [];

@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { planConfirm, type UnfinishedWindow } from "../../src/sync/plan-confirm.ts";
-import type { TimeRange } from "../../src/window.ts";
-import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { LONGEST_WINDOW_MS, type TimeRange } from "../../src/window.ts";
+import { MINUTE_MS } from "../support/examples.ts";
+
+/** The hours of confirm fetches are as long as the longest window, and NOON begins one. */
+const HOUR_MS = LONGEST_WINDOW_MS;
+const NOON = 500_000 * HOUR_MS;
 
 test("an hour that many bets need is fetched once", () => {
   const asked = [10, 20, 30].map((minutes) => ({
@@ -26,7 +30,8 @@ test("the present hour is fetched up to now, and no later time is fetched", () =
 test("an hour is cut into windows that the provider can answer", () => {
   const asked = [{ from: NOON - HOUR_MS, to: NOON }];
   const { windows } = planConfirm(asked, NOON, 25 * MINUTE_MS);
-  expect(windows.map(({ from, to }) => (to - from) / MINUTE_MS)).toEqual([25, 25, 10]);
+  const rest = HOUR_MS - 50 * MINUTE_MS;
+  expect(windows.map(({ from, to }) => to - from)).toEqual([25 * MINUTE_MS, 25 * MINUTE_MS, rest]);
 });
 
 describe("time that an unfinished window covers", () => {

@@ -7,76 +7,104 @@ import {
   type RangeState,
   type WindowSeen,
 } from "../../src/sync/range-control.ts";
+import { BEYOND_ENDS_MS } from "../../src/window.ts";
 
 const MINUTE_MS = 60_000;
-const limits = { windowMinMs: MINUTE_MS, windowMaxMs: 60 * MINUTE_MS, requestTimeoutMs: 30_000 };
+/** The length of the window whose request, with the second beyond both ends, takes these minutes. */
+const requested = (minutes: number) => minutes * MINUTE_MS - 2 * BEYOND_ENDS_MS;
+const limits = { windowMinMs: requested(1), windowMaxMs: requested(60), requestTimeoutMs: 30_000 };
 const answered = (minutes: number, slowestMs: number): WindowSeen => ({
   outcome: "answered",
-  windowMs: minutes * MINUTE_MS,
+  windowMs: requested(minutes),
   slowestMs,
 });
-const tooSlow = (minutes: number): WindowSeen => ({ outcome: "too-slow", windowMs: minutes * MINUTE_MS });
+const tooLong = (minutes: number): WindowSeen => ({ outcome: "too-long", windowMs: requested(minutes) });
 
 function after(...seen: WindowSeen[]): RangeState {
   return seen.reduce((state, one) => adaptRange(state, one, limits), initialRange(limits));
 }
-const minutesAfter = (...seen: WindowSeen[]) => after(...seen).windowMs / MINUTE_MS;
+const minutesAfter = (...seen: WindowSeen[]) => (after(...seen).windowMs + 2 * BEYOND_ENDS_MS) / MINUTE_MS;
 
 test("a product begins with the longest window", () => {
   expect(minutesAfter()).toBe(60);
 });
 
 test("a time-out halves the length at once", () => {
-  expect(minutesAfter(tooSlow(60))).toBe(30);
-  expect(minutesAfter(tooSlow(60), tooSlow(30))).toBe(15);
+  expect(minutesAfter(tooLong(60))).toBe(30);
+  expect(minutesAfter(tooLong(60), tooLong(30))).toBeCloseTo(15, 0);
+});
+
+test("windows of one length that fail at the same time halve the length once", () => {
+  expect(after(tooLong(60), tooLong(60), tooLong(60))).toEqual(after(tooLong(60)));
+  expect(minutesAfter(tooLong(60), tooLong(30), answered(15, 20_000), tooLong(60))).toBeCloseTo(15, 0);
+});
+
+test("a length whose request is whole minutes is tried before the one that failed", () => {
+  const quarter = requested(15) + 1_500;
+  const refused = adaptRange(after(), { outcome: "too-long", windowMs: quarter }, limits);
+  const quick: WindowSeen = { outcome: "answered", windowMs: refused.windowMs, slowestMs: 200 };
+  const tried = adaptRange(refused, quick, limits);
+  expect(tried.windowMs).toBe(requested(15));
+  const failed = adaptRange(tried, { outcome: "too-long", windowMs: tried.windowMs }, limits);
+  expect(failed.windowMs).toBeLessThan(requested(8));
+  expect(adaptRange(failed, { ...quick, windowMs: failed.windowMs }, limits).windowMs).toBe(requested(15));
 });
 
 test("an answer that nearly timed out shortens the length to a comfortable one", () => {
-  expect(minutesAfter(answered(60, 27_000))).toBe(40);
+  expect(minutesAfter(answered(60, 27_000))).toBeCloseTo(40, 1);
   expect(minutesAfter(answered(60, 20_000))).toBe(60);
 });
 
 test("after a collapse quick answers make the length grow again by a factor of four", () => {
-  const collapsed = [tooSlow(60), tooSlow(30), tooSlow(15), tooSlow(7.5), tooSlow(3.75)];
+  const collapsed = [tooLong(60), tooLong(30), tooLong(15), tooLong(7.5), tooLong(3.75)];
   expect(minutesAfter(...collapsed)).toBe(1.875);
-  expect(minutesAfter(...collapsed, answered(1.875, 500))).toBe(3.75);
-  expect(minutesAfter(...collapsed, answered(1.875, 500), answered(3.75, 900))).toBe(15);
+  expect(minutesAfter(...collapsed, answered(1.875, 500))).toBe(3);
+  expect(minutesAfter(...collapsed, answered(1.875, 500), answered(3.75, 900))).toBeCloseTo(15, 0);
 });
 
 test("the length does not grow where the pace of the last answer would make it uncomfortable", () => {
-  expect(minutesAfter(tooSlow(60), tooSlow(30), answered(15, 20_000))).toBe(15);
-  expect(minutesAfter(tooSlow(60), tooSlow(30), tooSlow(15), answered(7.5, 9_000))).toBe(15);
+  expect(minutesAfter(tooLong(60), tooLong(30), answered(15, 20_000))).toBeCloseTo(15, 0);
+  expect(minutesAfter(tooLong(60), tooLong(30), tooLong(15), answered(7.5, 9_000))).toBeCloseTo(15, 0);
 });
 
 test("a length that timed out is tried again less and less often, where the provider's slowness has a threshold", () => {
   const quick = answered(30, 200);
-  const firstTry = [tooSlow(60), quick];
+  const firstTry = [tooLong(60), quick];
   expect(minutesAfter(...firstTry)).toBe(60);
-  const inVain = [...firstTry, tooSlow(60)];
+  const inVain = [...firstTry, tooLong(60)];
   expect(minutesAfter(...inVain, quick)).toBe(30);
   expect(minutesAfter(...inVain, quick, quick)).toBe(60);
-  const twice = [...inVain, quick, quick, tooSlow(60)];
+  const twice = [...inVain, quick, quick, tooLong(60)];
   expect(minutesAfter(...twice, quick, quick, quick)).toBe(30);
   expect(minutesAfter(...twice, quick, quick, quick, quick)).toBe(60);
 });
 
 test("once the length that timed out is answered, the length grows freely again", () => {
-  expect(after(tooSlow(60), answered(30, 200), answered(60, 200))).toMatchObject({
+  expect(after(tooLong(60), answered(30, 200), answered(60, 200))).toMatchObject({
     ceilingMs: null,
     holdFor: 1,
   });
 });
 
 test("a quick answer of a much shorter window does not change the length", () => {
-  expect(minutesAfter(tooSlow(60), answered(1, 100))).toBe(30);
+  expect(minutesAfter(tooLong(60), answered(1, 100))).toBe(30);
 });
 
 test("a planned window that would time out at the present pace is cut before its request", () => {
-  const slow = after(tooSlow(60), tooSlow(30), answered(15, 20_000));
-  expect(isTooLong(slow, 30 * MINUTE_MS, limits)).toBe(true);
-  expect(isTooLong(slow, 15 * MINUTE_MS, limits)).toBe(false);
-  const collapsed = after(tooSlow(60), tooSlow(30), tooSlow(15));
-  expect(isTooLong(collapsed, 30 * MINUTE_MS, limits)).toBe(false);
+  const slow = after(tooLong(60), tooLong(30), answered(15, 20_000));
+  expect(isTooLong(slow, requested(30), limits)).toBe(true);
+  expect(isTooLong(slow, requested(15), limits)).toBe(false);
+  const collapsed = after(tooLong(60), tooLong(30), tooLong(15));
+  expect(isTooLong(collapsed, requested(30), limits)).toBe(false);
+});
+
+test("a planned window as long as one that failed is cut before its request, once a shorter one was answered", () => {
+  const refused = after(tooLong(60), tooLong(30));
+  expect(isTooLong(refused, requested(30), limits)).toBe(false);
+  const known = adaptRange(refused, answered(15, 20_000), limits);
+  expect(
+    [29, 30, 60].map((minutes) => isTooLong({ ...known, msPerHour: 1 }, requested(minutes), limits)),
+  ).toEqual([false, true, true]);
 });
 
 test("the length always stays between windowMin and windowMax", () => {
@@ -85,7 +113,7 @@ test("the length always stays between windowMin and windowMax", () => {
     fc
       .tuple(minutes, fc.integer({ min: 0, max: 30_000 }))
       .map(([length, slowestMs]) => answered(length, slowestMs)),
-    minutes.map(tooSlow),
+    minutes.map(tooLong),
   );
   fc.assert(
     fc.property(fc.array(seen, { maxLength: 100 }), (events) => {

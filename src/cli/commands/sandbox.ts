@@ -6,6 +6,7 @@ import { readSettings } from "../../config.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import { readFaultFile } from "../../sandbox/faults/fault-file.ts";
 import { hostileFaults } from "../../sandbox/faults/hostile-faults.ts";
+import { EXCLUDED_ENDS, type RangeHabits } from "../../sandbox/server/bet-query.ts";
 import type { TimeRange } from "../../window.ts";
 import { stopSignal } from "../run/stop-signal.ts";
 import { type FaultsOf, slowHour, startFixedWorld, startTryOut } from "../run/try-out.ts";
@@ -21,6 +22,8 @@ interface SandboxFlags {
   readonly from?: string;
   readonly to?: string;
   readonly faults: string;
+  readonly excludes: string;
+  readonly wholeSeconds?: true;
 }
 
 const PRODUCT_IDS = TRY_OUT_PRODUCTS.map(({ productId }) => productId);
@@ -44,6 +47,12 @@ export function addSandboxCommand(program: Command): void {
       "slow-hour, hostile, none, or a file as src/sandbox/README.md describes it",
       "slow-hour",
     )
+    .option(
+      "--excludes <ends>",
+      `the ends of a range that answers leave out: ${EXCLUDED_ENDS.join(", ")}`,
+      "end",
+    )
+    .option("--whole-seconds", "cut the times of ranges and records at whole seconds")
     .action(runSandbox);
 }
 
@@ -56,6 +65,7 @@ async function runSandbox(flags: SandboxFlags): Promise<void> {
     username: readUsername(flags.username),
     ...(flags.password === undefined ? {} : { password: flags.password }),
     faultsOf: readFaults(flags.faults),
+    ranges: { excludes: readExcludes(flags.excludes), wholeSeconds: flags.wholeSeconds === true },
   };
   const stopped = stopSignal();
   const sandbox =
@@ -78,6 +88,12 @@ function readFaults(choice: string): FaultsOf {
   if (choice === "none") return () => [];
   const faults = readFaultFile(choice, PRODUCT_IDS);
   return () => faults;
+}
+
+function readExcludes(text: string): RangeHabits["excludes"] {
+  const ends = EXCLUDED_ENDS.find((one) => one === text);
+  if (ends === undefined) throw usage(`--excludes "${text}" is not one of ${EXCLUDED_ENDS.join(", ")}`);
+  return ends;
 }
 
 /** A fixed period of the world of a seed, or play from now on. */

@@ -12,6 +12,7 @@ import type { FlowContext } from "../../flows/context.ts";
 import { deliverCallbacks } from "../../flows/ledger/deliver-callbacks.ts";
 import type { GuideStep } from "../../ops/dashboard/overview/guide.ts";
 import type { AnyFault } from "../../sandbox/faults/fault-list.ts";
+import { type RangeHabits, USUAL_RANGES } from "../../sandbox/server/bet-query.ts";
 import { startSandbox } from "../../sandbox/server/server.ts";
 import { openPlayLog } from "../../sandbox/world/play-log.ts";
 import { createWorld, type World, type WorldPlan } from "../../sandbox/world/world.ts";
@@ -65,6 +66,7 @@ export interface ServeOptions {
   readonly password?: string;
   /** default: what a newcomer is to see */
   readonly faultsOf?: FaultsOf;
+  readonly ranges?: RangeHabits;
 }
 
 export interface TryOutOptions extends ServeOptions {
@@ -113,7 +115,7 @@ async function serve(
   played: Pick<WorldPlan, "products" | "faultEveryMinutes" | "forPeople">,
   options: ServeOptions,
 ): Promise<{ world: World; begin: Instant; tryOut: TryOut }> {
-  const { host, port, faultsOf = firstRun } = options;
+  const { host, port, faultsOf = firstRun, ranges = USUAL_RANGES } = options;
   const world = createWorld({ ...LAGS, ...played, seed, periods, players: 40 });
   const begin = periods[0]?.from ?? clock.now();
   const credentials = {
@@ -129,6 +131,7 @@ async function serve(
     port,
     pageSize: PAGE_SIZE,
     faults,
+    ranges,
   });
   const provider = { baseUrl: server.url, ...credentials };
   const guide = tryOutGuide(STALLED_PRODUCT, stalledTime(begin));

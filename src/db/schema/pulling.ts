@@ -43,6 +43,12 @@ export const pullStates = pgTable("pull_states", {
   probeMs: integer("probe_ms"),
   /** the newest time had its turn; the next window is cut from the lost time, if there is any */
   lostTurn: boolean("lost_turn").notNull().default(false),
+  /** the records of the last window, if they were 50 or more; null: fewer */
+  lastCount: integer("last_count"),
+  /** the number of windows in a row with this count */
+  sameCounts: integer("same_counts").notNull().default(0),
+  /** answers with this many records were cut there without a nextId; null: none was found */
+  answerLimit: integer("answer_limit"),
 });
 
 /** The time up to which the resweeps of an age are planned, for each product. */

@@ -1,8 +1,8 @@
 /** Fetches a leased window, and learns how long the next window may be. */
 
 import type { BetRecord } from "../../bet.ts";
-import { formatInstant, parseInstant } from "../../clock.ts";
-import { asksForShorterWindow, describeError, ReconError } from "../../errors.ts";
+import { formatInstant, type Instant, parseInstant } from "../../clock.ts";
+import { describeError, ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { endAbsences, MOST_KEYS, noteAbsences, remember, restartReturned } from "../../sync/absence-store.ts";
 import { fetchWindow, type WindowOutcome, type WindowSteps } from "../../sync/fetch-window.ts";
@@ -29,8 +29,9 @@ import {
 } from "../../sync/range-control.ts";
 import { writeRecords } from "../../sync/record-store.ts";
 import { writeRejected } from "../../sync/rejected-store.ts";
-import { cutIntoPieces, lengthOf, type TimeRange } from "../../window.ts";
+import { BEYOND_ENDS_MS, cutIntoPieces, lengthOf, type TimeRange } from "../../window.ts";
 import type { PullContext } from "../context.ts";
+import { findCutAnswer, halveIfSuspicious } from "./check-answer.ts";
 import { leaveDeleted } from "./leave-deleted.ts";
 import { keepReturned, takeReturned } from "./postponed-passes.ts";
 import { reportRejectedRecords } from "./report-rejected-records.ts";
@@ -58,11 +59,15 @@ export async function fetchLeasedWindow(
     maxPages: pull.maxPages,
     cursorMaxAgeMs: pull.cursorMaxAge,
     isProbe: known !== null && known.probeAt !== null && isNewest(context, window, known),
+    isOutage: known !== null && known.probeAt !== null && known.failures > 1,
+    // Only an answer since then proves that shorter windows are answered.
+    ceilingMs: known !== null && known.msPerHour !== null ? known.ceilingMs : null,
   };
-  const fetched = fetchWindow(window, stepsOf(context, window), limits, context.clock, signal);
+  const cut: CutAnswers = { known: false, found: null };
+  const fetched = fetchWindow(window, stepsOf(context, window, cut), limits, context.clock, signal);
   const outcome = await fetched.catch((error: unknown) => stopWhereRefused(context, window, error));
   if (known !== null) {
-    await learn(context, window, outcome, known);
+    await learn(context, window, whatWasSeen(window, outcome, cut), known);
     await noteAnswer({ ...context, log }, window, outcome, known);
   }
   logOutcome(log, outcome);
@@ -89,16 +94,26 @@ export function rangeLimits(context: PullContext): RangeLimits {
   return { windowMinMs: pull.windowMin, windowMaxMs: pull.windowMax, requestTimeoutMs: pull.requestTimeout };
 }
 
-function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
+/** What a pass finds out about answers that the provider cuts without saying so. */
+interface CutAnswers {
+  /** the answer has as many records as the product's limit */
+  known: boolean;
+  /** a window whose parts hold more records than it did */
+  found: TimeRange | null;
+}
+
+function stepsOf(context: PullContext, leased: LeasedWindow, cut: CutAnswers): WindowSteps {
   const { sql, clock } = context;
   const { kind } = leased;
   const returned = takeReturned(sql, leased);
   let { cursor } = leased;
+  // The records of earlier leases are not known one by one, so a window that another process began is not checked.
+  let total = leased.pages === 0 ? 0 : null;
   return {
     fetchPage: (request, signal) => context.fetchPage(request, signal, kind),
     commitPage: async (window, page, startedAt) => {
       const now = clock.now();
-      const counts = await sql.begin(async (tx) => {
+      const { counts, isHalved } = await sql.begin(async (tx) => {
         const { kept, skipped, refused } = await leaveDeleted(tx, window, page.records);
         const written = await writeRecords(tx, window.productId, kept, {
           requestedAt: page.requestedAt,
@@ -107,15 +122,22 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
         const rejected = [...page.rejected, ...refused];
         const newlyRejected = await writeRejected(tx, window.productId, rejected, page.requestedAt);
         await reportRejectedRecords(tx, window.productId, rejected, newlyRejected, now);
+        const { outOfRange, beyondEnds } = countOutside(page.records, window);
         const counts = {
           ...written,
-          records: written.records + skipped,
-          unchanged: written.unchanged + skipped,
+          records: Math.max(0, written.records + skipped - beyondEnds),
+          unchanged: Math.max(0, written.unchanged + skipped - beyondEnds),
           rejected: rejected.length,
-          outOfRange: countOutOfRange(page.records, window),
+          outOfRange,
         };
         if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
         remember(returned, page.records, written.created);
+        if (page.nextId === null && total !== null) {
+          const answer = { total: total + page.records.length + page.rejected.length, counts };
+          const suspicion = await halveIfSuspicious(tx, window, answer, context.config.pull.windowMin, now);
+          cut.known = suspicion === "known";
+          if (suspicion !== "none") return { counts, isHalved: true };
+        }
         if (page.nextId === null && !(await noteAbsences(tx, window, returned, startedAt, now)))
           context.log.warn(
             { productId: window.productId, from: formatInstant(window.from), to: formatInstant(window.to) },
@@ -123,15 +145,19 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
           );
         const { isResumed: resumed } = returned;
         await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts, resumed });
-        return counts;
+        if (page.nextId === null) cut.found = await findCutAnswer(tx, window, now);
+        return { counts, isHalved: false };
       });
       cursor = page.nextId;
+      if (total !== null) total += page.records.length + page.rejected.length;
       context.onPage?.({ ...counts, productId: window.productId });
+      return isHalved ? "halved" : "committed";
     },
     renew: (window) => renewLease(sql, window),
     restart: async (window) => {
       await restartWindow(sql, window);
       restartReturned(returned);
+      total = 0;
       cursor = null;
     },
     split: (window, halves) => splitWindow(sql, window, halves),
@@ -144,22 +170,25 @@ function stepsOf(context: PullContext, leased: LeasedWindow): WindowSteps {
   };
 }
 
-/** Records dated outside the requested range are kept: the provider may select by either date (§4.B3). */
-function countOutOfRange(records: readonly BetRecord[], range: TimeRange): number {
-  return records.filter((record) => {
-    const at = parseInstant(record.accountingDate, "accountingDate");
-    return at < range.from || at >= range.to;
-  }).length;
+/**
+ * Records dated outside the window are kept: the provider may select by either date (§4.B3). `beyondEnds` of them are of the
+ * second beyond an end, which the window beside it covers: that window counts them.
+ */
+function countOutside(records: readonly BetRecord[], { from, to }: TimeRange) {
+  const outside = records
+    .map((record) => parseInstant(record.accountingDate, "accountingDate"))
+    .filter((at) => at < from || at >= to);
+  const isBeyondEnds = (at: Instant) => at >= from - BEYOND_ENDS_MS && at <= to + BEYOND_ENDS_MS;
+  return { outOfRange: outside.length, beyondEnds: outside.filter(isBeyondEnds).length };
 }
 
 /** @param known the range before the window was fetched; an unchanged range is not written */
 async function learn(
   context: PullContext,
   window: LeasedWindow,
-  outcome: WindowOutcome,
+  seen: WindowSeen | null,
   known: RangeState,
 ): Promise<void> {
-  const seen = whatWasSeen(window, outcome);
   if (seen === null) return;
   const limits = rangeLimits(context);
   if (isSameRange(known, adaptRange(known, seen, limits))) return;
@@ -168,15 +197,18 @@ async function learn(
   await writeRange(context.sql, window.productId, adaptRange(state, seen, limits));
 }
 
-function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome): WindowSeen | null {
+function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome, cut: CutAnswers): WindowSeen | null {
+  if (cut.found !== null) return { outcome: "too-long", windowMs: lengthOf(cut.found) };
   const windowMs = lengthOf(window);
   switch (outcome.outcome) {
     case "done":
       return { outcome: "answered", windowMs, slowestMs: outcome.slowestMs };
     case "split":
-      return { outcome: "too-slow", windowMs };
+      return { outcome: "too-long", windowMs };
     case "gap":
       return { outcome: "given-up" };
+    case "halved":
+      return cut.known ? { outcome: "too-long", windowMs } : null;
     case "postponed":
     case "abandoned":
       return null;
@@ -211,7 +243,7 @@ async function noteAnswer(
   }
   if (outcome.outcome !== "gap") return;
   const { error } = outcome;
-  const failed = { tooSlow: asksForShorterWindow(error), windowMinMs: config.pull.windowMin };
+  const failed = { mayBeTooLong: error.code !== "provider-throttled", windowMinMs: config.pull.windowMin };
   const reason = { code: error.code, message: describeError(error) };
   if (known.failures > 0) await loseLive(sql, productId, reason);
   const lastProbeAt = await readLastProbe(sql, productId);
@@ -232,7 +264,14 @@ function logOutcome(log: Log, outcome: WindowOutcome): void {
   if (outcome.outcome === "done") {
     log.debug({ records: outcome.records, pages: outcome.pages }, "window fetched");
   } else if (outcome.outcome === "split") {
-    log.info({ code: outcome.error.code }, "window was too slow; its halves are fetched instead");
+    log.info(
+      { code: outcome.error.code },
+      "the provider did not answer the window; its halves are fetched instead",
+    );
+  } else if (outcome.outcome === "halved") {
+    log.info(
+      "the answer has the same number of records as others before: its halves show whether it was cut",
+    );
   } else if (outcome.outcome === "postponed") {
     const { error, retryAt } = outcome;
     log.debug(

@@ -1,7 +1,7 @@
 /** Chooses the fault for a request of the bet query: the first in the list whose conditions all hold. */
 
 import type { Instant } from "../../clock.ts";
-import { hoursOf, lengthOf, type TimeRange } from "../../window.ts";
+import { lengthOf, type TimeRange } from "../../window.ts";
 import { hashText } from "../world/random.ts";
 import { type CheckedFault, type FaultAction, type FaultCondition, needsPageBefore } from "./fault.ts";
 
@@ -13,6 +13,8 @@ export interface FaultRequest {
   readonly page: number;
   readonly now: Instant;
 }
+
+const HOUR_MS = 3_600_000;
 
 export interface FaultRules {
   /** @returns the effect on the request; null: no fault strikes. Every call counts as one request. */
@@ -68,5 +70,6 @@ export function strikesNumber({ requests, share }: FaultCondition, number: numbe
 }
 
 function touchesHour(range: TimeRange, hoursUtc: readonly number[]): boolean {
-  return hoursOf(range, range.to).some(({ from }) => hoursUtc.includes(new Date(from).getUTCHours()));
+  const [first, last] = [Math.floor(range.from / HOUR_MS), Math.ceil(range.to / HOUR_MS) - 1];
+  return hoursUtc.some((hour) => first + ((((hour - first) % 24) + 24) % 24) <= last);
 }

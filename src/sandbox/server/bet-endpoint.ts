@@ -1,13 +1,20 @@
 /** The endpoint of §4.B3: the records of the world, and the faults that hide them from the client. */
 
 import type { BetRecord } from "../../bet.ts";
-import type { Clock } from "../../clock.ts";
+import { type Clock, parseInstant } from "../../clock.ts";
 import { checkFaults, type Fault } from "../faults/fault.ts";
 import { createFaultRules } from "../faults/fault-rules.ts";
 import { createCache } from "../world/bounded-cache.ts";
 import type { World } from "../world/world.ts";
 import type { SandboxAnswer } from "./answer.ts";
-import { type BetQuery, chunkOf, parseBetQuery } from "./bet-query.ts";
+import {
+  type BetQuery,
+  chunkOf,
+  isInRange,
+  parseBetQuery,
+  type RangeHabits,
+  USUAL_RANGES,
+} from "./bet-query.ts";
 import { createExpiredCursors } from "./expired-cursors.ts";
 import { spoilAnswer } from "./spoil-answer.ts";
 
@@ -18,6 +25,8 @@ export interface BetEndpointOptions {
   readonly pageSize: number;
   /** the first fault that strikes a request counts; without faults, the provider always works */
   readonly faults?: readonly Fault[];
+  /** default: a range includes its start, not its end, and times have milliseconds */
+  readonly ranges?: RangeHabits;
 }
 
 /** The most remembered records of ranges that clients page through: a chunk must not cost its whole range. */
@@ -30,13 +39,19 @@ const MOST_RECORDS_KEPT = 100_000;
 export function createBetEndpoint(
   options: BetEndpointOptions,
 ): (parameters: Readonly<Record<string, unknown>>) => SandboxAnswer {
-  const { world, clock, pageSize, faults = [] } = options;
+  const { world, clock, pageSize, faults = [], ranges = USUAL_RANGES } = options;
   const productIds = world.products.map(({ productId }) => productId);
   const rules = createFaultRules(checkFaults(faults, productIds), world.seed);
   const expired = createExpiredCursors();
   const lists = createCache<BetRecord[]>(MOST_RECORDS_KEPT, (records) => records.length + 1);
   const recordsOf = ({ productId, range, asOf }: BetQuery) =>
-    lists.get(JSON.stringify([productId, range, asOf]), () => world.recordsIn(productId, range, asOf));
+    lists.get(JSON.stringify([productId, range, asOf]), () =>
+      world
+        .recordsIn(productId, { from: range.from - 1000, to: range.to + 1000 }, asOf)
+        .filter(({ accountingDate }) =>
+          isInRange(parseInstant(accountingDate, "accountingDate"), range, ranges),
+        ),
+    );
 
   return (parameters) => {
     const now = clock.now();

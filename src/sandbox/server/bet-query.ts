@@ -5,7 +5,7 @@
 import type { BetRecord } from "../../bet.ts";
 import { type Instant, parseInstant } from "../../clock.ts";
 import { describeError } from "../../errors.ts";
-import { LONGEST_WINDOW_MS, lengthOf, type TimeRange } from "../../window.ts";
+import { LONGEST_RANGE_MS, lengthOf, type TimeRange } from "../../window.ts";
 import { PROVIDER_OFFSET } from "../world/provider-side.ts";
 import { CODES, refuse, type SandboxRefusal } from "./answer.ts";
 
@@ -21,6 +21,26 @@ export interface BetQuery {
   readonly position: number;
   /** the number of this chunk in the query, from 1 */
   readonly page: number;
+}
+
+/** The ends of a range that its answer leaves out: the interface does not say, and providers differ. */
+export const EXCLUDED_ENDS = ["end", "start", "both", "neither"] as const;
+
+export interface RangeHabits {
+  readonly excludes: (typeof EXCLUDED_ENDS)[number];
+  /** the times of ranges and records are cut at whole seconds before they are compared */
+  readonly wholeSeconds: boolean;
+}
+
+export const USUAL_RANGES: RangeHabits = { excludes: "end", wholeSeconds: false };
+
+/** Whether the answer to a range has the records of a time. */
+export function isInRange(at: Instant, range: TimeRange, { excludes, wholeSeconds }: RangeHabits): boolean {
+  const cut = (time: Instant) => (wholeSeconds ? Math.floor(time / 1000) * 1000 : time);
+  const [sinceStart, untilEnd] = [cut(at) - cut(range.from), cut(range.to) - cut(at)];
+  const withStart = excludes === "end" || excludes === "neither";
+  const withEnd = excludes === "start" || excludes === "neither";
+  return (withStart ? sinceStart >= 0 : sinceStart > 0) && (withEnd ? untilEnd >= 0 : untilEnd > 0);
 }
 
 export interface BetChunk {
@@ -86,7 +106,7 @@ function parseRange(
     }
     const range = { from: parseInstant(startTime, "startTime"), to: parseInstant(endTime, "endTime") };
     if (range.from >= range.to) return refuse(CODES.badRequest, "startTime must be before endTime");
-    if (lengthOf(range) <= LONGEST_WINDOW_MS) return range;
+    if (lengthOf(range) <= LONGEST_RANGE_MS) return range;
     return refuse(CODES.rangeTooLong, "the range is longer than 1 hour");
   } catch (error) {
     return refuse(CODES.badRequest, describeError(error));

@@ -5,7 +5,7 @@ import { parseConfig } from "../../../src/config-file.ts";
 import { ReconError } from "../../../src/errors.ts";
 import { silentLog } from "../../../src/log.ts";
 import { planWindows } from "../../../src/sync/window-store.ts";
-import type { TimeRange } from "../../../src/window.ts";
+import { BEYOND_ENDS_MS, hoursOf, type TimeRange } from "../../../src/window.ts";
 import { emptyTables } from "../../support/database.ts";
 import { amount, exampleEntry, exampleSettle } from "../../support/examples.ts";
 import { fetchNextWindow } from "../../support/pull-product.ts";
@@ -75,8 +75,10 @@ test("a bet has vanished when two complete fetches do not return its record, unt
   expect(await fetchPlanned()).toEqual([]);
   await diffAt(122);
   expect(await fetchPlanned()).toEqual([
-    { from: minute(-60), to: minute(0) },
-    { from: minute(0), to: minute(60) },
+    ...hoursOf({ from: minute(-10), to: minute(0) }, minute(122)).map(({ from, to }) => ({
+      from: from - BEYOND_ENDS_MS,
+      to: to + BEYOND_ENDS_MS,
+    })),
   ]);
   await settle(123);
   expect(await mismatches()).toEqual([]);
@@ -280,7 +282,7 @@ test("records of long ago share the search of all days since then", async () => 
   listed = [];
   await sweep(10, { from: at(0), to: at(60) });
   let requests = 0;
-  for (const minutes of every(11, 60)) {
+  for (const minutes of every(11, 80)) {
     // The other record is missed in the middle of the search for the first one.
     if (minutes === 16) await sweep(16, { from: at(60), to: at(120) });
     await diffAt(minutes);
@@ -289,7 +291,7 @@ test("records of long ago share the search of all days since then", async () => 
   expect(requests).toBeGreaterThan(days * 24);
   expect(requests).toBeLessThan(days * 24 * 1.2);
   expect(await mismatches()).toEqual(["vanished-at-provider of old-0 is open"]);
-  for (let minutes = 61; minutes < 40 * 60; minutes += 120) await settle(minutes);
+  for (let minutes = 81; minutes < 40 * 60; minutes += 120) await settle(minutes);
   expect(await mismatches()).toEqual([
     "vanished-at-provider of old-0 is open",
     "vanished-at-provider of old-70 is open",
@@ -309,7 +311,8 @@ test("a record that the next fetch returns again has not vanished", async () => 
 });
 
 test("a record that the provider lists by another of its times has not vanished from its accounting date", async () => {
-  listed = [recordOf("25", { accountingDate: iso(30) })];
+  // In another hour of confirm fetches than minute -5.
+  listed = [recordOf("25", { accountingDate: iso(50) })];
   listedAt = () => minute(-5);
   await sweep(60);
   clock.set(minute(61));
@@ -345,7 +348,7 @@ describe("a record that the provider lists by its updatedDate, after a correctio
   });
 
   test("has vanished when no fetch of the time in which it was listed returns it, in any number of parts", async () => {
-    await sweep(120, { from: minute(50), to: minute(66) });
+    await sweep(120, { from: minute(40), to: minute(66) });
     await settle(...every(121, 123));
     await sweep(124, { from: minute(66), to: minute(126) });
     await settle(...every(127, 150));

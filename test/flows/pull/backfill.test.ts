@@ -15,7 +15,7 @@ import { readStatus } from "../../../src/flows/read/read-status.ts";
 import { readPullProgress } from "../../../src/sync/progress-store.ts";
 import { ensurePullState } from "../../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../../src/sync/range-control.ts";
-import { lengthOf, type TimeRange } from "../../../src/window.ts";
+import { BEYOND_ENDS_MS, LONGEST_WINDOW_MS, lengthOf, type TimeRange } from "../../../src/window.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
@@ -39,10 +39,10 @@ const find = (context: PullContext, id: number) => findBackfill(context, String(
 const change = (context: PullContext, id: number, to: "pause" | "resume" | "cancel") =>
   changeBackfill(context, String(id), to);
 
-/** Hours of the played time, counted from its beginning. */
+/** Hours of the played time, each as long as the longest window, counted from its beginning. */
 const hours = (from: number, to: number): TimeRange => ({
-  from: PLAYED.from + from * HOUR_MS,
-  to: PLAYED.from + to * HOUR_MS,
+  from: PLAYED.from + from * LONGEST_WINDOW_MS,
+  to: PLAYED.from + to * LONGEST_WINDOW_MS,
 });
 
 const countRecords = async () => (await sql`select from bet_records`).length;
@@ -131,7 +131,11 @@ describe("a backfill", () => {
     await sql`update pull_states set window_ms = ${25 * MINUTE_MS}`;
     const plan = await planBackfill(context, { productId: PRODUCT, ...hours(0, 1) });
     expect(plan.windowMs).toBe(25 * MINUTE_MS);
-    expect(plan.windows.map(lengthOf)).toEqual([25, 25, 10].map((minutes) => minutes * MINUTE_MS));
+    expect(plan.windows.map(lengthOf)).toEqual([
+      25 * MINUTE_MS,
+      25 * MINUTE_MS,
+      LONGEST_WINDOW_MS - 50 * MINUTE_MS,
+    ]);
   });
 
   test("that is only planned knows how much was fetched before, and changes nothing", async () => {
@@ -140,7 +144,7 @@ describe("a backfill", () => {
     await run(context);
     const before = await sql`select * from windows`;
     const plan = await planBackfill(context, { productId: PRODUCT, ...hours(1, 4) });
-    expect(plan).toMatchObject({ coveredMs: 1.25 * HOUR_MS, windowMs: HOUR_MS });
+    expect(plan).toMatchObject({ coveredMs: 1.25 * LONGEST_WINDOW_MS, windowMs: LONGEST_WINDOW_MS });
     expect(await sql`select * from windows`).toEqual(before);
     expect((await listBackfillPage(context, { limit: 10, after: null })).backfills).toHaveLength(1);
   });
@@ -152,8 +156,12 @@ describe("a backfill", () => {
       code: "usage",
       message: expect.stringMatching(/^to "2026-11-20T11:59:00.000Z" .* 2026-11-20T11:58:00.000Z /),
     });
-    const plan = (countOfHours: number) =>
-      planBackfill(context, { productId: PRODUCT, from: PLAYED.to - countOfHours * HOUR_MS, to: PLAYED.to });
+    const plan = (count: number) =>
+      planBackfill(context, {
+        productId: PRODUCT,
+        from: PLAYED.to - count * LONGEST_WINDOW_MS,
+        to: PLAYED.to,
+      });
     await expect(plan(100_001)).rejects.toMatchObject({
       code: "usage",
       message: expect.stringContaining("100001 windows"),
@@ -211,7 +219,9 @@ describe("several windows", () => {
     await ask(context, hours(3, 4));
     await run(context);
     const windows = asked.filter(({ nextId }) => nextId === null);
-    expect(windows.map(({ from }) => (from - PLAYED.from) / HOUR_MS)).toEqual([0, 3, 1, 2]);
+    expect(windows.map(({ from }) => (from + BEYOND_ENDS_MS - PLAYED.from) / LONGEST_WINDOW_MS)).toEqual([
+      0, 3, 1, 2,
+    ]);
   });
 
   test("are shared by two runners: each page is requested once, and every record is created once", async () => {
@@ -337,10 +347,16 @@ describe("a backfill that cannot be fetched", () => {
   /** The second of its four hours. */
   const open = () =>
     openPastWorld(sql, {
-      pull: { attempts: 2 },
+      pull: { attempts: 2, windowMin: "PT30M" },
       faults: [
         {
-          when: { hoursUtc: [7], between: [formatInstant(NOON), formatInstant(recovery)] },
+          when: {
+            touches: [
+              formatInstant(PLAYED.from + 70 * MINUTE_MS),
+              formatInstant(PLAYED.from + 100 * MINUTE_MS),
+            ],
+            between: [formatInstant(NOON), formatInstant(recovery)],
+          },
           do: { kind: "status", status: 503 },
         },
       ],

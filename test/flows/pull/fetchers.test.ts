@@ -35,10 +35,12 @@ afterEach(() => {
 /** A worker whose products are some hours behind; each of its runs is what a tick does. */
 function worker(hoursBehind: number, pull: Record<string, unknown> = {}) {
   const since = formatInstant(NOON - hoursBehind * HOUR_MS);
-  const config = parseConfig({
+  const parsed = parseConfig({
     products: PRODUCTS.map((productId) => ({ productId, since })),
     pull: { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: [], concurrency: 1, ...pull },
   });
+  // Windows of a whole hour, so that the times are round; this provider would answer longer ranges.
+  const config = { ...parsed, pull: { ...parsed.pull, windowMax: HOUR_MS } };
   const { requestTimeout, concurrency } = config.pull;
   const open = (requestTimeoutMs: number) => {
     const limits = { requestTimeoutMs, connections: 4, production: false };
@@ -194,7 +196,7 @@ describe("a product that cannot be fetched delays no other", () => {
 
   test("where it answers 5xx: its fetcher does not wait, and its attempts and waits are those of one window", async () => {
     provider.answer(({ parameters }) => (parameters["productId"] === BAD ? status(503) : page([])));
-    const { planAll, run } = worker(1, { attempts: 3 });
+    const { planAll, run } = worker(1, { attempts: 3, windowMin: "PT45M" });
     await planAll();
     await run();
     expect(clock.now()).toBe(NOON);

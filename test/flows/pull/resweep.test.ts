@@ -25,10 +25,12 @@ afterEach(() => client.close());
 
 /** Pulls since an hour before noon, and again when time is two hours and a day old. */
 function worker(): PullContext {
-  const config = parseConfig({
+  const parsed = parseConfig({
     products: [{ productId: "P1", since: formatInstant(NOON - HOUR_MS) }],
     pull: { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: ["PT2H", "P1D"], attempts: 1 },
   });
+  // Windows of a whole hour, so that the times are round; this provider would answer longer ranges.
+  const config = { ...parsed, pull: { ...parsed.pull, windowMax: HOUR_MS } };
   client = openProvider(
     { baseUrl: provider.url(), ...CREDENTIALS },
     { requestTimeoutMs: 60_000, connections: 2, production: false },

@@ -12,6 +12,7 @@ import { ownPort } from "../../support/own-port.ts";
 import { CALLBACKS, type Crew, startCrew, WORKER } from "../crew.ts";
 import { type OwnPostgres, startOwnPostgres } from "../own-postgres.ts";
 import { type OwnRedis, startOwnRedis } from "../own-redis.ts";
+import { rangeHabits } from "../run-seed.ts";
 import { configFrom, type LiveRunPlan } from "./live-plan.ts";
 import { createLiveWorld, type LiveWorld } from "./live-world.ts";
 import { planProviderFaults } from "./provider-faults.ts";
@@ -53,6 +54,7 @@ export async function openLiveStage(plan: LiveRunPlan): Promise<LiveStage> {
     port: 0,
     pageSize: PAGE_SIZE,
     faults: planProviderFaults(now, plan.playedMs),
+    ranges: rangeHabits(plan.seed),
   });
   const queries = await logQueries(sandbox.url);
   const config = join(folder, "recon.config.json");

@@ -9,6 +9,7 @@ const MEANINGS: Partial<Readonly<Record<ErrorCode | typeof NOT_FETCHED, string>>
   "provider-drip": "the provider's answer did not end in time",
   "provider-http-408": "the provider reported a time-out (408)",
   "provider-http-504": "a gateway before the provider reported a time-out (504)",
+  "provider-http-524": "a gateway before the provider reported a time-out (524)",
   "provider-dropped": "the connection was dropped before the answer",
   "provider-cut-short": "the answer broke off",
   "provider-throttled": "the provider limited the requests (429)",
