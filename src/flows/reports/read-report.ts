@@ -114,7 +114,8 @@ export async function openReport(
 }
 
 /** Everything of a product that counts on a day. */
-export function countAll(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Counted> {
-  const count = comparison.product.settlement === "session" ? reportSessions : reportBets;
-  return count(comparison, day);
+export async function* countAll(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Counted> {
+  const { settlement } = comparison.product;
+  if (settlement !== "session") yield* reportBets(comparison, day);
+  if (settlement !== "bets") yield* reportSessions(comparison, day);
 }
