@@ -88,6 +88,29 @@ export async function findUnequalSums(tx: Query): Promise<UnequalSum[]> {
   }));
 }
 
+/** What the closed days of a product say that moved, with their corrections: decimal text by currency. */
+export async function readClosedMoney(
+  tx: Query,
+  productId: string,
+): Promise<{ readonly currency: string; readonly moved: string; readonly outside: string }[]> {
+  return await tx.unsafe(CLOSED_MONEY, [productId]);
+}
+
+const MONEY: readonly Figure[] = FIGURES.filter(
+  ({ path }) => path === "{ledger,moved}" || path === "{outside}",
+);
+const sumOf = (place: number) => {
+  const figure = MONEY[place] ?? { path: "{}", sum: "" };
+  return `sum(case when kind = 'row' then ${amountAt("one", figure)}
+    else ${amountAt("one -> 'after'", figure)} - ${amountAt("one -> 'before'", figure)} end)::text`;
+};
+const CLOSED_MONEY = `
+  select one ->> 'currency' as currency, ${sumOf(MONEY.findIndex(({ path }) => path !== "{outside}"))} as moved,
+    ${sumOf(MONEY.findIndex(({ path }) => path === "{outside}"))} as outside
+  from (select 'row' as kind, one from closed_days, jsonb_array_elements(statement -> 'rows') as one
+    union all select 'correction', correction from corrections) found
+  where one ->> 'productId' = $1 group by 1`;
+
 /** The number of corrections that arrived after the closed time: no closed day has them in its statement yet. */
 export async function countUnsealed(tx: Query): Promise<number> {
   const [row] = await tx<{ count: number }[]>`

@@ -1,7 +1,7 @@
 /** A session and its sums: what its entries declare, and what the wallet moved for them. */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
-import type { CallbackEntry } from "../callback.ts";
+import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import type { SideSums } from "../report.ts";
@@ -89,6 +89,18 @@ export function movementsOf({ entries, bets }: PlayerSession): Movement[] {
       return { name, taken, given, asked: given.minus(taken), moved, amounts: movements };
     }),
   ];
+}
+
+/** What each adjustBalance entry asks to be moved; a repeat asks for nothing. @param entries of one player */
+export function askedByAdjustments(entries: readonly CallbackEntry[]): Map<CallbackEntry, Amount> {
+  const sorted = [...entries].sort(inLedgerOrder);
+  const repeats = repeatsAmong(sorted);
+  return new Map(
+    sorted.map((entry) => [
+      entry,
+      repeats.has(entry) ? ZERO : (entry.payoutAmount ?? ZERO).minus(entry.betAmount ?? ZERO),
+    ]),
+  );
 }
 
 /**

@@ -116,6 +116,19 @@ export async function readEntriesWithin(
   return rows.map(fromRow);
 }
 
+/** All entries of some players. @param most the most rows to read */
+export async function readEntriesOfPlayers(
+  sql: Query,
+  productId: string,
+  usernames: readonly string[],
+  most: number,
+): Promise<CallbackEntry[]> {
+  const rows = await sql<EntryRow[]>`
+    select ${entryColumns(sql)} from callback_entries e
+    where e.product_id = ${productId} and e.username = any(${usernames as string[]}) limit ${most}`;
+  return rows.map(fromRow);
+}
+
 /**
  * The txn ids of a player's entries that occurred in a time, both ends included.
  * @param most the most rows to read

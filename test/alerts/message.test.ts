@@ -65,6 +65,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
   expect(examples.map(({ kind }) => kind).sort()).toEqual([
     "alerts-undelivered",
     "alerts-undelivered-over",
+    "books-wrong",
+    "books-wrong-over",
     "clock-wrong",
     "clock-wrong-over",
     "closing-stalled",
@@ -85,6 +87,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "ledger-stale",
     "ledger-unreadable",
     "ledger-unreadable-over",
+    "money-outside",
+    "money-outside-over",
     "product-stalled",
     "product-stalled-over",
     "provider-stale",
@@ -94,6 +98,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "rejected-records",
     "resweep-behind",
     "resweep-behind-over",
+    "unknown-product",
+    "unknown-product-over",
     "verifying-stalled",
     "verifying-stalled-over",
   ]);

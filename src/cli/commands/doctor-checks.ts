@@ -12,7 +12,7 @@ import type { OpenRecon } from "../run/open.ts";
 import {
   checkBooks,
   checkEntries,
-  checkProducts,
+  checkMoney,
   checkRights,
   checkStorage,
   checkUpkeep,
@@ -48,7 +48,7 @@ export async function runChecks(recon: OpenRecon): Promise<Diagnosis[]> {
     await run().catch((error: unknown) => [{ check, ...sayUnchecked(error) }]);
   return [
     ...diagnoses,
-    ...(await checkAll("products", () => checkProducts(recon.context))),
+    ...(await checkAll("money", () => checkMoney(recon.context))),
     ...(await checkAll("rights", () => checkRights(recon.context))),
     ...(await checkAll("entries", () => checkEntries(recon.context))),
     ...(await checkAll("vacuum", () => checkUpkeep(recon.context))),
@@ -115,8 +115,7 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
 
 async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult> {
   try {
-    const { relation, isEmpty, rejected, idleTriggers, findsUndated, foreignProducts } =
-      await checkLedger(context);
+    const { relation, isEmpty, rejected, idleTriggers, findsUndated } = await checkLedger(context);
     const source = relation === null ? "the table callback_entries" : `"${relation}" can be read`;
     if (idleTriggers.length > 0) {
       return wrong(
@@ -139,11 +138,6 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
     if (!findsUndated) {
       return right(
         `${source}; recon does not find rows without a received_at, because no index leads to them: declare the column not null`,
-      );
-    }
-    if (foreignProducts.length > 0) {
-      return right(
-        `${source}; it has entries of products that are not in the settings and are not compared: ${foreignProducts.join(", ")}`,
       );
     }
     return right(
