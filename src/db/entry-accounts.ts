@@ -39,7 +39,7 @@ export function noteEntriesText(change: "added" | "deleted", from: string): stri
 }
 
 /**
- * The part of a statement that keeps what deleted entries had moved, so that the sums of the ledger stay (§4.3).
+ * The part of a statement that keeps what deleted entries had moved, so that the sums of the ledger stay.
  * @param from SQL of the entries, with product_id, currency and moved
  */
 export function keepMovedText(from: string): string {

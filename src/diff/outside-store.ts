@@ -1,5 +1,6 @@
 /** Money that moved outside the comparison, as the database adds it up. */
 
+import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { MoneyOutside, UnknownProduct } from "../money-outside.ts";
 import type { TimeRange } from "../window.ts";
@@ -16,67 +17,60 @@ const MOVED_OUTSIDE = `coalesce(e.moved, case
     when e.callback = 'adjustBalance' then coalesce(e.payout_amount, 0) - coalesce(e.bet_amount, 0)
     else 0 end)`;
 
+/** Jumps from product to product by the indexes, so the cost does not grow with the rows. */
+const productsOf = (table: string) => `
+  (select product_id from ${table} order by product_id limit 1)
+  union all
+  select (select r.product_id from ${table} r where r.product_id > p.product_id order by r.product_id limit 1)`;
+const OTHER_PRODUCTS = `
+  with recursive entered as (${productsOf("callback_entries")} from entered p where p.product_id is not null),
+  recorded as (${productsOf("bet_records")} from recorded p where p.product_id is not null)
+  select product_id as "productId" from (select product_id from entered union select product_id from recorded) found
+  where product_id is not null and product_id <> all($1::text[]) order by 1`;
+
 /** The products that have entries or records and are not among the given ones, in alphabetical order. */
 export async function findOtherProducts(tx: Query, known: readonly string[]): Promise<string[]> {
-  // Jumps from product to product by the indexes, so the cost does not grow with the rows.
-  const productsOf = (table: "callback_entries" | "bet_records") => tx`
-      (select product_id from ${tx(table)} order by product_id limit 1)
-      union all
-      select (select r.product_id from ${tx(table)} r where r.product_id > p.product_id order by r.product_id limit 1)`;
-  const rows = await tx<{ productId: string }[]>`
-    with recursive entered as (${productsOf("callback_entries")} from entered p where p.product_id is not null),
-    recorded as (${productsOf("bet_records")} from recorded p where p.product_id is not null)
-    select product_id as "productId" from (select product_id from entered union select product_id from recorded) found
-    where product_id is not null and product_id <> all(${known as string[]}::text[]) order by 1`;
+  const rows = await tx.unsafe<{ productId: string }[]>(OTHER_PRODUCTS, [known as string[]]);
   return rows.map(({ productId }) => productId);
 }
 
-/** What moved in some products in a range of time, whatever the entries are. */
+/** @param condition SQL of which entries `e` count */
+const sumsOf = (condition: string) => `
+  select product_id as "productId", currency, trim_scale(sum(${MOVED_OUTSIDE}))::text as outside, count(*) as entries,
+    min(occurred_at) as "firstAt"
+  from callback_entries e
+  where product_id = any($1::text[]) and occurred_at >= $2 and occurred_at < $3 and ${condition}
+  group by 1, 2 order by 1, 2`;
+const listed = (callbacks: readonly string[]) => callbacks.map((one) => `'${one}'`).join(", ");
+const has = (
+  callbacks: readonly string[],
+) => `exists (select from callback_entries o where o.product_id = e.product_id
+    and o.txn_id = e.txn_id and o.username = e.username and o.callback in (${listed(callbacks)}))`;
+
+const SUMS = {
+  all: sumsOf("true"),
+  adjustments: sumsOf("callback = 'adjustBalance'"),
+  // Most entries of such a product are of adjustBalance: few others are looked at twice. As `isRewardOrTip`.
+  bets: sumsOf(`callback <> 'adjustBalance'
+    and (callback in (${listed(OF_BETS_ALONE)}) or ${has(OF_BETS_ALONE)} or not ${has(REWARD_OR_TIP)})`),
+};
+
+/**
+ * What some entries of products moved in a range of time.
+ * @param which all of them, those of adjustBalance, or the bets, which are no rewards or tips
+ */
 export async function sumEntries(
   tx: Query,
   products: readonly string[],
   { from, to }: TimeRange,
+  which: keyof typeof SUMS = "all",
 ): Promise<MoneyOutside[]> {
   if (products.length === 0) return [];
-  return await tx<MoneyOutside[]>`
-    select product_id as "productId", currency, trim_scale(sum(${tx.unsafe(MOVED_OUTSIDE)}))::text as outside,
-      count(*) as entries, min(occurred_at) as "firstAt"
-    from callback_entries e
-    where product_id = any(${products as string[]}::text[]) and occurred_at >= ${from} and occurred_at < ${to}
-    group by 1, 2 order by 1, 2`;
-}
-
-/** The adjustBalance entries of a product that settles by bets. */
-export async function sumAdjustments(
-  tx: Query,
-  productId: string,
-  { from, to }: TimeRange,
-): Promise<MoneyOutside[]> {
-  return await tx<MoneyOutside[]>`
-    select product_id as "productId", currency, trim_scale(sum(${tx.unsafe(MOVED_OUTSIDE)}))::text as outside,
-      count(*) as entries, min(occurred_at) as "firstAt"
-    from callback_entries e
-    where product_id = ${productId} and callback = 'adjustBalance' and occurred_at >= ${from} and occurred_at < ${to}
-    group by 1, 2 order by 1, 2`;
-}
-
-/** The bets of a product that settles by sessions (`entriesOutside`). */
-export async function sumBetEntries(
-  tx: Query,
-  productId: string,
-  { from, to }: TimeRange,
-): Promise<MoneyOutside[]> {
-  const has = (callbacks: readonly string[]) => tx`exists (select from callback_entries o
-      where o.product_id = e.product_id and o.txn_id = e.txn_id and o.username = e.username
-        and o.callback = any(${callbacks as string[]}))`;
-  // Most entries of such a product are of adjustBalance: a few of them are looked at twice.
-  return await tx<MoneyOutside[]>`
-    select product_id as "productId", currency, trim_scale(sum(${tx.unsafe(MOVED_OUTSIDE)}))::text as outside,
-      count(*) as entries, min(occurred_at) as "firstAt"
-    from callback_entries e
-    where product_id = ${productId} and callback <> 'adjustBalance' and occurred_at >= ${from} and occurred_at < ${to}
-      and (callback = any(${OF_BETS_ALONE as string[]}) or ${has(OF_BETS_ALONE)} or not ${has(REWARD_OR_TIP)})
-    group by 1, 2 order by 1, 2`;
+  return await tx.unsafe<MoneyOutside[]>(SUMS[which], [
+    products as string[],
+    formatInstant(from),
+    formatInstant(to),
+  ]);
 }
 
 /** Counts what some products have. Reads all of their rows. */

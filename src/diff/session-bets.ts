@@ -1,4 +1,4 @@
-/** Which entries and records belong to sessions, and which to bets (§4.3 of the rules: docs/mismatches.md#sessions). */
+/** Which entries and records belong to sessions, and which to bets (docs/mismatches.md#sessions). */
 
 import { realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";

@@ -95,7 +95,9 @@ export async function findBetIds(
       where e.product_id = ${productId} and e.txn_id = k.ref and e.username = k.username
         and e.callback = any(${callbacks as string[]}) offset 0) found)`;
   return await tx<Reference[]>`
-    select k.username, k.ref from ${keysOf(tx, references)}
+    select k.username, k.ref
+    from (select distinct * from unnest(${references.map((one) => one.username)}::text[],
+      ${references.map((one) => one.ref)}::text[]) as k (username, ref)) k
     where ${has(OF_BETS_ALONE)} or (${has(["cancelBets", "voidSettled"])} and not ${has(REWARD_OR_TIP)})`;
 }
 
@@ -106,15 +108,12 @@ export async function findRoundsOfBets(
   rounds: readonly Reference[],
 ): Promise<Reference[]> {
   return await tx<Reference[]>`
-    select k.username, k.ref from ${keysOf(tx, rounds)}
+    select k.username, k.ref
+    from (select distinct * from unnest(${rounds.map((one) => one.username)}::text[],
+      ${rounds.map((one) => one.ref)}::text[]) as k (username, ref)) k
     where exists (select from (select from callback_entries e
       where e.product_id = ${productId} and e.username = k.username and e.round_id = k.ref
         and e.callback = any(${OF_BETS_ALONE as string[]}) limit 1 offset 0) found)`;
-}
-
-function keysOf(tx: Query, references: readonly Reference[]) {
-  return tx`(select distinct * from unnest(${references.map((one) => one.username)}::text[],
-    ${references.map((one) => one.ref)}::text[]) as k (username, ref)) k`;
 }
 
 /** Those of these players who have an unresolved mismatch about a session. */

@@ -1,4 +1,4 @@
-/** What moved outside the comparison: measured by a worker, read by everybody (§4.3). */
+/** What moved outside the comparison: measured by a worker, read by everybody. */
 
 import { type Instant, monotonicMs } from "../../clock.ts";
 import { readClosedTime } from "../../closing/closed-day-store.ts";
@@ -6,13 +6,7 @@ import { dayAt } from "../../closing/day-bounds.ts";
 import type { Config } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { inOneMoment, takeTime } from "../../db/transactions.ts";
-import {
-  countUnknown,
-  findOtherProducts,
-  sumAdjustments,
-  sumBetEntries,
-  sumEntries,
-} from "../../diff/outside-store.ts";
+import { countUnknown, findOtherProducts, sumEntries } from "../../diff/outside-store.ts";
 import type { Measured, MoneyOutside, OutsideSeen } from "../../money-outside.ts";
 import { restAfter } from "../../work/money.ts";
 import { readMoneyStates, writeMoneyState } from "../../work/money-state-store.ts";
@@ -96,8 +90,8 @@ async function sumOutside(
   range: { readonly from: Instant; readonly to: Instant },
 ): Promise<MoneyOutside[]> {
   if (walletMode === "transfer") return await sumEntries(tx, [productId], range);
-  if (settlement === "bets") return await sumAdjustments(tx, productId, range);
-  return settlement === "session" ? await sumBetEntries(tx, productId, range) : [];
+  if (settlement === "bets") return await sumEntries(tx, [productId], range, "adjustments");
+  return settlement === "session" ? await sumEntries(tx, [productId], range, "bets") : [];
 }
 
 function byProduct(a: MoneyOutside, b: MoneyOutside): number {

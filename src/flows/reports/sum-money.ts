@@ -1,6 +1,6 @@
 /**
  * Adds up the money of the ledger, and the money of all statements, independently: an entry that no comparison looks at is in
- * the first sum alone (§4.3).
+ * the first sum alone.
  */
 
 import { monotonicMs } from "../../clock.ts";
