@@ -18,11 +18,17 @@ export interface MoneyReport {
   readonly stalls: readonly Stall[];
 }
 
-/** @param known the products of the settings */
-export function judgeMoney(seen: MoneySeen, known: readonly string[], now: Instant): MoneyReport {
+/** @param known the products of the settings @param everyMs `alerts.every`: how often a worker measures at the most */
+export function judgeMoney(
+  seen: MoneySeen,
+  known: readonly string[],
+  now: Instant,
+  everyMs: number,
+): MoneyReport {
   const { sums } = seen;
   const age = seen.outside === null ? null : now - seen.outside.measuredAt;
-  const isKnown = age !== null && age <= Math.max(LONGEST_AGE_MS, 2 * restAfter(seen.outside?.tookMs ?? 0));
+  const longest = Math.max(LONGEST_AGE_MS, 3 * everyMs, 2 * restAfter(seen.outside?.tookMs ?? 0));
+  const isKnown = age !== null && age <= longest;
   const outside = isKnown ? seen.outside : null;
   const problem = isKnown
     ? null

@@ -52,12 +52,14 @@ export async function checkMoney(context: FlowContext): Promise<Diagnosis[]> {
   const { sums } = await readMoneyStates(sql, settingsOfMoney(config));
   const outside = await measureOutside(context);
   const known = config.products.map(({ productId }) => productId);
-  const wrong = judgeMoney({ outside, sums }, known, clock.now()).stalls.map(({ kind, what, toDo }) => ({
-    check: kind === "books-wrong" ? "books" : "money",
-    ok: false,
-    found: what,
-    mend: toDo,
-  }));
+  const wrong = judgeMoney({ outside, sums }, known, clock.now(), config.alerts.every).stalls.map(
+    ({ kind, what, toDo }) => ({
+      check: kind === "books-wrong" ? "books" : "money",
+      ok: false,
+      found: what,
+      mend: toDo,
+    }),
+  );
   const { unknown, from } = outside.content;
   const old = unknown.filter(({ until }) => until < from).map(({ productId }) => productId);
   const kept =

@@ -125,6 +125,7 @@ export function judgeWork(
     seenMoney,
     config.products.map(({ productId }) => productId),
     now,
+    alerts.every,
   );
   const stalls = [
     ...pulling,
