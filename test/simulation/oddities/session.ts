@@ -130,8 +130,9 @@ function writeEntries(
   }: ScriptedSession & { listed?: SessionMove | null },
 ): RoundScript {
   for (const [index, { at, amount }] of debits.entries()) {
-    const moved = amount.neg().plus(index === 0 ? movedMore : ZERO);
-    round.say("adjustBalance", "-", at, { status: "DEBIT", bet: amount, moved });
+    const more = index === 0 ? movedMore : ZERO;
+    const terms = { status: "DEBIT", bet: amount, moved: amount.neg().plus(more), unasked: !more.eq(ZERO) };
+    round.say("adjustBalance", "-", at, terms);
   }
   for (const { at, amount } of credits) {
     round.say("adjustBalance", "-", at, { status: "CREDIT", payout: amount, moved: amount });
