@@ -6,6 +6,7 @@ import { watchConditions } from "../src/flows/alerts/watch-conditions.ts";
 import { writeDigest } from "../src/flows/alerts/write-digest.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { noting } from "../src/flows/note-work.ts";
+import { keepOutside } from "../src/flows/read/read-outside.ts";
 import { sampleTrends } from "../src/flows/trends/sample-trends.ts";
 import { runEach } from "./run-each.ts";
 import type { TickJob } from "./schedules.ts";
@@ -23,6 +24,7 @@ export function openAlertJob(context: FlowContext, channels: readonly AlertChann
       const own = { ...context, log };
       const watch = () => watchConditions(own, names);
       await runEach(
+        () => keepOutside(own),
         () => noting(own, { work: "alerting", subject: "" }, signal, watch, { everyMs }),
         async () => {
           if (channels.length > 0) await writeDigest(own);

@@ -7,6 +7,7 @@ import { refusePlanted } from "../src/db/schema-rights-store.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { compareEntryDays } from "../src/flows/ledger/compare-entry-days.ts";
 import { noting } from "../src/flows/note-work.ts";
+import { keepMoneySums } from "../src/flows/reports/sum-money.ts";
 import { dropClosed } from "../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../src/flows/retention/drop-expired.ts";
 import { keepCounts } from "../src/flows/retention/keep-counts.ts";
@@ -17,6 +18,7 @@ import type { TickJob } from "./schedules.ts";
 const EVERY_MS = 600_000;
 
 export function openRetentionJob(context: FlowContext & { readonly diskBytes?: number | null }): TickJob {
+  let isStart = true;
   const run: TickJob["run"] = async (signal, log) => {
     const own = { ...context, log };
     const steps = () =>
@@ -27,8 +29,10 @@ export function openRetentionJob(context: FlowContext & { readonly diskBytes?: n
         () => keepCounts(own),
         () => compareEntryDays(own, signal),
         () => measureStorage(own, context.diskBytes ?? null),
+        () => keepMoneySums(own, signal, isStart),
       );
     await noting(own, { work: "retention", subject: "" }, signal, steps);
+    isStart = false;
   };
   return { queue: "retention", everyMs: EVERY_MS, concurrency: 1, run };
 }

@@ -1,6 +1,6 @@
 /** Closed books: the statement of a closed day, the corrections that later changes cause, and the month. */
 
-import type { DayReport, ReportRow, ReportSide } from "./report.ts";
+import type { DayReport, LedgerReportSide, ReportRow, ReportSide } from "./report.ts";
 
 /** What makes a closed day's statement one of a chain. */
 export interface ClosedStamp {
@@ -17,11 +17,12 @@ export interface ClosedStamp {
 /** What a bet counts for. Amounts are decimal text; their meaning is that of a report's row. */
 export interface BetFigures {
   readonly provider: ReportSide;
-  readonly ledger: ReportSide;
+  readonly ledger: LedgerReportSide;
   readonly mismatches: string;
   readonly adjustments: string;
   readonly pending: string;
   readonly rounding: string;
+  readonly outside: string;
 }
 
 /** A change of a closed day. It belongs to the day on which it arrived. */

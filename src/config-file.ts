@@ -98,7 +98,7 @@ const product = z.strictObject({
     .array(z.enum(["betId", "id", "round"]))
     .min(1)
     .default(["betId", "id", "round"]),
-  settlement: z.enum(["bets", "session"]).default("bets"),
+  settlement: z.enum(["bets", "session", "mixed"]).default("bets"),
   singleState: z.boolean().default(false),
   openBetsListed: z.boolean().default(false),
   stuckOpenAfter: duration("P1D"),

@@ -11,12 +11,18 @@ export interface ReportSide {
   readonly net: string;
 }
 
+/** The ledger's side of a row. */
+export interface LedgerReportSide extends ReportSide {
+  /** the money that the wallet moved for everything that counts on the day, tips included; negative: taken from players */
+  readonly moved: string;
+}
+
 export interface ReportRow {
   readonly productId: string;
   /** ISO 4217 */
   readonly currency: string;
   readonly provider: ReportSide;
-  readonly ledger: ReportSide;
+  readonly ledger: LedgerReportSide;
   /** the provider's net minus the ledger's */
   readonly difference: string;
   /** the part of the difference that mismatches explain */
@@ -27,6 +33,8 @@ export interface ReportRow {
   readonly pending: string;
   /** the part within `diff.tolerance` */
   readonly rounding: string;
+  /** money that moved by entries that no comparison looks at; it is no part of either side */
+  readonly outside: string;
   /** the part that nothing explains; on a complete day anything but 0 shows an error */
   readonly rest: string;
   /** the whole day was fetched */
@@ -67,12 +75,43 @@ export interface Compared {
   readonly agrees: boolean;
 }
 
+/** The money that the wallet moved. */
+export interface MovedMoney {
+  /** for what was compared, or is exempt from it */
+  readonly moved: Amount;
+  /** for entries that no comparison looks at */
+  readonly outside: Amount;
+}
+
 /** What a bet, a round or a session adds to the row of its currency. */
-export interface Contribution extends Explained {
+export interface Contribution extends Explained, MovedMoney {
   readonly currency: string;
   readonly provider: SideSums;
   readonly ledger: SideSums;
 }
+
+/** The amounts of a contribution beside its two sides. */
+export const PARTS = ["mismatches", "adjustments", "pending", "rounding", "moved", "outside"] as const;
+export type Parts = Pick<Contribution, (typeof PARTS)[number]>;
+
+/** @returns an amount for each part */
+export function eachPart(of: (part: (typeof PARTS)[number]) => Amount): Parts {
+  return {
+    mismatches: of("mismatches"),
+    adjustments: of("adjustments"),
+    pending: of("pending"),
+    rounding: of("rounding"),
+    moved: of("moved"),
+    outside: of("outside"),
+  };
+}
+
+/** A contribution of 0 to everything, without a currency. */
+export const NOTHING_COUNTED: Omit<Contribution, "currency"> = {
+  provider: NO_SUMS,
+  ledger: NO_SUMS,
+  ...eachPart(() => ZERO),
+};
 
 /** What a bet, a round or a session counts for, with its names and its time. */
 export interface Counted extends Contribution {
@@ -159,10 +198,7 @@ export function addContribution(a: Contribution, b: Contribution): Contribution 
     currency: a.currency,
     provider: addSums(a.provider, b.provider),
     ledger: addSums(a.ledger, b.ledger),
-    mismatches: a.mismatches.plus(b.mismatches),
-    adjustments: a.adjustments.plus(b.adjustments),
-    pending: a.pending.plus(b.pending),
-    rounding: a.rounding.plus(b.rounding),
+    ...eachPart((part) => a[part].plus(b[part])),
   };
 }
 
@@ -183,12 +219,13 @@ export function toRow(productId: string, total: Contribution, complete: boolean)
     productId,
     currency: total.currency,
     provider: toSide(total.provider),
-    ledger: toSide(total.ledger),
+    ledger: { ...toSide(total.ledger), moved: formatAmount(total.moved) },
     difference: formatAmount(difference),
     mismatches: formatAmount(total.mismatches),
     adjustments: formatAmount(total.adjustments),
     pending: formatAmount(total.pending),
     rounding: formatAmount(total.rounding),
+    outside: formatAmount(total.outside),
     rest: formatAmount(difference.minus(explained)),
     complete,
   };

@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { addUp, explainDifference, isUnexplained, NO_SUMS, type Totals, toRows } from "../src/report.ts";
+import {
+  addUp,
+  explainDifference,
+  isUnexplained,
+  NO_SUMS,
+  NOTHING_COUNTED,
+  type Totals,
+  toRows,
+} from "../src/report.ts";
 import { amount } from "./support/examples.ts";
 
 const standing = (fields: { atRisk?: string | null; resolved?: boolean; adjustments?: string } = {}) => ({
@@ -99,13 +107,11 @@ describe("a difference of amounts that count as equal", () => {
 describe("a row", () => {
   const side = (net: string) => ({ ...NO_SUMS, bets: 1, net: amount(net) });
   const contribution = (currency: string, provider: string, ledger: string, mismatches = "0") => ({
+    ...NOTHING_COUNTED,
     currency,
     provider: side(provider),
     ledger: side(ledger),
     mismatches: amount(mismatches),
-    adjustments: amount("0"),
-    pending: amount("0"),
-    rounding: amount("0"),
   });
   const rowsOf = (...contributions: ReturnType<typeof contribution>[]) => {
     const totals: Totals = new Map();

@@ -16,7 +16,10 @@ type ConditionKind =
   | "verifying-stalled"
   | "closing-stalled"
   | "entries-vanished"
-  | "queue-unserved";
+  | "queue-unserved"
+  | "money-outside"
+  | "unknown-product"
+  | "books-wrong";
 
 /** The identity of a condition. */
 export interface ConditionName {

@@ -1,20 +1,21 @@
 /** Finds what changed in the bets of closed days, and says it as corrections. Pure. */
 
 import type { BetFigures, Correction, MonthReport } from "../closed.ts";
-import { type Amount, formatAmount, parseAmount, ZERO } from "../money.ts";
+import { type Amount, formatAmount } from "../money.ts";
 import {
   addContribution,
   type Contribution,
   type Counted,
-  type Explained,
-  NO_SUMS,
+  eachPart,
+  NOTHING_COUNTED,
+  PARTS,
   type ReportRow,
   type SideSums,
   toRow,
   toSide,
 } from "../report.ts";
 import type { Change } from "./correction-reason.ts";
-import { sumRows, toSums } from "./sum-rows.ts";
+import { sumRows, toContribution } from "./sum-rows.ts";
 
 /** What a bet counts for on a closed day. */
 export interface ClosedBet extends Omit<Counted, "at" | "betId" | "transactionId"> {
@@ -99,8 +100,8 @@ export function findChangedBets(
     const some = is ?? was;
     if (some === undefined) continue;
     const { day, currency, username, betRef } = some;
-    const old = was ?? { ...NOTHING, currency };
-    const next = is ?? { ...NOTHING, currency };
+    const old = was ?? { ...NOTHING_COUNTED, currency };
+    const next = is ?? { ...NOTHING_COUNTED, currency };
     const moved = moves.get(key) ?? (is === undefined ? open.get(betRef) : undefined);
     changes.push({
       now: is ?? null,
@@ -128,16 +129,6 @@ export function findChangedBets(
   }
   return changes;
 }
-
-const NOTHING: Omit<Contribution, "currency"> = {
-  provider: NO_SUMS,
-  ledger: NO_SUMS,
-  mismatches: ZERO,
-  adjustments: ZERO,
-  pending: ZERO,
-  rounding: ZERO,
-};
-const EXPLAINED = ["mismatches", "adjustments", "pending", "rounding"] as const;
 
 function keyOf({ username, subject, betRef, day, currency }: ClosedBet): string {
   return JSON.stringify([username, subject, betRef, day, currency]);
@@ -185,21 +176,15 @@ function nameOf({ bets }: SideSums, betRef: string): string | null {
   return bets === 0 || betRef === "" ? null : betRef;
 }
 
-function toFigures({
-  provider,
-  ledger,
-  mismatches,
-  adjustments,
-  pending,
-  rounding,
-}: Omit<Contribution, "currency">): BetFigures {
+function toFigures({ provider, ledger, moved, ...one }: Omit<Contribution, "currency">): BetFigures {
   return {
     provider: toSide(provider),
-    ledger: toSide(ledger),
-    mismatches: formatAmount(mismatches),
-    adjustments: formatAmount(adjustments),
-    pending: formatAmount(pending),
-    rounding: formatAmount(rounding),
+    ledger: { ...toSide(ledger), moved: formatAmount(moved) },
+    mismatches: formatAmount(one.mismatches),
+    adjustments: formatAmount(one.adjustments),
+    pending: formatAmount(one.pending),
+    rounding: formatAmount(one.rounding),
+    outside: formatAmount(one.outside),
   };
 }
 
@@ -208,48 +193,38 @@ function differenceOf({ provider, ledger }: Pick<Contribution, "provider" | "led
 }
 
 function isNothing(bet: ClosedBet): boolean {
-  return isEqual(bet, { ...NOTHING, currency: bet.currency });
+  return isEqual(bet, { ...NOTHING_COUNTED, currency: bet.currency });
 }
 
 function isEqual(a: Contribution, b: Contribution): boolean {
   return (
     isEqualSide(a.provider, b.provider) &&
     isEqualSide(a.ledger, b.ledger) &&
-    EXPLAINED.every((part) => a[part].eq(b[part]))
+    PARTS.every((part) => a[part].eq(b[part]))
   );
 }
 
 function isOnlyDecided(a: Contribution, b: Contribution): boolean {
   const isDecided = !a.mismatches.eq(b.mismatches) || !a.adjustments.eq(b.adjustments);
-  return isDecided && isEqualSide(a.provider, b.provider) && isEqualSide(a.ledger, b.ledger);
+  const isSame = isEqualSide(a.provider, b.provider) && isEqualSide(a.ledger, b.ledger);
+  return isDecided && isSame && a.moved.eq(b.moved) && a.outside.eq(b.outside);
 }
 
 function isEqualSide(a: SideSums, b: SideSums): boolean {
   return a.bets === b.bets && a.stake.eq(b.stake) && a.payout.eq(b.payout) && a.net.eq(b.net);
 }
 
-function toContribution({ provider, ledger, ...explained }: BetFigures, currency: string): Contribution {
-  const parts = EXPLAINED.map((part) => [part, parseAmount(explained[part], part)] as const);
-  return {
-    currency,
-    provider: toSums(provider),
-    ledger: toSums(ledger),
-    ...(Object.fromEntries(parts) as unknown as Explained),
-  };
-}
-
-function negated({ currency, provider, ledger, ...explained }: Contribution): Contribution {
+function negated({ currency, provider, ledger, ...parts }: Contribution): Contribution {
   const side = ({ bets, stake, payout, net }: SideSums): SideSums => ({
     bets: -bets,
     stake: stake.neg(),
     payout: payout.neg(),
     net: net.neg(),
   });
-  const parts = EXPLAINED.map((part) => [part, explained[part].neg()] as const);
   return {
     currency,
     provider: side(provider),
     ledger: side(ledger),
-    ...(Object.fromEntries(parts) as unknown as Explained),
+    ...eachPart((part) => parts[part].neg()),
   };
 }

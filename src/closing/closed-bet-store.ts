@@ -20,7 +20,7 @@ export async function writeClosedBets(
   await tx`
     insert into closed_bets (product_id, username, subject, bet_ref, day, currency, provider_bets, provider_stake,
       provider_payout, provider_net, ledger_bets, ledger_stake, ledger_payout, ledger_net, mismatches, adjustments, pending,
-      rounding)
+      rounding, ledger_moved, outside)
     select ${productId}, * from unnest(${text((bet) => bet.username)}::text[], ${text((bet) => bet.subject)}::text[],
       ${text((bet) => bet.betRef)}::text[], ${text((bet) => bet.day)}::text[]::date[], ${text((bet) => bet.currency)}::text[],
       ${bets.map((bet) => bet.provider.bets)}::int[], ${amounts((bet) => bet.provider.stake)}::text[]::numeric[],
@@ -28,7 +28,9 @@ export async function writeClosedBets(
       ${bets.map((bet) => (isEven(bet) ? null : bet.ledger.bets))}::int[], ${ledger((side) => side.stake)}::text[]::numeric[],
       ${ledger((side) => side.payout)}::text[]::numeric[], ${ledger((side) => side.net)}::text[]::numeric[],
       ${explained((bet) => bet.mismatches)}::text[]::numeric[], ${explained((bet) => bet.adjustments)}::text[]::numeric[],
-      ${explained((bet) => bet.pending)}::text[]::numeric[], ${explained((bet) => bet.rounding)}::text[]::numeric[])`;
+      ${explained((bet) => bet.pending)}::text[]::numeric[], ${explained((bet) => bet.rounding)}::text[]::numeric[],
+      ${amounts((bet) => (bet.moved.eq(bet.ledger.net) ? null : bet.moved))}::text[]::numeric[],
+      ${explained((bet) => bet.outside)}::text[]::numeric[])`;
 }
 
 /** Deletes the rows of bets. */
@@ -90,13 +92,17 @@ interface ClosedBetRow extends Pick<ClosedBet, "username" | "subject" | "betRef"
   readonly adjustments: string | null;
   readonly pending: string | null;
   readonly rounding: string | null;
+  /** null: the ledger's net */
+  readonly ledgerMoved: string | null;
+  readonly outside: string | null;
 }
 
 function columns(tx: Query) {
   return tx`c.username, c.subject, c.bet_ref as "betRef", c.day::text as day, c.currency, c.provider_bets as "providerBets",
     c.provider_stake as "providerStake", c.provider_payout as "providerPayout", c.provider_net as "providerNet",
     c.ledger_bets as "ledgerBets", c.ledger_stake as "ledgerStake", c.ledger_payout as "ledgerPayout",
-    c.ledger_net as "ledgerNet", c.mismatches, c.adjustments, c.pending, c.rounding`;
+    c.ledger_net as "ledgerNet", c.mismatches, c.adjustments, c.pending, c.rounding,
+    c.ledger_moved as "ledgerMoved", c.outside`;
 }
 
 function toClosedBet(row: ClosedBetRow): ClosedBet {
@@ -129,6 +135,8 @@ function toClosedBet(row: ClosedBetRow): ClosedBet {
     adjustments: amount(row.adjustments),
     pending: amount(row.pending),
     rounding: amount(row.rounding),
+    moved: row.ledgerMoved === null ? ledger.net : amount(row.ledgerMoved),
+    outside: amount(row.outside),
   };
 }
 

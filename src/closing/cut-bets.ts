@@ -31,10 +31,9 @@ export function namesOfChange(
 
 /** The bets that had entries when they were stored, and have none now: they were deleted, or a person deleted them. */
 export function namesWithoutEntries({ username, before, txnIds, recordIds }: LoadedBets): BetName[] {
-  const stored = before.flatMap(({ betRef, ledger }) => {
-    const hadEntries = ledger.bets > 0 || !ledger.net.eq("0");
-    return hadEntries && betRef !== "" && !txnIds.has(betRef) ? [betRef] : [];
-  });
+  const stored = before.flatMap((bet) =>
+    hadEntries(bet) && bet.betRef !== "" && !txnIds.has(bet.betRef) ? [bet.betRef] : [],
+  );
   const refs = txnIds.size === 0 ? [...stored, ...recordIds] : stored;
   return [...new Set(refs)].map((ref) => ({ username, ref }));
 }
@@ -52,9 +51,11 @@ export function isOfNewRecord(
     !isNarrow &&
     txnIds.size === 0 &&
     now !== null &&
-    (replaced.length === 0
-      ? later.has(now.day)
-      : replaced.every(({ ledger }) => ledger.bets === 0 && ledger.net.eq("0")));
+    (replaced.length === 0 ? later.has(now.day) : !replaced.some(hadEntries));
+}
+
+function hadEntries({ ledger, moved, outside }: ClosedBet): boolean {
+  return ledger.bets > 0 || [ledger.net, moved, outside].some((amount) => !amount.eq("0"));
 }
 
 /** Whether a closed day began before a moment; false for a day that is not closed. */

@@ -1,25 +1,23 @@
 /** The sums of several statements' rows. Pure. */
 
 import { parseAmount } from "../money.ts";
-import { addUp, type ReportRow, type ReportSide, type SideSums, type Totals, toRows } from "../report.ts";
+import {
+  addUp,
+  type Contribution,
+  eachPart,
+  type ReportRow,
+  type ReportSide,
+  type SideSums,
+  type Totals,
+  toRows,
+} from "../report.ts";
 
 /** One row for each product and currency, in this order. Complete where all rows are. */
 export function sumRows(rows: readonly ReportRow[]): ReportRow[] {
   const byProduct = [...Map.groupBy(rows, ({ productId }) => productId)].sort(([a], [b]) => (a < b ? -1 : 1));
   return byProduct.flatMap(([productId, own]) => {
     const totals: Totals = new Map();
-    for (const row of own) {
-      const { currency, mismatches, adjustments, pending, rounding } = row;
-      addUp(totals, {
-        currency,
-        provider: toSums(row.provider),
-        ledger: toSums(row.ledger),
-        mismatches: parseAmount(mismatches, "mismatches"),
-        adjustments: parseAmount(adjustments, "adjustments"),
-        pending: parseAmount(pending, "pending"),
-        rounding: parseAmount(rounding, "rounding"),
-      });
-    }
+    for (const row of own) addUp(totals, toContribution(row, row.currency));
     return toRows(
       productId,
       totals,
@@ -28,8 +26,32 @@ export function sumRows(rows: readonly ReportRow[]): ReportRow[] {
   });
 }
 
+/** The figures of a stored row or correction, as their text. */
+type Figures = Pick<
+  ReportRow,
+  "provider" | "ledger" | "mismatches" | "adjustments" | "pending" | "rounding" | "outside"
+>;
+
+/**
+ * The amounts of a row or a correction. Older versions stored neither `moved` nor `outside`: what moved was then the
+ * net, and nothing was known to be outside.
+ */
+export function toContribution(row: Figures, currency: string): Contribution {
+  const stored: {
+    readonly ledger: { readonly net: string; readonly moved?: string };
+    readonly outside?: string;
+  } = row;
+  const text = { ...row, moved: stored.ledger.moved ?? stored.ledger.net, outside: stored.outside ?? "0" };
+  return {
+    currency,
+    provider: toSums(row.provider),
+    ledger: toSums(row.ledger),
+    ...eachPart((part) => parseAmount(text[part], part)),
+  };
+}
+
 /** A side of a row, as amounts. */
-export function toSums({ bets, stake, payout, net }: ReportSide): SideSums {
+function toSums({ bets, stake, payout, net }: ReportSide): SideSums {
   return {
     bets,
     stake: parseAmount(stake, "stake"),

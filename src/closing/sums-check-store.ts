@@ -19,10 +19,18 @@ export interface UnequalSum {
 }
 
 const SIDES = ["bets", "stake", "payout", "net"] as const;
-const EXPLAINED = ["mismatches", "adjustments", "pending", "rounding"] as const;
+const EXPLAINED = ["mismatches", "adjustments", "pending", "rounding", "outside"] as const;
 
-/** Each figure: its path in the JSON, and SQL of its sum over `closed_bets`. */
-const FIGURES = [
+interface Figure {
+  /** its path in the JSON */
+  readonly path: string;
+  /** SQL of its sum over `closed_bets` */
+  readonly sum: string;
+  /** the path of a figure that stands for it in statements of older versions */
+  readonly otherwise?: string;
+}
+
+const FIGURES: readonly Figure[] = [
   ...SIDES.map((field) => ({ path: `{provider,${field}}`, sum: `sum(provider_${field})` })),
   // The columns of the ledger are null where they equal those of the provider.
   ...SIDES.map((field) => ({
@@ -30,22 +38,31 @@ const FIGURES = [
     sum: `sum(coalesce(ledger_${field}, provider_${field}))`,
   })),
   ...EXPLAINED.map((field) => ({ path: `{${field}}`, sum: `coalesce(sum(${field}), 0)` })),
+  {
+    path: "{ledger,moved}",
+    sum: "sum(coalesce(ledger_moved, ledger_net, provider_net))",
+    otherwise: "{ledger,net}",
+  },
 ];
 
 /** What is no number was altered: it counts as 0, so that the sum differs. */
-const amountAt = (json: string, path: string) =>
-  `case when ${json} #>> '${path}' ~ '^-?[0-9]+([.][0-9]+)?$' then (${json} #>> '${path}')::numeric else 0 end`;
-const amounts = (of: (path: string) => string) =>
-  `array[${FIGURES.map(({ path }) => of(path)).join(", ")}]::numeric[]`;
+const amountAt = (json: string, { path, otherwise }: Figure) => {
+  const text =
+    otherwise === undefined
+      ? `${json} #>> '${path}'`
+      : `coalesce(${json} #>> '${path}', ${json} #>> '${otherwise}')`;
+  return `case when ${text} ~ '^-?[0-9]+([.][0-9]+)?$' then (${text})::numeric else 0 end`;
+};
+const amounts = (of: (figure: Figure) => string) => `array[${FIGURES.map(of).join(", ")}]::numeric[]`;
 
 const UNEQUAL = `
   with stated as (
     select day, one ->> 'productId' as product_id, one ->> 'currency' as currency,
-      ${amounts((path) => amountAt("one", path))} as amounts
+      ${amounts((figure) => amountAt("one", figure))} as amounts
     from closed_days, jsonb_array_elements(statement -> 'rows') as one
     union all
     select day, correction ->> 'productId', correction ->> 'currency',
-      ${amounts((path) => `${amountAt("correction -> 'after'", path)} - ${amountAt("correction -> 'before'", path)}`)}
+      ${amounts((figure) => `${amountAt("correction -> 'after'", figure)} - ${amountAt("correction -> 'before'", figure)}`)}
     from corrections),
   all_stated as (
     select day, product_id, currency, place, sum(amount) as amount
@@ -70,6 +87,29 @@ export async function findUnequalSums(tx: Query): Promise<UnequalSum[]> {
     figure: (FIGURES[place - 1]?.path ?? "").slice(1, -1).replace(",", " "),
   }));
 }
+
+/** What the closed days of a product say that moved, with their corrections: decimal text by currency. */
+export async function readClosedMoney(
+  tx: Query,
+  productId: string,
+): Promise<{ readonly currency: string; readonly moved: string; readonly outside: string }[]> {
+  return await tx.unsafe(CLOSED_MONEY, [productId]);
+}
+
+const MONEY: readonly Figure[] = FIGURES.filter(
+  ({ path }) => path === "{ledger,moved}" || path === "{outside}",
+);
+const sumOf = (place: number) => {
+  const figure = MONEY[place] ?? { path: "{}", sum: "" };
+  return `sum(case when kind = 'row' then ${amountAt("one", figure)}
+    else ${amountAt("one -> 'after'", figure)} - ${amountAt("one -> 'before'", figure)} end)::text`;
+};
+const CLOSED_MONEY = `
+  select one ->> 'currency' as currency, ${sumOf(MONEY.findIndex(({ path }) => path !== "{outside}"))} as moved,
+    ${sumOf(MONEY.findIndex(({ path }) => path === "{outside}"))} as outside
+  from (select 'row' as kind, one from closed_days, jsonb_array_elements(statement -> 'rows') as one
+    union all select 'correction', correction from corrections) found
+  where one ->> 'productId' = $1 group by 1`;
 
 /** The number of corrections that arrived after the closed time: no closed day has them in its statement yet. */
 export async function countUnsealed(tx: Query): Promise<number> {

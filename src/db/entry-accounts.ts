@@ -44,6 +44,15 @@ export function noteEntriesText(change: "added" | "deleted", from: string): stri
     select (occurred_at at time zone 'UTC')::date, ${count}, bit_xor(${DIGEST}) from ${from} group by 1`;
 }
 
+/**
+ * The part of a statement that keeps what deleted entries had moved, so that the sums of the ledger stay.
+ * @param from SQL of the entries, with product_id, currency and moved
+ */
+export function keepMovedText(from: string): string {
+  return `insert into moved_deleted (product_id, currency, moved, unstated)
+    select product_id, currency, coalesce(sum(moved), 0), count(*) filter (where moved is null) from ${from} group by 1, 2`;
+}
+
 /** Adds the notes to the accounts of their days, and to the row count of `callback_entries`. */
 export async function foldEntryNotes(tx: Query): Promise<void> {
   await tx`

@@ -173,6 +173,7 @@ alter table callback_entries add constraint callback_entries_pkey PRIMARY KEY (e
 CREATE INDEX callback_entries_adjusted ON public.callback_entries USING btree (product_id, username, occurred_at) WHERE (callback = 'adjustBalance'::text);
 CREATE INDEX callback_entries_occurred ON public.callback_entries USING btree (occurred_at);
 CREATE INDEX callback_entries_received ON public.callback_entries USING btree (received_at);
+CREATE INDEX callback_entries_rewarded ON public.callback_entries USING btree (product_id, username, occurred_at) WHERE (callback = ANY (ARRAY['winRewards'::text, 'placeTips'::text, 'cancelTips'::text]));
 CREATE INDEX callback_entries_round ON public.callback_entries USING btree (product_id, username, round_id);
 CREATE INDEX callback_entries_top_up ON public.callback_entries USING btree (product_id, appended_in) WHERE (callback = 'adjustBalance'::text);
 CREATE INDEX callback_entries_txn ON public.callback_entries USING btree (product_id, txn_id, username);
@@ -222,7 +223,9 @@ create table closed_bets (
   mismatches numeric,
   adjustments numeric,
   pending numeric,
-  rounding numeric
+  rounding numeric,
+  ledger_moved numeric,
+  outside numeric
 );
 alter table closed_bets add constraint closed_bets_product_id_username_subject_bet_ref_day_currency_pk PRIMARY KEY (product_id, username, subject, bet_ref, day, currency);
 
@@ -488,6 +491,22 @@ CREATE TRIGGER note_changed_mismatches AFTER UPDATE ON public.mismatches REFEREN
 alter table mismatches enable  trigger note_changed_mismatches;
 CREATE TRIGGER note_new_mismatches AFTER INSERT ON public.mismatches REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changed_mismatches();
 alter table mismatches enable  trigger note_new_mismatches;
+
+create table money_states (
+  name text not null,
+  measured_at timestamp(6) with time zone not null,
+  took_ms bigint not null,
+  settings text not null,
+  content jsonb not null
+);
+alter table money_states add constraint money_states_pkey PRIMARY KEY (name);
+
+create table moved_deleted (
+  product_id text not null,
+  currency text not null,
+  moved numeric not null,
+  unstated bigint not null
+);
 
 create table ops_sessions (
   id_hash text not null,

@@ -15,7 +15,7 @@ export async function* readActivity(
   tx: Query,
   productId: string,
   range: TimeRange,
-  callbacks: "bets" | "adjustBalance",
+  callbacks: "all" | "bets",
 ): AsyncGenerator<DiffMark[]> {
   await tx`
     declare activity no scroll cursor for
@@ -26,7 +26,7 @@ export async function* readActivity(
     select username, case when round_id not in ('', 'UNKNOWN') then round_id end, txn_id
     from callback_entries
     where product_id = ${productId} and occurred_at >= ${range.from} and occurred_at < ${range.to}
-      and (callback = 'adjustBalance') = ${callbacks === "adjustBalance"}
+      and (${callbacks === "all"} or callback <> 'adjustBalance')
     order by username`;
   let held: DiffMark[] = [];
   for (;;) {

@@ -233,8 +233,9 @@ function moneyDifference(pair: Pair, settings: CompareSettings): Difference | nu
   };
 }
 
+/** Tips and rewards of their own have no placement that could be older than the ledger. */
 export function ranAtLedgerStart(bet: LedgerBet, settings: CompareSettings): boolean {
-  if (bet.placed) return false;
+  if (bet.placed || bet.tip || bet.rewardOnly) return false;
   return bet.firstEntryAt - settings.ledgerStart <= settings.stuckOpenAfterMs;
 }
 

@@ -1,10 +1,11 @@
-/** The times at which a player's sessions were touched, and the records of a range of time. */
+/** The times at which a player's sessions were touched, the records of a range of time, and which ids and rounds are those of bets. */
 
 import type { StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import type { Reference } from "./link-store.ts";
+import { OF_BETS_ALONE, REWARD_OR_TIP } from "./session-bets.ts";
 import { type RecordRow, recordColumns, toRecord } from "./store.ts";
 
 /**
@@ -29,12 +30,12 @@ export async function readTouchedTimes(
     select k.username, found.occurred_at as at from marks k
     cross join lateral (select e.occurred_at from callback_entries e
       where e.product_id = ${productId} and e.username = k.username and e.txn_id = k.ref
-        and e.callback = 'adjustBalance' offset 0) found
+        and e.callback <> all(${OF_BETS_ALONE as string[]}) offset 0) found
     union
     select k.username, found.occurred_at from marks k
     cross join lateral (select (v.content ->> 'occurred_at')::timestamptz as occurred_at from entry_versions v
       where v.product_id = ${productId} and v.txn_id = k.ref and v.username = k.username
-        and v.content ->> 'callback' = 'adjustBalance' offset 0) found
+        and v.content ->> 'callback' <> all(${OF_BETS_ALONE as string[]}) offset 0) found
     union
     select k.username, greatest(least(found.accounting_date, ${within.to}), ${within.from}) from marks k
     cross join lateral (
@@ -82,4 +83,48 @@ export async function readBetIds(
     select distinct bet_id as "betId" from bet_records
     where product_id = ${productId} and username = ${username} and accounting_date between ${from} and ${to}`;
   return rows.map(({ betId }) => betId);
+}
+
+/** Those of these ids that name a bet of the player, which is no reward or tip alone (`isRewardOrTip`). */
+export async function findBetIds(
+  tx: Query,
+  productId: string,
+  references: readonly Reference[],
+): Promise<Reference[]> {
+  const has = (callbacks: readonly string[]) => tx`exists (select from (select from callback_entries e
+      where e.product_id = ${productId} and e.txn_id = k.ref and e.username = k.username
+        and e.callback = any(${callbacks as string[]}) offset 0) found)`;
+  return await tx<Reference[]>`
+    select k.username, k.ref
+    from (select distinct * from unnest(${references.map((one) => one.username)}::text[],
+      ${references.map((one) => one.ref)}::text[]) as k (username, ref)) k
+    where ${has(OF_BETS_ALONE)} or (${has(["cancelBets", "voidSettled"])} and not ${has(REWARD_OR_TIP)})`;
+}
+
+/** Those of these rounds in which the player has a bet that is no reward or tip alone. */
+export async function findRoundsOfBets(
+  tx: Query,
+  productId: string,
+  rounds: readonly Reference[],
+): Promise<Reference[]> {
+  return await tx<Reference[]>`
+    select k.username, k.ref
+    from (select distinct * from unnest(${rounds.map((one) => one.username)}::text[],
+      ${rounds.map((one) => one.ref)}::text[]) as k (username, ref)) k
+    where exists (select from (select from callback_entries e
+      where e.product_id = ${productId} and e.username = k.username and e.round_id = k.ref
+        and e.callback = any(${OF_BETS_ALONE as string[]}) limit 1 offset 0) found)`;
+}
+
+/** Those of these players who have an unresolved mismatch about a session. */
+export async function findPlayersWithOpenSessions(
+  tx: Query,
+  productId: string,
+  usernames: readonly string[],
+): Promise<string[]> {
+  const rows = await tx<{ username: string }[]>`
+    select distinct username from mismatches
+    where product_id = ${productId} and status in ('open', 'acknowledged') and subject like 'session:%'
+      and username = any(${usernames as string[]})`;
+  return rows.map(({ username }) => username);
 }

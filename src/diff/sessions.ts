@@ -1,81 +1,15 @@
-/** Sessions: where money moves only by adjustBalance, the sums of a session are all that can be compared (§4.A8). */
+/** Sessions: what moves by adjustBalance, with rewards and tips, can only be compared by the sums of a session (§4.A8). */
 
-import type { StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
-import { inLedgerOrder } from "../callback.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import type { Finding } from "../mismatch.ts";
-import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../money.ts";
-import type { SideSums } from "../report.ts";
+import { type Amount, formatAmount, formatMoney, largerAmount, ZERO } from "../money.ts";
 import type { TimeRange } from "../window.ts";
-import { amountsListed } from "./money-moved.ts";
 import type { Conditions, Graces } from "./ripeness.ts";
 import { fetchable } from "./ripeness.ts";
+import { accountedAt, isClosed, movementsOf, type PlayerSession, sumSession } from "./session-sums.ts";
 import { latest } from "./sums.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
-
-/** A player's entries and records in one currency without a pause longer than the quiet time. */
-export interface PlayerSession {
-  readonly username: string;
-  readonly currency: string;
-  /** the times of its first and last entry or record */
-  readonly firstAt: Instant;
-  readonly lastAt: Instant;
-  /** in ledger order */
-  readonly entries: readonly CallbackEntry[];
-  readonly records: readonly StoredRecord[];
-}
-
-interface SessionEvent {
-  readonly at: Instant;
-  readonly currency: string;
-  readonly entry?: CallbackEntry;
-  readonly record?: StoredRecord;
-}
-
-/** @param quietMs a pause longer than this ends a session */
-export function splitSessions(
-  username: string,
-  entries: readonly CallbackEntry[],
-  records: readonly StoredRecord[],
-  quietMs: number,
-): PlayerSession[] {
-  const moments: SessionEvent[] = [
-    ...entries
-      .filter(({ callback }) => callback === "adjustBalance")
-      .map((entry) => ({ at: entry.occurredAt, currency: entry.currency, entry })),
-    ...records.map((record) => ({
-      at: parseInstant(record.accountingDate, "accountingDate"),
-      currency: record.currency,
-      record,
-    })),
-  ].sort((a, b) => a.at - b.at);
-  return [...Map.groupBy(moments, ({ currency }) => currency).values()].flatMap((inCurrency) =>
-    splitRuns(inCurrency, quietMs).map((run) => toSession(username, run)),
-  );
-}
-
-function splitRuns(moments: readonly SessionEvent[], quietMs: number): SessionEvent[][] {
-  const runs: SessionEvent[][] = [];
-  let lastAt = Number.NEGATIVE_INFINITY;
-  for (const moment of moments) {
-    if (moment.at - lastAt > quietMs) runs.push([]);
-    runs.at(-1)?.push(moment);
-    lastAt = moment.at;
-  }
-  return runs;
-}
-
-function toSession(username: string, run: readonly SessionEvent[]): PlayerSession {
-  return {
-    username,
-    currency: run[0]?.currency ?? "",
-    firstAt: run[0]?.at ?? 0,
-    lastAt: run.at(-1)?.at ?? 0,
-    entries: run.flatMap(({ entry }) => entry ?? []).sort(inLedgerOrder),
-    records: run.flatMap(({ record }) => record ?? []),
-  };
-}
 
 /** The subject of a session names its first moment. A session that gets an earlier beginning gets another subject. */
 export function subjectOfSession(firstAt: Instant, currency: string): string {
@@ -84,10 +18,7 @@ export function subjectOfSession(firstAt: Instant, currency: string): string {
 
 /** Every subject that a session could have had before an earlier beginning was known. */
 export function subjectsOfSession({ entries, records, currency }: PlayerSession): string[] {
-  const times = [
-    ...entries.map((entry) => entry.occurredAt),
-    ...records.map((record) => parseInstant(record.accountingDate, "accountingDate")),
-  ];
+  const times = [...entries.map((entry) => entry.occurredAt), ...records.map(accountedAt)];
   return [...new Set(times)].map((at) => subjectOfSession(at, currency));
 }
 
@@ -97,18 +28,62 @@ interface SessionSettings {
   readonly tolerance: Tolerance;
 }
 
-/** @returns null where ΣCREDIT − ΣDEBIT is Σ(payout − stake), or the session began before the ledger did */
+/**
+ * Compares what both sides declare, and then what the wallet moved with what each entry asks for.
+ * @returns null where both agree, or the session began before the ledger did
+ */
 export function compareSession(session: PlayerSession, settings: SessionSettings): Finding | null {
-  const { productId, ledgerStart } = settings;
-  if (session.firstAt < ledgerStart) return null;
+  if (session.firstAt < settings.ledgerStart) return null;
+  const { currency, records, entries } = session;
+  const { provider, declared } = sumSession(session);
+  const when = `the session from ${formatInstant(session.firstAt)} to ${formatInstant(session.lastAt)}`;
+  if (!isClosed(session, settings.tolerance)) {
+    const reason = `${when} has a net of ${formatMoney(provider.net, currency)} at the provider (records: ${records.length}), and of ${formatMoney(declared, currency)} in the ledger (${sayEntries(entries)})`;
+    return toFinding(
+      session,
+      { kind: "session-differs", reason },
+      declared.minus(provider.net).abs(),
+      settings,
+    );
+  }
+  const wrong = movementsOf(session).filter(
+    ({ asked, moved, amounts }) =>
+      !differByAtMost(moved, asked, allowanceOf(settings.tolerance, currency, amounts)),
+  );
+  if (wrong.length === 0) return null;
+  const said = wrong
+    .slice(0, MOST_NAMED)
+    .map(
+      ({ name, moved, asked }) =>
+        `${formatMoney(moved, currency)} for ${name}, which asks for ${formatMoney(asked, currency)}`,
+    );
+  const more = wrong.length > MOST_NAMED ? `, and another amount for ${wrong.length - MOST_NAMED} more` : "";
+  const reason = `in ${when} the wallet moved ${said.join(", and ")}${more}`;
+  const largest = wrong.map(({ moved, asked }) => moved.minus(asked).abs()).reduce(largerAmount);
+  return toFinding(session, { kind: "net-differs", reason }, largest, settings);
+}
+
+/** The most entries that a reason names. */
+const MOST_NAMED = 3;
+
+function sayEntries(entries: readonly CallbackEntry[]): string {
+  const others = entries.filter(({ callback }) => callback !== "adjustBalance").length;
+  const rest = others === 0 ? "" : `, entries of rewards and tips: ${others}`;
+  return `adjustBalance entries: ${entries.length - others}${rest}`;
+}
+
+/** @param atLeast the amount at risk if the wallet moved as much as the records ask for */
+function toFinding(
+  session: PlayerSession,
+  difference: Pick<Finding, "kind" | "reason">,
+  atLeast: Amount,
+  { productId }: SessionSettings,
+): Finding {
   const { currency, username, records, entries } = session;
   const { provider, ledger } = sumSession(session);
-  const { stake, payout } = provider;
-  const [debits, credits] = [ledger.stake, ledger.payout];
-  const net = { ledger: ledger.net, provider: provider.net };
-  if (differByAtMost(net.ledger, net.provider, allowanceOfSession(session, settings))) return null;
+  const atRisk = ledger.net.minus(provider.net).abs();
   return {
-    kind: "session-differs",
+    ...difference,
     productId,
     username,
     currency,
@@ -117,8 +92,7 @@ export function compareSession(session: PlayerSession, settings: SessionSettings
     transactionId: null,
     roundId: null,
     transactionRef: null,
-    amountAtRisk: net.ledger.minus(net.provider).abs(),
-    reason: `the session from ${formatInstant(session.firstAt)} to ${formatInstant(session.lastAt)} has a net of ${formatMoney(net.provider, currency)} at the provider (records: ${records.length}), and of ${formatMoney(net.ledger, currency)} in the ledger (adjustBalance entries: ${entries.length})`,
+    amountAtRisk: atRisk.eq(ZERO) ? atLeast : atRisk,
     provider:
       records.length === 0
         ? null
@@ -126,8 +100,8 @@ export function compareSession(session: PlayerSession, settings: SessionSettings
             id: null,
             betId: null,
             status: null,
-            stake: formatAmount(stake),
-            payout: formatAmount(payout),
+            stake: formatAmount(provider.stake),
+            payout: formatAmount(provider.payout),
             currency,
             username,
             updatedDate: latest(records.map((record) => record.updatedDate)),
@@ -139,9 +113,9 @@ export function compareSession(session: PlayerSession, settings: SessionSettings
         : {
             txnId: null,
             status: null,
-            stake: formatAmount(debits),
-            payout: formatAmount(credits),
-            moved: formatAmount(net.ledger),
+            stake: formatAmount(ledger.stake),
+            payout: formatAmount(ledger.payout),
+            moved: formatAmount(ledger.net),
             currency,
             username,
             firstEntryAt: formatInstant(Math.min(...entries.map((entry) => entry.occurredAt))),
@@ -149,45 +123,6 @@ export function compareSession(session: PlayerSession, settings: SessionSettings
           },
     occurredAt: session.firstAt,
   };
-}
-
-/**
- * The allowed difference of a session's sums: the tolerance times the number of amounts on the side that has more.
- */
-export function allowanceOfSession(
-  { records, entries, currency }: PlayerSession,
-  { tolerance }: Pick<SessionSettings, "tolerance">,
-): Amount {
-  return allowanceOf(tolerance, currency, Math.max(amountsListed(records), entries.length));
-}
-
-/**
- * The sums of both sides: stakes and payouts of the records, debits and credits of adjustBalance. The ledger side has
- * no bets.
- */
-export function sumSession({ records, entries }: PlayerSession): { provider: SideSums; ledger: SideSums } {
-  const played = records.filter((record) => record.betStatus !== "VOID");
-  const stake = sumAmounts(played.map((record) => record.stake));
-  const payout = sumAmounts(played.map((record) => record.payout));
-  const { debits, credits } = sumEntries(entries);
-  return {
-    provider: { bets: played.length, stake, payout, net: payout.minus(stake) },
-    ledger: { bets: 0, stake: debits, payout: credits, net: credits.minus(debits) },
-  };
-}
-
-/** A repeated reference declares nothing new (§4.A8). Where it moved money nevertheless, that money counts. */
-function sumEntries(entries: readonly CallbackEntry[]): { debits: Amount; credits: Amount } {
-  const known = new Set<string>();
-  let [debits, credits] = [ZERO, ZERO];
-  for (const entry of entries) {
-    const isRepeat = known.has(entry.txnId);
-    known.add(entry.txnId);
-    if (isRepeat && (entry.moved?.eq(ZERO) ?? true)) continue;
-    debits = debits.plus(entry.betAmount ?? ZERO);
-    credits = credits.plus(entry.payoutAmount ?? ZERO);
-  }
-  return { debits, credits };
 }
 
 /**

@@ -2,19 +2,21 @@
 
 import { type LedgerBet, type MoneyInCurrency, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
-import { sumAmounts } from "../money.ts";
-import { type Compared, type Counted, NO_SUMS, type SideSums } from "../report.ts";
+import { sumAmounts, ZERO } from "../money.ts";
+import { type Compared, type Counted, type MovedMoney, NO_SUMS, type SideSums } from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
 import { type CompareSettings, isBefore, ranAtLedgerStart } from "./compare.ts";
 import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
 import { isRunning, lastEntryOf } from "./sums.ts";
 import { allowanceOf } from "./tolerance.ts";
 
-/** Both sides of a pair in one currency. */
-export interface StatementLine {
+/** Both sides of a pair in one currency, and what the wallet moved for it. */
+export interface StatementLine extends MovedMoney {
   readonly currency: string;
   readonly provider: SideSums;
   readonly ledger: SideSums;
+  /** nothing but `moved` was looked at, so there is no difference to explain */
+  readonly isExempt: boolean;
 }
 
 /**
@@ -43,15 +45,23 @@ export function nameOfPair({
 }
 
 /**
- * One line of a pair for each currency. Pairs that are not compared are left out: those before the ledger, bets that
- * ran when the ledger began, and tips that agree. For a tip with `net-differs`, the provider's side is what the tip
- * asked for.
+ * One line of a pair for each currency. Pairs that are not compared only say what moved: bets that ran when the ledger
+ * began, and tips that agree. What lies before the ledger's beginning moved outside. For a tip with `net-differs`, the
+ * provider's side is what the tip asked for.
  */
 export function statePair({ pair, verdict }: AssessedPair, settings: CompareSettings): StatementLine[] {
   const { records, bets } = pair;
   const isTip = bets.length > 0 && bets.every((bet) => bet.tip);
-  if (verdict === null && isExempt(pair, settings, isTip)) return [];
   const others = bets.flatMap((bet) => bet.others);
+  const movedIn = (currency: string) =>
+    sumAmounts([...bets, ...others].filter((side) => side.currency === currency).map(({ moved }) => moved));
+  if (verdict === null && isExempt(pair, settings, isTip)) {
+    const isOutside = isBefore(pair, settings.ledgerStart);
+    return [...new Set([...bets, ...others].map(({ currency }) => currency))].map((currency) => {
+      const [moved, outside] = isOutside ? [ZERO, movedIn(currency)] : [movedIn(currency), ZERO];
+      return { currency, provider: NO_SUMS, ledger: NO_SUMS, moved, outside, isExempt: true };
+    });
+  }
   const currencies = [...new Set([...records, ...bets, ...others].map((side) => side.currency))];
   return currencies.map((currency) => ({
     currency,
@@ -64,6 +74,9 @@ export function statePair({ pair, verdict }: AssessedPair, settings: CompareSett
       others.filter((other) => other.currency === currency),
       isTip,
     ),
+    moved: movedIn(currency),
+    outside: ZERO,
+    isExempt: false,
   }));
 }
 

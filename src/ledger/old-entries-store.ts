@@ -2,7 +2,7 @@
 
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
-import { noteEntriesText, SWITCH_TRIGGERS_OFF } from "../db/entry-accounts.ts";
+import { keepMovedText, noteEntriesText, SWITCH_TRIGGERS_OFF } from "../db/entry-accounts.ts";
 import { ofShareText, type Share } from "../db/retention-store.ts";
 import type { TimeRange } from "../window.ts";
 
@@ -101,9 +101,11 @@ export async function deleteEntries(
   >`
     with deleted as (
       delete from callback_entries where entry_id = any(${entryIds as string[]})
-      returning username, txn_id, callback, request_id, received_at, entry_id, moved, bet_amount, payout_amount, occurred_at
+      returning product_id, currency, username, txn_id, callback, request_id, received_at, entry_id, moved, bet_amount,
+        payout_amount, occurred_at
     ),
-    noted as (${tx.unsafe(noteEntriesText("deleted", "deleted"))})
+    noted as (${tx.unsafe(noteEntriesText("deleted", "deleted"))}),
+    kept as (${tx.unsafe(keepMovedText("deleted"))})
     select username, txn_id as "txnId", callback, request_id as "requestId", received_at::text as at from deleted`;
   await tx`select set_config('wallet_recon.entries', '', true)`;
   const column = (of: (row: (typeof deleted)[number]) => string) => deleted.map(of);

@@ -92,7 +92,8 @@ function entryColumns(sql: Query) {
 }
 
 /**
- * The adjustBalance entries of some players, each player with a range of time, both ends included.
+ * The entries of some players that may belong to sessions, each player with a range of time, both ends included:
+ * adjustBalance, rewards and tips.
  * @param most the most rows to read
  */
 export async function readEntriesWithin(
@@ -102,13 +103,29 @@ export async function readEntriesWithin(
   most: number,
 ): Promise<CallbackEntry[]> {
   const times = [...spans.values()];
+  // The conditions are those of the partial indexes. One condition for both would use neither.
+  const within = (condition: string) => sql`(select ${entryColumns(sql)} from callback_entries e
+      where e.product_id = ${productId} and e.username = k.username and ${sql.unsafe(condition)}
+        and e.occurred_at between k.from_at and k.to_at offset 0)`;
   const rows = await sql<EntryRow[]>`
     select found.* from unnest(${[...spans.keys()]}::text[], ${times.map(({ from }) => from)}::timestamptz[],
       ${times.map(({ to }) => to)}::timestamptz[]) as k (username, from_at, to_at)
-    cross join lateral (select ${entryColumns(sql)} from callback_entries e
-      where e.product_id = ${productId} and e.username = k.username and e.callback = 'adjustBalance'
-        and e.occurred_at between k.from_at and k.to_at offset 0) found
+    cross join lateral (${within("e.callback = 'adjustBalance'")} union all
+      ${within("e.callback in ('winRewards', 'placeTips', 'cancelTips')")}) found
     limit ${most}`;
+  return rows.map(fromRow);
+}
+
+/** All entries of some players. @param most the most rows to read */
+export async function readEntriesOfPlayers(
+  sql: Query,
+  productId: string,
+  usernames: readonly string[],
+  most: number,
+): Promise<CallbackEntry[]> {
+  const rows = await sql<EntryRow[]>`
+    select ${entryColumns(sql)} from callback_entries e
+    where e.product_id = ${productId} and e.username = any(${usernames as string[]}) limit ${most}`;
   return rows.map(fromRow);
 }
 

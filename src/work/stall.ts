@@ -12,7 +12,10 @@ export type StallKind =
   | "verifying-stalled"
   | "closing-stalled"
   | "entries-vanished"
-  | "queue-unserved";
+  | "queue-unserved"
+  | "money-outside"
+  | "unknown-product"
+  | "books-wrong";
 
 /** A stall, with the texts of the alerts at its beginning and end. */
 export interface Stall {

@@ -139,13 +139,14 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
 async function fillBooks(sql: Sql, { context, clock }: PlayedWorld): Promise<void> {
   const now = clock.now();
   const side = (net: string) => ({ bets: 1, stake: LARGE, payout: "0", net });
-  const figures = { mismatches: "0", adjustments: "0", pending: "0", rounding: "0" };
+  const figures = { mismatches: "0", adjustments: "0", pending: "0", rounding: "0", outside: "0" };
+  const ledger = { ...side(`-${LARGE}`), moved: `-${LARGE}` };
   const from = Date.parse(`${CORRECTED_DAY}T00:00:00Z`);
   const row = {
     productId: LONG_PRODUCT,
     currency: "THB",
     provider: side(`-${LARGE}`),
-    ledger: side(`-${LARGE}`),
+    ledger,
     difference: "0",
     ...figures,
     rest: "0",
@@ -164,8 +165,8 @@ async function fillBooks(sql: Sql, { context, clock }: PlayedWorld): Promise<voi
         username: LONG_NAME,
         betId: LONG_ID,
         transactionId: null,
-        before: { provider: side(`-${LARGE}`), ledger: side(`-${LARGE}`), ...figures },
-        after: { provider: side("98765432109876543210.12345678"), ledger: side(`-${LARGE}`), ...figures },
+        before: { provider: side(`-${LARGE}`), ledger, ...figures },
+        after: { provider: side("98765432109876543210.12345678"), ledger, ...figures },
         difference: "98765432122852176470.38405678",
         reason: "the provider's payout changed",
       },

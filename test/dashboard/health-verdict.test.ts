@@ -22,6 +22,7 @@ function goesOn(changes: Partial<WorkReport> = {}): WorkReport {
     verifying: { behindMs: 5_000, isFarBehind: false, due: 0, problem: null, stalls: [] },
     alerting: { doneAt: NOON - 20_000, problem: null },
     resweeps: [],
+    money: { outside: null, sums: null, problem: null, stalls: [] },
     stalls: [],
     stop: null,
     ...changes,
@@ -110,6 +111,9 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
       "verifying-stalled",
       "closing-stalled",
       "entries-vanished",
+      "money-outside",
+      "unknown-product",
+      "books-wrong",
       "queue-unserved",
     ] as const
   ).map((kind): [string, string, Partial<JudgedOverview>] => [

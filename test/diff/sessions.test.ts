@@ -1,12 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { Graces } from "../../src/diff/ripeness.ts";
-import {
-  compareSession,
-  type PlayerSession,
-  splitSessions,
-  whatSessionNeeds,
-} from "../../src/diff/sessions.ts";
+import type { PlayerSession } from "../../src/diff/session-sums.ts";
+import { compareSession, whatSessionNeeds } from "../../src/diff/sessions.ts";
+import { splitSessions } from "../../src/diff/split-sessions.ts";
+import { foldEntries } from "../../src/ledger/fold.ts";
 import { formatAmount } from "../../src/money.ts";
 import { amount, exampleAdjustment, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { type RecordFields, record } from "./sides.ts";
@@ -23,7 +21,12 @@ const played = (minutes: number, fields: RecordFields = {}) => {
   });
 };
 const split = (entries: CallbackEntry[], records: ReturnType<typeof record>[] = []) =>
-  splitSessions("anna", entries, records, HOUR_MS);
+  splitSessions(
+    "anna",
+    { entries, records, bets: foldEntries(entries, { singleState: false }) },
+    HOUR_MS,
+    new Map(),
+  );
 const START = { productId: "P1", ledgerStart: NOON, tolerance: new Map() };
 const findings = (sessions: readonly PlayerSession[]) =>
   sessions.flatMap((session) => {

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { assessPairs } from "../../src/diff/assess.ts";
 import { findBalances } from "../../src/diff/balance.ts";
 import { findInconsistent } from "../../src/diff/inconsistent.ts";
-import { compareSession, splitSessions } from "../../src/diff/sessions.ts";
+import { compareSession } from "../../src/diff/sessions.ts";
+import { splitSessions } from "../../src/diff/split-sessions.ts";
 import { amount, exampleEntry, HOUR_MS, NOON } from "../support/examples.ts";
 import { type BetFields, bet, type RecordFields, record, SETTINGS } from "./sides.ts";
 
@@ -73,9 +74,12 @@ describe("amounts of a currency that differ by no more than its tolerance are eq
 test("a session's sums may differ by the tolerance of each of their amounts", () => {
   const entry = exampleEntry({ callback: "adjustBalance", betAmount: amount("10"), moved: amount("-10") });
   const compare = (stake: string) =>
-    splitSessions("anna", [entry], [record({ stake })], HOUR_MS).map((session) =>
-      compareSession(session, { ...CENT, ledgerStart: NOON - 24 * HOUR_MS }),
-    );
+    splitSessions(
+      "anna",
+      { entries: [entry], records: [record({ stake })], bets: [] },
+      HOUR_MS,
+      CENT.tolerance,
+    ).map((session) => compareSession(session, { ...CENT, ledgerStart: NOON - 24 * HOUR_MS }));
   expect(compare("10.01")).toEqual([null]);
   expect(compare("10.02")).toEqual([expect.objectContaining({ kind: "session-differs" })]);
 });

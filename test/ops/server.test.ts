@@ -294,6 +294,8 @@ test("status shows the state of each product, and what the ledger and the lists 
     },
     verifying: { behindSeconds: null, due: 0 },
     rejected: { records: 1, entries: 0 },
+    unknownProducts: [],
+    outside: [],
   });
 });
 

@@ -87,7 +87,7 @@ function expectedBy({ status, stake, payout }: ProviderSide): Amount {
 }
 
 /** The UTC days on which something happened on either side. */
-async function readDays(sql: Sql): Promise<number[]> {
+export async function readDays(sql: Sql): Promise<number[]> {
   const rows = await sql<{ day: number }[]>`
     select date_trunc('day', accounting_date) as day from bet_records
     union select date_trunc('day', occurred_at) from callback_entries

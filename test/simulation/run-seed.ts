@@ -15,8 +15,9 @@ import { pullProduct } from "../support/pull-product.ts";
 import { type Audit, type AuditedMismatch, auditMismatches } from "./audit.ts";
 import { canShow, type LedgerHabit, openLedgerWriter } from "./ledger-writer.ts";
 import { createOddWorld } from "./oddities/odd-world.ts";
+import { auditOutside } from "./outside-audit.ts";
 import { auditResweeps } from "./pull-audit.ts";
-import { auditReports } from "./report-audit.ts";
+import { auditReports, readDays } from "./report-audit.ts";
 import { planSeed, type SeedPlan } from "./seed-plan.ts";
 
 const CREDENTIALS = { username: "simulation", password: "a seeded world" };
@@ -74,6 +75,8 @@ export async function runSeed(
     const unexplained = [
       ...(await auditReports(worker.context)),
       ...(await auditResweeps(sql, pulled, config.pull.resweepAfter, time)),
+      // Plants entries, so it is the last one.
+      ...(await auditOutside(worker.context, await readDays(sql))),
     ];
     return { seed, allPlanted, restarts: plan.restarts.size, unexplained, ...audit };
   } finally {

@@ -72,6 +72,12 @@ const SPECIAL: readonly SimulatedProduct[] = [
   },
   { productId: "ROUND", style: "by-round", roundsPerMinute: 0.2, settings: { matchBy: ["round"] } },
   { productId: "FISH", style: "session", roundsPerMinute: 0, settings: { settlement: "session" } },
+  {
+    productId: "VENDOR",
+    style: "mixed",
+    roundsPerMinute: 0.3,
+    settings: { settlement: "mixed", stuckOpenAfter: STUCK },
+  },
 ];
 
 /** The ways in which operators keep their ledger; each seed has one. */

@@ -15,7 +15,7 @@ import { checkConnections } from "./doctor-connections.ts";
 import {
   checkBooks,
   checkEntries,
-  checkProducts,
+  checkMoney,
   checkRights,
   checkStorage,
   checkUpkeep,
@@ -51,7 +51,7 @@ const NEEDS: Readonly<Record<string, string>> = {
   rights: "migrations",
   entries: "migrations",
   ledger: "migrations",
-  products: "migrations",
+  money: "migrations",
   disk: "migrations",
   books: "migrations",
   amounts: "migrations",
@@ -78,7 +78,7 @@ export async function runChecks(recon: OpenRecon, known: Diagnosis | null): Prom
     const isKnown = known?.check === check;
     await look(check, async () => [isKnown ? known : { check, ...(await run(recon)) }]);
   }
-  await look("products", () => checkProducts(recon.context));
+  await look("money", () => checkMoney(recon.context));
   await look("rights", () => checkRights(recon.context));
   await look("entries", () => checkEntries(recon.context));
   await look("vacuum", () => checkUpkeep(recon.context));
@@ -149,16 +149,8 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
 
 async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult> {
   try {
-    const {
-      relation,
-      isEmpty,
-      emptied,
-      rejected,
-      idleTriggers,
-      isUndatedDaily,
-      unreadable,
-      foreignProducts,
-    } = await checkLedger(context);
+    const { relation, isEmpty, emptied, rejected, idleTriggers, isUndatedDaily, unreadable } =
+      await checkLedger(context);
     const source = relation === null ? "the table callback_entries" : `"${relation}" can be read`;
     if (idleTriggers.length > 0) {
       return wrong(
@@ -193,11 +185,6 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
     if (isUndatedDaily) {
       return right(
         `${source}; rows without a received_at are found only once a day, because no index leads to them: declare the column not null`,
-      );
-    }
-    if (foreignProducts.length > 0) {
-      return right(
-        `${source}; it has entries of products that are not in the settings and are not compared: ${foreignProducts.join(", ")}`,
       );
     }
     return right(

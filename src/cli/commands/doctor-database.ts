@@ -1,15 +1,19 @@
 /** The checks of `recon doctor` on the database's own upkeep, its disk and the closed days that it holds. */
 
 import { showBytes } from "../../bytes.ts";
-import { findProductsOutsideSettings } from "../../db/foreign-products-store.ts";
+import { showInstant } from "../../clock.ts";
 import { findForeignCreators, ownsTables } from "../../db/schema-rights-store.ts";
 import { readUpkeep } from "../../db/upkeep-store.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { seeEntryDays } from "../../flows/ledger/compare-entry-days.ts";
+import { measureOutside, settingsOfMoney } from "../../flows/read/read-outside.ts";
 import { readStorage } from "../../flows/read/read-storage.ts";
+import type { SumsSeen } from "../../money-outside.ts";
 import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth, sayMeasured } from "../../storage.ts";
 import { judgeUpkeep } from "../../upkeep.ts";
+import { judgeMoney } from "../../work/money.ts";
+import { readMoneyStates } from "../../work/money-state-store.ts";
 import { judgeGone } from "../../work/other-work.ts";
 import type { Diagnosis } from "./doctor-checks.ts";
 
@@ -42,19 +46,42 @@ export async function checkBooks(context: FlowContext): Promise<Diagnosis[]> {
   return [{ check, ok: false, found: `the closed day ${flaw.day} ${flaw.what}`, mend }];
 }
 
-/** Nothing where every product that has bets is in the settings. */
-export async function checkProducts({ sql, config }: FlowContext): Promise<Diagnosis[]> {
+/** What moved outside the comparison, and the products that are not in the settings. One line if there is neither. */
+export async function checkMoney(context: FlowContext): Promise<Diagnosis[]> {
+  const { sql, config, clock } = context;
+  const { sums } = await readMoneyStates(sql, settingsOfMoney(config));
+  const outside = await measureOutside(context);
   const known = config.products.map(({ productId }) => productId);
-  const outside = await findProductsOutsideSettings(sql, known);
-  if (outside.length === 0) return [];
-  return [
-    {
-      check: "products",
-      ok: true,
-      found: `the database has bets of products that are not in the settings: ${outside.join(", ")}; they are neither compared nor deleted`,
-      mend: 'so that they age like all others, list these products again, as they were, with walletMode "transfer": then nothing of them is pulled or compared (docs/operations.md#products-that-end)',
-    },
-  ];
+  const wrong = judgeMoney({ outside, sums }, known, clock.now(), config.alerts.every).stalls.map(
+    ({ kind, what, toDo }) => ({
+      check: kind === "books-wrong" ? "books" : "money",
+      ok: false,
+      found: what,
+      mend: toDo,
+    }),
+  );
+  const { unknown, from } = outside.content;
+  const old = unknown.filter(({ until }) => until < from).map(({ productId }) => productId);
+  const kept =
+    old.length === 0
+      ? []
+      : [
+          {
+            check: "products",
+            ok: true,
+            found: `the database has older bets of products that are not in the settings: ${old.join(", ")}; they are neither compared nor deleted`,
+            mend: 'so that they age like all others, list these products again, as they were, with walletMode "transfer": then nothing of them is pulled or compared (docs/operations.md#products-that-end)',
+          },
+        ];
+  if (wrong.length + kept.length > 0) return [...wrong, ...kept];
+  const found = `no money moved outside the comparison since ${showInstant(from)}; ${saySums(sums?.content ?? null)}`;
+  return [{ check: "money", ok: true, found, mend: null }];
+}
+
+function saySums(seen: SumsSeen | null): string {
+  if (seen === null) return "no worker has added up the statements yet";
+  const left = seen.left.map(({ productId, reason }) => ` Not compared: ${productId}. ${reason}`).join("");
+  return `all money of the ledger is in the statements of ${new Set(seen.sums.map(({ productId }) => productId)).size} products.${left}`;
 }
 
 /** Nothing if this role owns the tables, and only roles may create beside them that could also drop them. */

@@ -97,6 +97,8 @@ function printRow(row: ReportRow, unexplained: string | null): void {
       ["pending", money(row.pending)],
       ["rounding", money(row.rounding)],
       ["rest", money(row.rest)],
+      // Statements of older versions do not say it.
+      ["outside the comparison", money((row as Partial<ReportRow>).outside ?? "0")],
     ],
   );
   if (!row.complete) {

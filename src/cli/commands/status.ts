@@ -3,8 +3,8 @@
 import type { Command } from "commander";
 import { showBytes } from "../../bytes.ts";
 import { type Instant, showDuration } from "../../clock.ts";
-import { findProductsOutsideSettings } from "../../db/foreign-products-store.ts";
 import { readStatusForPeople, type Status, type StatusForPeople } from "../../flows/read/read-status.ts";
+import { formatMoney, parseAmount } from "../../money.ts";
 import {
   largeTables,
   type Storage,
@@ -30,19 +30,12 @@ export function addStatusCommand(program: Command): void {
           printJson(found.status);
           return;
         }
-        const known = context.config.products.map(({ productId }) => productId);
-        const outside = await findProductsOutsideSettings(context.sql, known);
-        printStatus(found, outside, context.clock.now());
+        printStatus(found, context.clock.now());
       }),
     );
 }
 
-/** @param outside products that have bets and are not in the settings */
-function printStatus(
-  { status, work, emptied, storage }: StatusForPeople,
-  outside: readonly string[],
-  now: Instant,
-): void {
+function printStatus({ status, work, emptied, storage }: StatusForPeople, now: Instant): void {
   printTable(
     ["PRODUCT", "FETCHED UNTIL", "LAG", "WINDOW", "GAPS", "RECORDS", "REJECTED", "OPEN MISMATCHES"],
     status.products.map((product) => [
@@ -69,9 +62,13 @@ function printStatus(
   printLine(`transfers   ${listCounts(transfers)}`);
   printLine(`alerts      ${alerts.undelivered} undelivered, ${sayAge("checked", work.alerting.doneAt, now)}`);
   printWork(status, work, now);
-  if (outside.length > 0)
+  for (const { productId, currency, outside } of status.outside)
     printLine(
-      `kept        the bets of ${outside.join(", ")}, not in the settings: neither compared nor deleted (recon doctor)`,
+      `outside     ${productId}: ${formatMoney(parseAmount(outside, "outside"), currency)} moved by entries that nothing compares (recon doctor)`,
+    );
+  if (status.unknownProducts.length > 0)
+    printLine(
+      `unknown     ${status.unknownProducts.map(({ productId }) => productId).join(", ")}, not in the settings: neither compared nor deleted (recon doctor)`,
     );
   printStorage(storage, now);
 }

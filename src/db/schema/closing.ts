@@ -56,6 +56,10 @@ export const closedBets = pgTable(
     day: date("day").notNull(),
     currency: text("currency").notNull(),
     ...figures,
+    /** what the wallet moved; null: the ledger's net */
+    ledgerMoved: numeric("ledger_moved"),
+    /** what moved by entries that no comparison looks at; null: 0 */
+    outside: numeric("outside"),
   },
   (t) => [primaryKey({ columns: [t.productId, t.username, t.subject, t.betRef, t.day, t.currency] })],
 );

@@ -46,6 +46,10 @@ export const callbackEntries = pgTable(
     index("callback_entries_adjusted")
       .on(t.productId, t.username, t.occurredAt)
       .where(sql`callback = 'adjustBalance'`),
+    // Rewards and tips of sessions.
+    index("callback_entries_rewarded")
+      .on(t.productId, t.username, t.occurredAt)
+      .where(sql`callback in ('winRewards', 'placeTips', 'cancelTips')`),
   ],
 );
 

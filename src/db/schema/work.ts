@@ -1,6 +1,6 @@
 /** The progress of each kind of work, so that every process can see stalls. */
 
-import { bigint, integer, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import { bigint, integer, jsonb, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { instant } from "./columns.ts";
 
 /** A row for each product that is pulled, compared or verified, each relation that is followed, each queue. */
@@ -30,3 +30,26 @@ export const workStates = pgTable(
   },
   (t) => [primaryKey({ columns: [t.work, t.subject] })],
 );
+
+/** What a worker has added up about money, for all processes. */
+export const moneyStates = pgTable("money_states", {
+  /** "outside": what moved outside the comparison; "sums": whether all money of the ledger is in statements */
+  name: text("name").primaryKey(),
+  measuredAt: instant("measured_at").notNull(),
+  tookMs: bigint("took_ms", { mode: "number" }).notNull(),
+  /** the settings on which the content depends, as text */
+  settings: text("settings").notNull(),
+  content: jsonb("content").notNull(),
+});
+
+/**
+ * What entries had moved that `retain.entries` has deleted. Append-only and without a key, so that deletions never wait for
+ * each other.
+ */
+export const movedDeleted = pgTable("moved_deleted", {
+  productId: text("product_id").notNull(),
+  currency: text("currency").notNull(),
+  moved: numeric("moved").notNull(),
+  /** entries without `moved`, whose amount only the fold knew */
+  unstated: bigint("unstated", { mode: "number" }).notNull(),
+});

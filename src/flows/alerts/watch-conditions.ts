@@ -1,6 +1,7 @@
 /** Begins and ends conditions: stalls, refused credentials, undelivered alerts. */
 
 import {
+  beginningAlert,
   type Condition,
   type ConditionName,
   isSame,
@@ -10,6 +11,7 @@ import {
 } from "../../alerts/condition.ts";
 import { beginCondition, endCondition, readConditions } from "../../alerts/condition-store.ts";
 import { readBacklogs } from "../../alerts/delivery-store.ts";
+import { recordAlert } from "../../alerts/store.ts";
 import { formatInstant, type Instant, showInstant } from "../../clock.ts";
 import { type PullProgress, readGapReason, readPullProgress } from "../../sync/progress-store.ts";
 import type { FlowContext } from "../context.ts";
@@ -43,6 +45,7 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   // Work that nobody watched gets time to continue (decision 108). A reported stall ends only when its work has
   // continued (decision 107).
   const present: ConditionName[] = [...certain, ...judgeWork(context, work, "reported").stalls];
+  await remindOfMoney(context, present, standing, now);
   for (const condition of standing) {
     // The verifying process itself notices new answers about transfers.
     if (isAboutTransfers(condition)) continue;
@@ -50,6 +53,25 @@ export async function watchConditions(context: FlowContext, channels: readonly s
     if (isSeenByOne(condition) && !isWitnessGone(condition, now)) continue;
     if (present.some((one) => isSame(one, condition)) || !isProvenOver(condition, progress)) continue;
     await endCondition(sql, condition, now);
+  }
+}
+
+const REMINDED: ReadonlySet<string> = new Set(["money-outside", "unknown-product"]);
+const DAY_MS = 24 * 3_600_000;
+
+/** Money that nothing compares is reported once a day while it lasts: it grows without a mismatch. */
+async function remindOfMoney(
+  { sql }: FlowContext,
+  present: readonly ConditionName[],
+  standing: readonly StandingCondition[],
+  now: Instant,
+): Promise<void> {
+  for (const { since, ...name } of standing) {
+    const days = Math.floor((now - since) / DAY_MS);
+    const found = present.find((one): one is Condition => isSame(one, name) && "what" in one);
+    if (!REMINDED.has(name.kind) || days === 0 || found === undefined) continue;
+    const alert = beginningAlert(found, since);
+    await recordAlert(sql, { ...alert, idempotencyKey: `${alert.idempotencyKey}/day ${days}`, at: now });
   }
 }
 

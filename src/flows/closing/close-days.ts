@@ -13,6 +13,7 @@ import {
 import { readArrived } from "../../closing/correction-store.ts";
 import { dayAfter, firstDayFrom, type ZonedDay } from "../../closing/day-bounds.ts";
 import { hashOf } from "../../closing/statement.ts";
+import { toContribution } from "../../closing/sum-rows.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { inOneMoment } from "../../db/transactions.ts";
@@ -22,7 +23,7 @@ import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { compareEntryDaysOf } from "../ledger/compare-entry-days.ts";
-import { countAll, openReport } from "../reports/read-report.ts";
+import { countAll, openReport, readRowsOutside } from "../reports/read-report.ts";
 import { sayLeftOut } from "./left-out-date.ts";
 import { whyFuture, whyOpen } from "./why-open.ts";
 
@@ -103,6 +104,7 @@ export async function closeDay(
       if (product.walletMode === "seamless")
         rows.push(...(await closeProduct(context, tx, product, bounds, limits)));
     }
+    rows.push(...(await closeOutside(context, tx, bounds)));
     const statement = {
       ...bounds,
       rows,
@@ -145,6 +147,16 @@ async function notNext(
     "conflict",
     `${day} cannot be closed: ${why} (the last closed day is ${last?.day ?? "none"})`,
   );
+}
+
+/** What moved in products that nothing compares. One row of `closed_bets` stands for a product and a currency. */
+async function closeOutside(context: FlowContext, tx: Query, day: ZonedDay): Promise<ReportRow[]> {
+  const rows = await readRowsOutside(context, tx, day);
+  for (const row of rows) {
+    const bet = { username: "", subject: "outside", betRef: "", day: day.day };
+    await writeClosedBets(tx, row.productId, mergeBets([{ ...bet, ...toContribution(row, row.currency) }]));
+  }
+  return rows;
 }
 
 async function closeProduct(

@@ -66,12 +66,17 @@ export async function correctBets(
   });
 }
 
-function subjectsOf({ ids, rounds, marks }: CountedNeighbourhood): string[] {
+function subjectsOf({ ids, rounds, txnIds, marks }: CountedNeighbourhood): string[] {
   const marked = marks.flatMap(({ roundId, betRef }) => [
     ...(roundId === null ? [] : [`round:${roundId}`]),
-    ...(betRef === null ? [] : [`bet:${betRef}`]),
+    ...(betRef === null ? [] : [`bet:${betRef}`, `outside:${betRef}`]),
   ]);
   return [
-    ...new Set([...[...rounds].map((id) => `round:${id}`), ...[...ids].map((id) => `bet:${id}`), ...marked]),
+    ...new Set([
+      ...[...rounds].map((id) => `round:${id}`),
+      ...[...ids].map((id) => `bet:${id}`),
+      ...[...txnIds].map((id) => `outside:${id}`),
+      ...marked,
+    ]),
   ];
 }

@@ -2,13 +2,14 @@
 
 import { parseInstant } from "../../clock.ts";
 import { findChangedBets } from "../../closing/changed-bets.ts";
-import { readClosedSessions } from "../../closing/closed-bet-store.ts";
+import { readClosedBets, readClosedSessions } from "../../closing/closed-bet-store.ts";
 import type { ClosedBounds } from "../../closing/closed-day-store.ts";
 import type { ClosingMark } from "../../closing/correction-store.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
+import type { Reference } from "../../diff/link-store.ts";
 import { readTouchedTimes } from "../../diff/session-store.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
-import { reportTouched } from "../reports/report-sessions.ts";
+import { reportBetsOutside, reportTouched } from "../reports/report-sessions.ts";
 import { endOf, onDay } from "./closed-time.ts";
 import { findCopiedSessions, logCut } from "./find-cut.ts";
 import { inPieces } from "./in-pieces.ts";
@@ -51,8 +52,29 @@ export async function correctSessions(
         }
       }
     }
+    corrections += await correctOutside(comparison, days, references);
     return corrections;
   });
+}
+
+/** Corrects what moved outside the comparison: bets of a product that settles by sessions. */
+async function correctOutside(
+  comparison: ComparisonContext,
+  days: readonly ClosedBounds[],
+  references: readonly Reference[],
+): Promise<number> {
+  const { tx, product } = comparison;
+  const range = { from: days[0]?.from ?? 0, to: endOf(days) };
+  const subjects = references.map(({ username, ref }) => [username, `outside:${ref}`] as const);
+  const before = await readClosedBets(tx, product.productId, subjects);
+  const now = await reportBetsOutside(comparison, [range], references);
+  const changes = findChangedBets(
+    before,
+    now.map((one) => onDay(one, days)),
+    [],
+    () => true,
+  );
+  return await writeChanged(comparison, changes);
 }
 
 /** Times with at most a day between them: what lies far apart is loaded apart. */

@@ -62,8 +62,9 @@ async function correctMarked(
       for (const mark of own) await writeMarkAgain(tx, mark);
       continue;
     }
-    const correct = comparison.product.settlement === "session" ? correctSessions : correctBets;
-    corrections += await correct(comparison, days, own);
+    const { settlement } = comparison.product;
+    if (settlement !== "session") corrections += await correctBets(comparison, days, own);
+    if (settlement !== "bets") corrections += await correctSessions(comparison, days, own);
   }
   return corrections;
 }

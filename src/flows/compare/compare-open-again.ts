@@ -6,7 +6,7 @@ import type { FlowContext } from "../context.ts";
 /** Marks only bets and rounds: a session is compared when something touches it. */
 export async function compareOpenAgain({ sql, config, clock, log }: FlowContext): Promise<void> {
   const compared = config.products.filter(
-    (one) => one.walletMode === "seamless" && one.settlement === "bets",
+    (one) => one.walletMode === "seamless" && one.settlement !== "session",
   );
   const productIds = compared.map(({ productId }) => productId);
   const marked = await markOpenMismatches(sql, productIds, clock.now());

@@ -111,11 +111,25 @@ async function compareStep(context: FlowContext, options: StepOptions, isCareful
   }
 }
 
+const COMPARE: Readonly<Record<ProductConfig["settlement"], Compare>> = {
+  bets: compareMarkedBets,
+  session: compareMarkedSessions,
+  mixed: async (comparison, marks) => {
+    const bets = await compareMarkedBets(comparison, marks);
+    const sessions = await compareMarkedSessions(comparison, marks);
+    return {
+      compared: bets.compared + sessions.compared,
+      wantsFetch: bets.wantsFetch || sessions.wantsFetch,
+      stale: bets.stale,
+    };
+  },
+};
+
 const NOTHING = { marks: 0, compared: 0, wantsFetch: false, isUnfinished: false };
 const NOTHING_COMPARED: ComparisonResult = { compared: 0, wantsFetch: false, stale: new Set() };
 
 async function compareAs(how: HowToCompare, context: FlowContext, { product, now, limits }: StepOptions) {
-  const compare = product.settlement === "session" ? compareMarkedSessions : compareMarkedBets;
+  const compare = COMPARE[product.settlement];
   // All reads share one snapshot: coverage newer than the records would make a present record look missing (decision 5).
   return await inOneMoment(context.sql, async (tx) => {
     const taken = await takeDue(context, tx, product, now, limits);

@@ -1,6 +1,12 @@
 /** One comparison of the sessions of a product whose money moves only by adjustBalance. */
 
-import { readTouchedTimes } from "../../diff/session-store.ts";
+import type { Reference } from "../../diff/link-store.ts";
+import {
+  findBetIds,
+  findPlayersWithOpenSessions,
+  findRoundsOfBets,
+  readTouchedTimes,
+} from "../../diff/session-store.ts";
 import type { DiffMark } from "../../diff/store.ts";
 import type { ComparisonContext, ComparisonResult } from "./comparison-context.ts";
 import { decideAbsences } from "./decide-absences.ts";
@@ -17,10 +23,7 @@ export async function compareMarkedSessions(
   marks: readonly DiffMark[],
 ): Promise<ComparisonResult> {
   const { tx, product, now, graces } = comparison;
-  const references = marks.map(({ username, betRef, roundId }) => ({
-    username,
-    ref: betRef ?? roundId ?? "",
-  }));
+  const references = await referencesOf(comparison, marks);
   const within = { from: graces.earliestFetch, to: now + AHEAD_MS };
   const touched = await readTouchedTimes(tx, product.productId, references, within);
   const played = await loadSessions(comparison, touched, decideAbsences);
@@ -40,4 +43,32 @@ export async function compareMarkedSessions(
 
   const wantsFetch = await writeJudgements(comparison, judged);
   return { compared: touched.size, wantsFetch, stale: new Set() };
+}
+
+/**
+ * What the marks name. In a product that has both, the bets of a player touch sessions only while one of these is a
+ * mismatch: a late placement may take its record out of the session.
+ */
+async function referencesOf(
+  { tx, product: { productId, settlement } }: ComparisonContext,
+  marks: readonly DiffMark[],
+): Promise<Reference[]> {
+  const named = marks.map(({ username, betRef, roundId }) => ({ username, ref: betRef ?? roundId ?? "" }));
+  if (settlement !== "mixed") return named;
+  const rounds = marks.flatMap(({ username, roundId }) =>
+    roundId === null ? [] : [{ username, ref: roundId }],
+  );
+  const [ids, played, players] = await Promise.all([
+    findBetIds(tx, productId, named),
+    findRoundsOfBets(tx, productId, rounds),
+    findPlayersWithOpenSessions(tx, productId, [...new Set(marks.map(({ username }) => username))]),
+  ]);
+  const keyOf = (username: string, ref: string) => JSON.stringify([username, ref]);
+  const known = new Set([...ids, ...played].map(({ username, ref }) => keyOf(username, ref)));
+  const isOfBet = ({ username, betRef, roundId }: DiffMark) =>
+    [betRef, roundId].some((ref) => ref !== null && known.has(keyOf(username, ref)));
+  return named.filter((_, index) => {
+    const mark = marks[index];
+    return mark !== undefined && (players.includes(mark.username) || !isOfBet(mark));
+  });
 }

@@ -5,9 +5,9 @@ import type { Instant } from "../../clock.ts";
 import type { DeletedTime } from "../../db/retention-store.ts";
 import { findBalances, subjectOfRequest } from "../../diff/balance.ts";
 import { type Conditions, type Lack, type Pass, whatIsLacking } from "../../diff/ripeness.ts";
+import type { PlayerSession } from "../../diff/session-sums.ts";
 import {
   compareSession,
-  type PlayerSession,
   subjectOfSession,
   subjectsOfSession,
   whatSessionNeeds,
@@ -48,7 +48,12 @@ export function comparePlayer(
   played: PlayedSessions<DecidedAbsences>,
   touched: readonly Instant[],
 ): ComparedPlayer {
-  const { sessions, entries, absences } = played;
+  const { sessions, absences } = played;
+  // In a product that has both, the comparison of bets judges the balances of all requests.
+  const entries =
+    context.product.settlement === "mixed"
+      ? []
+      : played.entries.filter(({ callback }) => callback === "adjustBalance");
   const doubts = sessions.flatMap(({ records }) => records.flatMap((one) => absences.lacks.get(one) ?? []));
   const currencies = new Set(sessions.map((session) => session.currency));
   const subjects = [

@@ -14,6 +14,7 @@ import {
 } from "../../diff/link-store.ts";
 import type { Neighbourhood } from "../../diff/neighbourhood.ts";
 import { betsOfRest, recordsOfRest } from "../../diff/rest-of-round.ts";
+import { withoutSessions } from "../../diff/session-bets.ts";
 import type { DiffMark } from "../../diff/store.ts";
 import { askedByEntry, foldEntries } from "../../ledger/fold.ts";
 import { readEntries } from "../../ledger/store.ts";
@@ -61,12 +62,12 @@ async function assessAll(
   comparison: ComparisonContext,
   neighbourhoods: readonly Neighbourhood[],
 ): Promise<Assessment[]> {
-  const sides = neighbourhoods.map((neighbourhood) => ({
-    neighbourhood,
-    records: neighbourhood.records,
-    bets: foldEntries(neighbourhood.entries, comparison.fold),
-    rest: neighbourhood.rest,
-  }));
+  const sides = neighbourhoods.map((neighbourhood) => {
+    const { records, entries } =
+      comparison.product.settlement === "mixed" ? withoutSessions(neighbourhood) : neighbourhood;
+    const { rest } = neighbourhood;
+    return { neighbourhood, records, bets: foldEntries(entries, comparison.fold), rest };
+  });
   const absencesOf = await decideAbsences(comparison, sides);
   return sides.map((one) => {
     const { neighbourhood, records, bets, rest } = one;

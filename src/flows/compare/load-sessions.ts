@@ -1,13 +1,17 @@
 /** Loads the touched sessions, each one whole. */
 
-import type { StoredRecord } from "../../bet.ts";
+import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../../callback.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
-import { readRecordsWithin } from "../../diff/session-store.ts";
-import { type PlayerSession, splitSessions } from "../../diff/sessions.ts";
+import type { Reference } from "../../diff/link-store.ts";
+import { isRewardOrTip } from "../../diff/session-bets.ts";
+import { findBetIds, findRoundsOfBets, readRecordsWithin } from "../../diff/session-store.ts";
+import { isClosed, type PlayerSession } from "../../diff/session-sums.ts";
+import { LONGEST_JOINED_QUIETS, splitSessions } from "../../diff/split-sessions.ts";
 import type { Absences } from "../../diff/vanished.ts";
 import { ReconError } from "../../errors.ts";
-import { readEntriesWithin } from "../../ledger/store.ts";
+import { foldEntries } from "../../ledger/fold.ts";
+import { readEntries, readEntriesWithin } from "../../ledger/store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import type { BothSides } from "./decide-absences.ts";
@@ -37,7 +41,8 @@ type FindAbsences<Found extends Absences> = (
 ) => Promise<(one: BothSides) => Found>;
 
 /**
- * Loads every session that may contain one of the touched times.
+ * Loads every session that may contain one of the touched times. A session whose sums differ is loaded with the runs that a
+ * record may join to it.
  * @param touched by player; both ends of a time count
  * @throws ReconError `session-too-long` where a session, or all of them together, exceed the limit: nothing is cut
  * off
@@ -47,15 +52,34 @@ export async function loadSessions<Found extends Absences>(
   touched: ReadonlyMap<string, readonly Instant[]>,
   findAbsences: FindAbsences<Found>,
 ): Promise<Map<string, PlayedSessions<Found>>> {
+  const { tolerance } = comparison.settings;
   const quietMs = comparison.context.config.diff.sessionQuiet;
   const whole = new Map<string, PlayedSessions<Found>>();
+  /** whole sessions that differ, and may lack a run that belongs to them */
+  const short = new Map<string, PlayedSessions<Found>>();
   let marginMs = (quietMs + 1) * FIRST_MARGIN_QUIETS;
   for (let doublings = 0; doublings <= MOST_DOUBLINGS; doublings += 1) {
     const spans = new Map<string, TimeRange>();
     for (const [username, times] of touched)
       if (!whole.has(username)) spans.set(username, spanOf(times, marginMs));
     if (spans.size === 0) return whole;
-    const { entries, records } = await loadSpans(comparison, spans);
+    const loaded = await loadSpans(comparison, spans);
+    if (loaded === null) {
+      const names = [...spans.keys()];
+      if (names.some((username) => !short.has(username))) throw tooMany(comparison, spans);
+      // What lies so far away cannot be loaded for all of them at once, and for a very busy player not at all: no record of it
+      // joins a session then.
+      for (const username of names) {
+        const own = new Map([[username, touched.get(username) ?? []]]);
+        const played =
+          names.length === 1
+            ? short.get(username)
+            : (await loadSessions(comparison, own, findAbsences)).get(username);
+        if (played !== undefined) whole.set(username, played);
+      }
+      return whole;
+    }
+    const { entries, records, bets } = loaded;
     // Such a product has no bets, so a record is searched by its own dates.
     const side: BothSides = { records: [...records.values()].flat(), bets: [] };
     const absences = (await findAbsences(comparison, [side]))(side);
@@ -66,15 +90,18 @@ export async function loadSessions<Found extends Absences>(
       const { from, to } = spanOf(touched.get(username) ?? [], quietMs);
       const near = (without: ReadonlySet<StoredRecord>) => {
         const listed = (records.get(username) ?? []).filter((record) => !without.has(record));
-        const sessions = splitSessions(username, own, listed, quietMs);
+        const sides = { entries: own, records: listed, bets: bets.get(username) ?? [] };
+        const sessions = splitSessions(username, sides, quietMs, tolerance);
         return sessions.filter((one) => one.lastAt >= from && one.firstAt <= to);
       };
       const sessions = near(absent);
       const otherwise = unlisted.size === absent.size ? sessions : near(unlisted);
-      const isWhole = sessions.every(
-        (one) => one.firstAt - span.from > quietMs && span.to - one.lastAt > quietMs,
-      );
-      if (isWhole) whole.set(username, { sessions, otherwise, entries: own, absences });
+      const hasMargin = (of: readonly PlayerSession[], leastMs: number) =>
+        of.every((one) => one.firstAt - span.from > leastMs && span.to - one.lastAt > leastMs);
+      if (!hasMargin(sessions, quietMs)) continue;
+      const played = { sessions, otherwise, entries: own, absences };
+      const open = [...sessions, ...otherwise].filter((one) => !isClosed(one, tolerance));
+      (hasMargin(open, LONGEST_JOINED_QUIETS * quietMs) ? whole : short).set(username, played);
     }
     marginMs *= 2;
   }
@@ -93,16 +120,68 @@ function spanOf(times: readonly Instant[], marginMs: number): TimeRange {
   return { from: first - marginMs, to: last + marginMs };
 }
 
+/** @returns null: there are more rows than the limit */
 async function loadSpans(comparison: ComparisonContext, spans: ReadonlyMap<string, TimeRange>) {
   const { tx, product } = comparison;
-  const [entries, records] = await Promise.all([
+  const [near, listed] = await Promise.all([
     readEntriesWithin(tx, product.productId, spans, MOST_ROWS + 1),
     readRecordsWithin(tx, product.productId, spans, MOST_ROWS + 1),
   ]);
-  if (Math.max(entries.length, records.length) > MOST_ROWS) throw tooMany(comparison, spans);
+  if (Math.max(near.length, listed.length) > MOST_ROWS) return null;
+  const { rewards, records } = await withoutBets(comparison, await loadRewards(comparison, near), listed);
+  const foldOf = (own: readonly CallbackEntry[]) => foldEntries(own, comparison.fold);
+  const byPlayer = Map.groupBy(rewards, ({ username }) => username);
+  // One that began before the span belongs to a session before it.
+  const begins = ({ username, firstEntryAt }: LedgerBet) => firstEntryAt >= (spans.get(username)?.from ?? 0);
+  const bets = new Map([...byPlayer].map(([username, own]) => [username, foldOf(own).filter(begins)]));
+  const known = new Set([...bets.values()].flat().map(keyOfBet));
+  const entries = [
+    ...near.filter(({ callback }) => callback === "adjustBalance"),
+    ...rewards.filter((entry) => known.has(keyOfBet(entry))),
+  ];
   return {
     entries: Map.groupBy<string, CallbackEntry>(entries, ({ username }) => username),
     records: Map.groupBy<string, StoredRecord>(records, ({ username }) => username),
+    bets,
+  };
+}
+
+function keyOfBet({ username, txnId }: { readonly username: string; readonly txnId: string }): string {
+  return JSON.stringify([username, txnId]);
+}
+
+/** All entries of the rewards and tips that have one of some entries. */
+async function loadRewards({ tx, product }: ComparisonContext, near: readonly CallbackEntry[]) {
+  const some = near.filter(({ callback }) => callback !== "adjustBalance");
+  if (some.length === 0) return [];
+  const keys = new Map(some.map((entry) => [keyOfBet(entry), [entry.username, entry.txnId] as const]));
+  const all = await readEntries(tx, product.productId, { rounds: [], bets: [...keys.values()] });
+  const ofBets = all.filter(({ callback }) => callback !== "adjustBalance");
+  return [...Map.groupBy(ofBets, keyOfBet).values()].filter(isRewardOrTip).flat();
+}
+
+/** In a product that has both, what has the ids or the round of a bet belongs to the bet. */
+async function withoutBets(
+  { tx, product: { productId, settlement } }: ComparisonContext,
+  rewards: readonly CallbackEntry[],
+  records: readonly StoredRecord[],
+): Promise<{ readonly rewards: readonly CallbackEntry[]; readonly records: readonly StoredRecord[] }> {
+  if (settlement !== "mixed") return { rewards, records };
+  const roundOf = ({ username, roundId }: { readonly username: string; readonly roundId: string | null }) => {
+    const ref = realRound(roundId);
+    return ref === null ? [] : [{ username, ref }];
+  };
+  const idsOf = ({ username, betId, id }: StoredRecord) => [betId, id].map((ref) => ({ username, ref }));
+  const [ids, rounds] = await Promise.all([
+    findBetIds(tx, productId, records.flatMap(idsOf)),
+    findRoundsOfBets(tx, productId, [...records, ...rewards].flatMap(roundOf)),
+  ]);
+  const keyOf = ({ username, ref }: Reference) => JSON.stringify([username, ref]);
+  const [known, played] = [new Set(ids.map(keyOf)), new Set(rounds.map(keyOf))];
+  const isPlayed = (row: StoredRecord | CallbackEntry) => roundOf(row).some((one) => played.has(keyOf(one)));
+  return {
+    records: records.filter((one) => !isPlayed(one) && !idsOf(one).some((id) => known.has(keyOf(id)))),
+    rewards: [...Map.groupBy(rewards, keyOfBet).values()].filter((own) => !own.some(isPlayed)).flat(),
   };
 }
 

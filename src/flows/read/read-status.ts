@@ -12,6 +12,7 @@ import { countRecords } from "../../sync/record-store.ts";
 import type { TransferStatus } from "../../transfer.ts";
 import { countTransfers } from "../../verify/store.ts";
 import type { FlowContext } from "../context.ts";
+import { readOutside } from "./read-outside.ts";
 import { readStorage } from "./read-storage.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
@@ -63,6 +64,18 @@ export interface Status {
     readonly behindSeconds: number | null;
     readonly due: number;
   };
+  /** products that have entries or records, and are not in the settings */
+  readonly unknownProducts: readonly {
+    readonly productId: string;
+    readonly entries: number;
+    readonly since: string;
+  }[];
+  /** money that moved outside the comparison, on the days that are not closed, at most the last 7: decimal text */
+  readonly outside: readonly {
+    readonly productId: string;
+    readonly currency: string;
+    readonly outside: string;
+  }[];
   /** records of the provider and entries of the ledger that cannot be used */
   readonly rejected: { readonly records: number; readonly entries: number };
 }
@@ -97,6 +110,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       readStorage(context),
     ]);
   const now = clock.now();
+  const outside = await readOutside(context);
   const work = judgeWork(context, { ...(await seeWork(context, now, null)), progress }, "as-is");
   const { comparing, verifying } = work;
   const products = config.products.map(({ productId, walletMode, since }): ProductStatus => {
@@ -135,6 +149,16 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       behindSeconds: verifying.behindMs === null ? null : secondsOf(verifying.behindMs),
       due: verifying.due,
     },
+    unknownProducts: outside.unknown.map(({ productId, entries, since }) => ({
+      productId,
+      entries,
+      since: formatInstant(since),
+    })),
+    outside: outside.money.map(({ productId, currency, outside: amount }) => ({
+      productId,
+      currency,
+      outside: amount,
+    })),
     rejected: {
       records: [...records.values()].reduce((sum, one) => sum + one.rejected, 0),
       entries: rejected.unusable + rejected.changed,

@@ -5,9 +5,12 @@
 
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
+import type { MoneySeen } from "../../money-outside.ts";
 import { dueResweeps } from "../../sync/plan-resweep.ts";
 import { isStalled, type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import { type Comparing, judgeComparing } from "../../work/comparing.ts";
+import { judgeMoney, type MoneyReport } from "../../work/money.ts";
+import { readMoneyStates } from "../../work/money-state-store.ts";
 import {
   type Alerting,
   type Following,
@@ -25,6 +28,7 @@ import { judgeVerifying, type Verifying } from "../../work/verifying.ts";
 import { type ResweepFacts, readWorkFacts, type WorkFacts } from "../../work/work-facts-store.ts";
 import { longestPause, type WorkState } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
+import { settingsOfMoney } from "./read-outside.ts";
 
 /** The progress of pulling a product. */
 type PulledProgress = Pick<PullProgress, "productId" | "head" | "gaps" | "stoppedUntil">;
@@ -32,6 +36,7 @@ type PulledProgress = Pick<PullProgress, "productId" | "head" | "gaps" | "stoppe
 /** The facts about all work, in one snapshot. */
 export interface WorkSeen extends WorkFacts {
   readonly now: Instant;
+  readonly money: MoneySeen;
   readonly progress: readonly PulledProgress[];
 }
 
@@ -43,6 +48,7 @@ export interface WorkReport {
   readonly alerting: Alerting;
   /** of the products that are pulled and have begun */
   readonly resweeps: readonly ResweepsSeen[];
+  readonly money: MoneyReport;
   /** all stalls */
   readonly stalls: readonly Stall[];
   /** why the work as a whole has stopped; null: it has not */
@@ -68,6 +74,7 @@ export async function seeWork(
   return {
     ...seen,
     now,
+    money: await readMoneyStates(sql, settingsOfMoney(config)),
     due: seen.due.filter(({ kind, productId }) => kind === "transfer" || isAsked(productId)),
   };
 }
@@ -80,7 +87,7 @@ export type Judging = "as-is" | "begins" | "reported";
 
 export function judgeWork(
   { config }: Pick<FlowContext, "config">,
-  { now, states, progress, marks, due, resweeps: resweepFacts, readAt, gone }: WorkSeen,
+  { now, states, progress, marks, due, resweeps: resweepFacts, readAt, gone, money: seenMoney }: WorkSeen,
   judging: Judging,
 ): WorkReport {
   const { pull, diff, verify, alerts, ledger } = config;
@@ -114,6 +121,12 @@ export function judgeWork(
   const resweeps = resweepFacts.map((facts) => seeResweeps(config, facts, now));
   const heldUp = new Set(resweepFacts.filter(({ isHeldUp }) => isHeldUp).map(({ productId }) => productId));
   const alerting = judgeAlerting({ ...seen, everyMs: alerts.every });
+  const money = judgeMoney(
+    seenMoney,
+    config.products.map(({ productId }) => productId),
+    now,
+    alerts.every,
+  );
   const stalls = [
     ...pulling,
     // Other texts speak of a provider that does not answer.
@@ -124,6 +137,7 @@ export function judgeWork(
     ...judgeClosing(seen),
     ...judgeGone(gone),
     ...judgeQueues(seen),
+    ...money.stalls,
   ];
   const isRefused = pulled.length > 0 && pulled.every(({ productId }) => isStopped(progress, productId));
   return {
@@ -132,6 +146,7 @@ export function judgeWork(
     verifying,
     alerting,
     resweeps,
+    money,
     stalls,
     stop:
       alerting.problem ??

@@ -5,8 +5,19 @@ import { cancelledBy } from "../../db/cancel-store.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime, showDeleted } from "../../db/retention-store.ts";
 import { inOneMoment } from "../../db/transactions.ts";
+import { findOtherProducts, sumEntries } from "../../diff/outside-store.ts";
 import { ReconError } from "../../errors.ts";
-import { addUp, type Counted, type DayReport, type ReportRow, type Totals, toRows } from "../../report.ts";
+import { parseAmount } from "../../money.ts";
+import {
+  addUp,
+  type Counted,
+  type DayReport,
+  NOTHING_COUNTED,
+  type ReportRow,
+  type Totals,
+  toRow,
+  toRows,
+} from "../../report.ts";
 import { findGaps } from "../../sync/coverage.ts";
 import { readFetched } from "../../sync/coverage-store.ts";
 import { overlaps, type TimeRange } from "../../window.ts";
@@ -29,7 +40,7 @@ export interface RequestedDay extends TimeRange {
 
 /**
  * Adds up both sides of a day, and what explains each difference. Each product is read in one snapshot, so that
- * records, entries and mismatches belong together. Products with transfer wallets have no bets and no row.
+ * records, entries and mismatches belong together. Products that nothing compares have a row if money moved in them.
  * @param signal cancels the report, in the database too; the report rejects with the signal's reason
  * @param rest awaited between pieces of work, so that other work gets time
  * @throws ReconError `bets-deleted` where bets of the day may be deleted: their sums would be too small
@@ -50,7 +61,28 @@ export async function readReport(
       );
     rows.push(...(await inOneMoment(context.sql, report)));
   }
+  rows.push(...(await inOneMoment(context.sql, (tx) => readRowsOutside(context, tx, day))));
   return { day: day.day, zone: day.zone, rows };
+}
+
+/**
+ * The rows of products that nothing compares: those that are not in the settings, and those with transfer wallets. Nothing of
+ * them is fetched, so nothing can be missing.
+ */
+export async function readRowsOutside(
+  { config }: FlowContext,
+  tx: Query,
+  day: TimeRange,
+): Promise<ReportRow[]> {
+  const compared = config.products.filter(({ walletMode }) => walletMode === "seamless");
+  const others = await findOtherProducts(
+    tx,
+    compared.map(({ productId }) => productId),
+  );
+  const money = await sumEntries(tx, others, day);
+  return money.map(({ productId, currency, outside }) =>
+    toRow(productId, { ...NOTHING_COUNTED, currency, outside: parseAmount(outside, "outside") }, true),
+  );
 }
 
 /** How a report is made. */
@@ -114,7 +146,8 @@ export async function openReport(
 }
 
 /** Everything of a product that counts on a day. */
-export function countAll(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Counted> {
-  const count = comparison.product.settlement === "session" ? reportSessions : reportBets;
-  return count(comparison, day);
+export async function* countAll(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Counted> {
+  const { settlement } = comparison.product;
+  if (settlement !== "session") yield* reportBets(comparison, day);
+  if (settlement !== "bets") yield* reportSessions(comparison, day);
 }

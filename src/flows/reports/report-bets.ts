@@ -1,12 +1,14 @@
 /** Adds the bets of a day to its statement, each with what explains its difference. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
+import type { CallbackEntry } from "../../callback.ts";
 import { type Instant, parseInstant } from "../../clock.ts";
 import { readActivity, readWaiting } from "../../diff/activity-store.ts";
 import type { AssessedPair } from "../../diff/assess.ts";
 import { subjectsOf } from "../../diff/finding.ts";
 import { type AssessedInDoubt, assessInDoubt } from "../../diff/in-doubt.ts";
 import { readRejected } from "../../diff/link-store.ts";
+import { entriesOutside, movedOutside } from "../../diff/outside.ts";
 import {
   betsOfRest,
   holdsRest,
@@ -14,13 +16,14 @@ import {
   type RestOfRound,
   recordsOfRest,
 } from "../../diff/rest-of-round.ts";
+import { withoutSessions } from "../../diff/session-bets.ts";
 import { countsAt, howCompared, nameOfPair, statePair, stillRuns } from "../../diff/statement-lines.ts";
 import type { DiffMark } from "../../diff/store.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import type { MismatchKind } from "../../mismatch.ts";
 import { type ExplainingRow, readExplaining } from "../../mismatches/explaining-store.ts";
 import { sumAmounts, ZERO } from "../../money.ts";
-import { type Counted, type ExplainingMismatch, explainDifference } from "../../report.ts";
+import { type Counted, type ExplainingMismatch, explainDifference, NOTHING_COUNTED } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { readAbsences } from "../compare/decide-absences.ts";
@@ -32,7 +35,8 @@ import { narrowActive, stateRest } from "./report-wide-rounds.ts";
 /** Adds every bet of the product that counts on the day, player by player. */
 export async function* reportBets(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Counted> {
   const { tx, product } = comparison;
-  for await (const active of readActivity(tx, product.productId, day, "bets")) {
+  const callbacks = product.settlement === "mixed" ? "bets" : "all";
+  for await (const active of readActivity(tx, product.productId, day, callbacks)) {
     for await (const { counted } of reportActive(comparison, [day], active)) yield* counted;
   }
 }
@@ -76,13 +80,14 @@ export async function* reportActive(
   let assessments = await assessAll(comparison, given, wide);
   if (wide.compareWholeNow(assessments.flatMap(reportedRounds)))
     assessments = await assessAll(comparison, given, wide);
-  for (const { neighbourhood, ...assessed } of assessments) {
-    const { username, records, entries, rest } = neighbourhood;
+  for (const { neighbourhood, records, ...assessed } of assessments) {
+    const { username, entries, rest } = neighbourhood;
     const own = standing.filter((row) => row.username === username || row.providerUsername === username);
     const reported = { username, records, rest, ...assessed };
     const counted: Counted[] = [];
     for await (const one of reportNeighbourhood(comparison, days, reported, own, waiting.get(username) ?? []))
       counted.push(one);
+    counted.push(...countOutside(entries, product.settlement, days));
     const rounds = [...records, ...entries].flatMap(({ roundId }) => realRound(roundId) ?? []);
     const recordIds = new Set(records.flatMap(({ betId, id }) => [betId, id]));
     const txnIds = new Set(entries.map(({ txnId }) => txnId));
@@ -104,24 +109,45 @@ export async function* reportActive(
   }
 }
 
+/** The entries that no comparison looks at: each counts at its own time. */
+export function countOutside(
+  entries: readonly CallbackEntry[],
+  settlement: ComparisonContext["product"]["settlement"],
+  days: readonly TimeRange[],
+): Counted[] {
+  return entriesOutside(entries, settlement)
+    .filter(({ occurredAt }) => isWithin(occurredAt, days))
+    .map((entry) => ({
+      ...NOTHING_COUNTED,
+      username: entry.username,
+      subject: `outside:${entry.txnId}`,
+      betRef: entry.txnId,
+      betId: null,
+      transactionId: entry.txnId,
+      at: entry.occurredAt,
+      currency: entry.currency,
+      outside: movedOutside(entry),
+    }));
+}
+
 function isWithin(at: Instant, days: readonly TimeRange[]): boolean {
   return at >= (days[0]?.from ?? 0) && at < (days.at(-1)?.to ?? 0);
 }
 
 async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark[], wide: WideRounds) {
   const { neighbourhoods } = await loadNeighbourhoods(comparison, marks, wide);
-  const sides = neighbourhoods.map((neighbourhood) => ({
-    neighbourhood,
-    records: neighbourhood.records,
-    bets: foldEntries(neighbourhood.entries, comparison.fold),
-  }));
+  const sides = neighbourhoods.map((neighbourhood) => {
+    const { records, entries } =
+      comparison.product.settlement === "mixed" ? withoutSessions(neighbourhood) : neighbourhood;
+    return { neighbourhood, records, bets: foldEntries(entries, comparison.fold) };
+  });
   const absencesOf = await readAbsences(comparison, sides);
   return sides.map((one) => {
     const { rest } = one.neighbourhood;
     const listed = [...one.records, ...rest.flatMap(recordsOfRest)];
     const held = [...one.bets, ...rest.flatMap(betsOfRest)];
     const assessed = assessInDoubt(listed, held, comparison.settings, absencesOf(one));
-    return { neighbourhood: one.neighbourhood, ...assessed };
+    return { neighbourhood: one.neighbourhood, records: one.records, ...assessed };
   });
 }
 
@@ -155,7 +181,11 @@ async function* reportNeighbourhood(
   for (const assessed of pairs) {
     const at = asOneAt.get(assessed) ?? countsAt(assessed.pair);
     if (!isWithin(at, days)) continue;
-    for (const statement of statePair(assessed, comparison.settings)) {
+    for (const { isExempt, ...statement } of statePair(assessed, comparison.settings)) {
+      if (isExempt) {
+        yield { username, ...NOTHING_COUNTED, ...nameOfPair(assessed.pair), at, ...statement };
+        continue;
+      }
       const difference = statement.provider.net.minus(statement.ledger.net);
       const mismatch = findStanding(
         assessed,

@@ -2,20 +2,19 @@
 
 import { formatInstant, type Instant } from "../../clock.ts";
 import { readActivity, readWaiting } from "../../diff/activity-store.ts";
-import { readTouchedTimes } from "../../diff/session-store.ts";
-import {
-  allowanceOfSession,
-  compareSession,
-  type PlayerSession,
-  subjectsOfSession,
-  sumSession,
-} from "../../diff/sessions.ts";
+import type { Reference } from "../../diff/link-store.ts";
+import { findBetIds, readTouchedTimes } from "../../diff/session-store.ts";
+import { allowanceOfSession, type PlayerSession, sumSession } from "../../diff/session-sums.ts";
+import { compareSession, subjectsOfSession } from "../../diff/sessions.ts";
+import { readEntries } from "../../ledger/store.ts";
 import { type ExplainingRow, readExplaining } from "../../mismatches/explaining-store.ts";
-import { type Counted, explainDifference } from "../../report.ts";
+import { ZERO } from "../../money.ts";
+import { type Counted, explainDifference, NOTHING_COUNTED } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { readAbsences } from "../compare/decide-absences.ts";
 import { loadSessions } from "../compare/load-sessions.ts";
+import { countOutside } from "./report-bets.ts";
 
 /** Adds every session that ends on the day. A running session is pending. */
 export async function* reportSessions(
@@ -23,11 +22,25 @@ export async function* reportSessions(
   day: TimeRange,
 ): AsyncGenerator<Counted> {
   const { tx, product } = comparison;
-  for await (const active of readActivity(tx, product.productId, day, "adjustBalance")) {
+  for await (const active of readActivity(tx, product.productId, day, "all")) {
     const references = active.map(({ username, betRef }) => ({ username, ref: betRef ?? "" }));
     const touched = await readTouchedTimes(tx, product.productId, references, day);
     for await (const { counted } of reportTouched(comparison, day, touched)) yield* counted;
+    yield* await reportBetsOutside(comparison, [day], references);
   }
+}
+
+/** The bets of a product that settles by sessions: no comparison looks at them. */
+export async function reportBetsOutside(
+  { tx, product: { productId, settlement } }: ComparisonContext,
+  days: readonly TimeRange[],
+  references: readonly Reference[],
+): Promise<Counted[]> {
+  if (settlement !== "session") return [];
+  const bets = await findBetIds(tx, productId, references);
+  const keys = bets.map(({ username, ref }) => [username, ref] as const);
+  const entries = await readEntries(tx, productId, { rounds: [], bets: keys });
+  return countOutside(entries, settlement, days);
 }
 
 /** The sessions near the touched times of a player. */
@@ -76,13 +89,8 @@ async function reportPlayer(
   const counted: Counted[] = [];
   for (const session of sessions) {
     if (session.lastAt < day.from || session.lastAt >= day.to) continue;
-    if (session.firstAt < settings.ledgerStart) continue;
     const { provider, ledger } = sumSession(session);
-    const finding = compareSession(session, settings);
-    const isOver = now > session.lastAt + context.config.diff.sessionQuiet;
-    const difference = provider.net.minus(ledger.net);
-    const mismatch = findStanding(session, player.own, finding !== null);
-    counted.push({
+    const names = {
       username: player.username,
       subject: "sessions",
       betRef: formatInstant(session.firstAt),
@@ -90,10 +98,25 @@ async function reportPlayer(
       transactionId: null,
       at: session.lastAt,
       currency: session.currency,
+    };
+    if (session.firstAt < settings.ledgerStart) {
+      // It is not compared. What lies before the ledger's beginning moved outside.
+      const isOutside = session.entries.every(({ occurredAt }) => occurredAt < settings.ledgerStart);
+      counted.push({ ...NOTHING_COUNTED, ...names, [isOutside ? "outside" : "moved"]: ledger.net });
+      continue;
+    }
+    const finding = compareSession(session, settings);
+    const isOver = now > session.lastAt + context.config.diff.sessionQuiet;
+    const difference = provider.net.minus(ledger.net);
+    const mismatch = findStanding(session, player.own, finding !== null);
+    counted.push({
+      ...names,
       provider,
       ledger,
+      moved: ledger.net,
+      outside: ZERO,
       ...explainDifference(difference, mismatch, player.isMarked || !isOver, {
-        allowance: allowanceOfSession(session, settings),
+        allowance: allowanceOfSession(session, settings.tolerance),
         agrees: finding === null,
       }),
     });

@@ -6,8 +6,7 @@ import type { RestOfRound } from "../../diff/rest-of-round.ts";
 import type { DiffMark } from "../../diff/store.ts";
 import { sumOthers } from "../../diff/wide-store.ts";
 import type { ExplainingRow } from "../../mismatches/explaining-store.ts";
-import { ZERO } from "../../money.ts";
-import type { Counted, SideSums } from "../../report.ts";
+import { type Counted, NOTHING_COUNTED, type SideSums } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { WideRounds } from "../compare/wide-rounds.ts";
@@ -85,9 +84,10 @@ export async function stateRest(
     if (isBefore || at < day.from || at >= day.to) continue;
     const { bets, stake, payout } = sums;
     const side: SideSums = { bets, stake, payout, net: payout.minus(stake) };
-    const nothing = { mismatches: ZERO, adjustments: ZERO, pending: ZERO, rounding: ZERO };
+    // These bets agree, so the wallet moved what both sides say.
+    const parts = { ...NOTHING_COUNTED, moved: side.net };
     const name = { subject: `round:${roundId}`, betRef: "", betId: null, transactionId: null };
-    counted.push({ username, ...name, at, currency, provider: side, ledger: side, ...nothing });
+    counted.push({ username, ...parts, ...name, at, currency, provider: side, ledger: side });
   }
   return { counted, lastAccountedAt };
 }

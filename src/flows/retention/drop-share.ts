@@ -44,7 +44,7 @@ async function dropOfProduct(
 ): Promise<DroppedBets> {
   const { sql } = context;
   const plain =
-    product.settlement === "session" ? null : await dropPlain(context, walk, slice, product, upTo, share);
+    product.settlement === "bets" ? await dropPlain(context, walk, slice, product, upTo, share) : null;
   const left =
     plain === null ? await walk.read(sql, product.productId, slice, share) : plain.left.map(toVisited);
   const others =

@@ -34,7 +34,7 @@ export async function loadJudged(
 ): Promise<JudgedGroups> {
   const { productId, settlement } = product;
   const loaded = await loadGroups(tx, product, visited);
-  const groups = settlement === "session" ? await loadSessionGroups(context, tx, product, loaded) : loaded;
+  const groups = settlement === "bets" ? loaded : await loadSessionGroups(context, tx, product, loaded);
   const deletedRecords = lostRecordsBefore((await readDeletedTime(tx, productId)).records.to, upTo);
   const omitsLostBets = product.lostBets === "omitted";
   const isInDoubt = await findInDoubt(tx, productId, groups);

@@ -3,13 +3,18 @@
 import { parseInstant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
+import { entriesOutside } from "../../diff/outside.ts";
+import { withoutSessions } from "../../diff/session-bets.ts";
 import { NO_ABSENCES } from "../../diff/vanished.ts";
 import { openComparison } from "../compare/comparison-context.ts";
 import { loadSessions } from "../compare/load-sessions.ts";
 import type { FlowContext } from "../context.ts";
 import type { BetGroup } from "./decide-group.ts";
 
-/** @param visited the groups of the visited rows @returns a group for each session, and the rows outside of sessions */
+/**
+ * @param visited the groups of the visited rows
+ * @returns a group for each session, and for the bets beside them
+ */
 export async function loadSessionGroups(
   context: FlowContext,
   tx: Query,
@@ -20,21 +25,30 @@ export async function loadSessionGroups(
   const touched = new Map<string, number[]>();
   const touch = (username: string, at: number) =>
     touched.set(username, [...(touched.get(username) ?? []), at]);
-  for (const { records, entries } of visited) {
-    for (const { username, accountingDate } of records)
-      touch(username, parseInstant(accountingDate, "accountingDate"));
-    for (const { username, occurredAt, callback } of entries) {
-      if (callback === "adjustBalance") touch(username, occurredAt);
+  const bets = visited.flatMap((group): BetGroup[] => {
+    const own = betsOf(group, product);
+    for (const record of group.records) {
+      if (!own.records.includes(record))
+        touch(record.username, parseInstant(record.accountingDate, "accountingDate"));
     }
-  }
+    for (const entry of group.entries) {
+      if (!own.entries.includes(entry)) touch(entry.username, entry.occurredAt);
+    }
+    if (own.records.length + own.entries.length === 0) return [];
+    const ids = new Set(own.entries.map(({ txnId }) => txnId));
+    return [{ ...group, ...own, bets: group.bets.filter(({ txnId }) => ids.has(txnId)) }];
+  });
   const played = await loadSessions(comparison, touched, async () => () => NO_ABSENCES);
   const sessions = [...played.values()].flatMap((player) => player.sessions);
-  const outside = visited.filter(
-    ({ records, entries }) =>
-      records.length === 0 && entries.every(({ callback }) => callback !== "adjustBalance"),
-  );
   return [
     ...sessions.map((session) => ({ records: session.records, entries: session.entries, bets: [], session })),
-    ...outside,
+    ...bets,
   ];
+}
+
+/** The rows of a group that belong to no session. */
+function betsOf(group: BetGroup, { settlement }: ProductConfig): Pick<BetGroup, "records" | "entries"> {
+  return settlement === "mixed"
+    ? withoutSessions({ ...group, rest: [] })
+    : { records: [], entries: entriesOutside(group.entries, settlement) };
 }

@@ -1,7 +1,12 @@
 /** Deletes plain old bets with everything that belongs to them, in one statement (decision 162). */
 
 import type { Query } from "../../db/client.ts";
-import { ACCOUNTED_COLUMNS, noteEntriesText, SWITCH_TRIGGERS_OFF } from "../../db/entry-accounts.ts";
+import {
+  ACCOUNTED_COLUMNS,
+  keepMovedText,
+  noteEntriesText,
+  SWITCH_TRIGGERS_OFF,
+} from "../../db/entry-accounts.ts";
 import { digestText } from "../../db/retention-store.ts";
 import { noteAddedText } from "../../db/row-counts.ts";
 import { GOES, PLAIN_GROUPS } from "./plain-groups-store.ts";
@@ -41,12 +46,13 @@ const statementOf = (side: keyof typeof VISITED, names: Names) => `with ${VISITE
   doomed_bets as not materialized (select username, txn_id, last_at from bets where ${GOES.entries}),
   deleted_entries as (
     delete from callback_entries where ctid = any((select places from doomed_entries)::tid[])
-    returning ${ACCOUNTED_COLUMNS.join(", ")}
+    returning product_id, currency, ${ACCOUNTED_COLUMNS.join(", ")}
   ),
   deleted_records as (
     delete from bet_records where ctid = any(array(select ctid from doomed_records)) returning 1
   ),
   noted_entries as (${noteEntriesText("deleted", "deleted_entries")}),
+  kept_moved as (${keepMovedText("deleted_entries")}),
   noted_records as (${noteAddedText("bet_records", "-count(*)::integer", "from deleted_records having count(*) > 0", "$1")}),
   deleted_record_versions as (${deleteFound("bet_record_versions", "doomed_records", "t.bet_id = d.bet_id and t.id = d.id")}),
   deleted_absences as (${deleteFound("record_absences", "doomed_records", "t.bet_id = d.bet_id and t.id = d.id")}),

@@ -8,24 +8,27 @@ import type {
   MonthReport,
   OpenDay,
 } from "../../closed.ts";
-import type { ReportRow, ReportSide } from "../../report.ts";
+import type { LedgerReportSide, ReportRow, ReportSide } from "../../report.ts";
 import { AMOUNT, COUNT, documentOf, FLAG, INSTANT, listOf, orNull, type Schema, TEXT } from "./schema.ts";
 
 const DATE: Schema = { type: "string", format: "date" };
 const HASH: Schema = { type: "string", pattern: "^[0-9a-f]{64}$" };
-const REPORT_SIDE = documentOf<ReportSide>({ bets: COUNT, stake: AMOUNT, payout: AMOUNT, net: AMOUNT });
+const SIDE = { bets: COUNT, stake: AMOUNT, payout: AMOUNT, net: AMOUNT };
+const REPORT_SIDE = documentOf<ReportSide>(SIDE);
+const LEDGER_SIDE = documentOf<LedgerReportSide>({ ...SIDE, moved: AMOUNT });
 
 const ROWS = listOf(
   documentOf<ReportRow>({
     productId: TEXT,
     currency: TEXT,
     provider: REPORT_SIDE,
-    ledger: REPORT_SIDE,
+    ledger: LEDGER_SIDE,
     difference: AMOUNT,
     mismatches: AMOUNT,
     adjustments: AMOUNT,
     pending: AMOUNT,
     rounding: AMOUNT,
+    outside: AMOUNT,
     rest: AMOUNT,
     complete: FLAG,
   }),
@@ -33,11 +36,12 @@ const ROWS = listOf(
 
 const FIGURES = documentOf<BetFigures>({
   provider: REPORT_SIDE,
-  ledger: REPORT_SIDE,
+  ledger: LEDGER_SIDE,
   mismatches: AMOUNT,
   adjustments: AMOUNT,
   pending: AMOUNT,
   rounding: AMOUNT,
+  outside: AMOUNT,
 });
 
 const CORRECTIONS = listOf(

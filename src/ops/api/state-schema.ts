@@ -7,6 +7,7 @@ import { MISMATCH_STATUSES } from "../../mismatch.ts";
 import { WINDOW_KINDS } from "../../sync/window-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import {
+  AMOUNT,
   COUNT,
   documentOf,
   FLAG,
@@ -61,6 +62,27 @@ export const STATUS = documentOf<Status>({
     due: { ...COUNT, description: "transfers and top-ups whose question is due now" },
   }),
   rejected: documentOf<Status["rejected"]>({ records: COUNT, entries: COUNT }),
+  unknownProducts: listOf(
+    documentOf<Status["unknownProducts"][number]>({
+      productId: {
+        ...TEXT,
+        description: "a product that has entries or records, and is not in the settings",
+      },
+      entries: COUNT,
+      since: INSTANT,
+    }),
+  ),
+  outside: listOf(
+    documentOf<Status["outside"][number]>({
+      productId: TEXT,
+      currency: TEXT,
+      outside: {
+        ...AMOUNT,
+        description:
+          "what moved by entries that no comparison looks at, on the days that are not closed, at most the last 7",
+      },
+    }),
+  ),
 });
 
 export const COVERAGE = documentOf<Coverage>({

@@ -6,7 +6,15 @@ import type { DayReport, ReportSide } from "../../report.ts";
 import { toCsv } from "./csv.ts";
 
 const SIDE_FIELDS = ["bets", "stake", "payout", "net"] as const satisfies readonly (keyof ReportSide)[];
-const EXPLAINED = ["difference", "mismatches", "adjustments", "pending", "rounding", "rest"] as const;
+const EXPLAINED = [
+  "difference",
+  "mismatches",
+  "adjustments",
+  "pending",
+  "rounding",
+  "rest",
+  "outside",
+] as const;
 
 const HEAD = [
   "day",
@@ -15,6 +23,7 @@ const HEAD = [
   "currency",
   ...SIDE_FIELDS.map((field) => `provider.${field}`),
   ...SIDE_FIELDS.map((field) => `ledger.${field}`),
+  "ledger.moved",
   ...EXPLAINED,
   "complete",
 ];
@@ -54,7 +63,9 @@ function linesOf({ day, zone, rows }: DayReport): string[][] {
     row.currency,
     ...SIDE_FIELDS.map((field) => String(row.provider[field])),
     ...SIDE_FIELDS.map((field) => String(row.ledger[field])),
-    ...EXPLAINED.map((field) => row[field]),
+    // Statements of older versions have neither.
+    row.ledger.moved ?? "",
+    ...EXPLAINED.map((field) => row[field] ?? ""),
     String(row.complete),
   ]);
 }

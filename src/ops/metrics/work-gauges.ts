@@ -22,6 +22,9 @@ const STALL_KINDS: readonly StallKind[] = [
   "verifying-stalled",
   "closing-stalled",
   "entries-vanished",
+  "money-outside",
+  "unknown-product",
+  "books-wrong",
   "queue-unserved",
 ];
 

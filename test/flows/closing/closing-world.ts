@@ -10,10 +10,12 @@ import { findCorrections } from "../../../src/flows/closing/find-corrections.ts"
 import { verifyBooks } from "../../../src/flows/closing/verify-books.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../../../src/flows/compare/comparison-context.ts";
 import { readReport } from "../../../src/flows/reports/read-report.ts";
+import { addUpMoney } from "../../../src/flows/reports/sum-money.ts";
 import { silentLog } from "../../../src/log.ts";
 import { formatAmount, parseAmount } from "../../../src/money.ts";
 import { parseDay } from "../../../src/ops/input/report-query.ts";
 import type { ReportRow } from "../../../src/report.ts";
+import { missingOf } from "../../../src/work/money.ts";
 import type { createTestClock } from "../../support/clock.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
 import { HOUR_MS, NOON } from "../../support/examples.ts";
@@ -70,7 +72,16 @@ export function useClosing(
     expect(await verifyBooks(context())).toMatchObject({ flaw: null, sums: { cut: 0 } });
   }
 
-  return { context, fetched, close, correct, bothSums, expectInvariant };
+  /** What the entries moved is in the statements of all days. @returns what of it is outside */
+  async function expectAllMoney(): Promise<string[]> {
+    const { sums, left } = await addUpMoney(context(), signal);
+    expect(left).toEqual([]);
+    for (const one of sums)
+      expect({ ...one, missing: missingOf(one).toFixed() }).toEqual({ ...one, missing: "0" });
+    return sums.filter(({ outside }) => outside !== "0").map(({ productId }) => productId);
+  }
+
+  return { context, fetched, close, correct, bothSums, expectInvariant, expectAllMoney };
 }
 
 type Sums = Map<string, Record<string, string>>;
@@ -93,7 +104,7 @@ function addCorrection(
 function figuresOf({ provider, ledger, ...row }: Correction["before"]): Record<string, string> {
   const side = (name: string, of: object) =>
     Object.fromEntries(Object.entries(of).map(([field, value]) => [`${name}.${field}`, String(value)]));
-  const { mismatches, adjustments, pending, rounding } = row;
+  const { mismatches, adjustments, pending, rounding, outside } = row;
   return {
     ...side("provider", provider),
     ...side("ledger", ledger),
@@ -101,6 +112,7 @@ function figuresOf({ provider, ledger, ...row }: Correction["before"]): Record<s
     adjustments,
     pending,
     rounding,
+    outside,
   };
 }
 

@@ -17,18 +17,30 @@ import { useDiffWorld } from "../compare/comparison-world.ts";
 import { DAY_MS, TODAY, useClosing } from "./closing-world.ts";
 
 const SETTINGS = {
-  products: [{ productId: "P1" }, { productId: "FISH", settlement: "session" }],
+  products: [
+    { productId: "P1" },
+    { productId: "FISH", settlement: "session" },
+    { productId: "BOTH", settlement: "mixed" },
+  ],
   diff: { tolerance: { EUR: "0.01" } },
 };
 const { sql, clock, diff, receive, listed, readAll, ledgerBegins, fetchPlanned } = useDiffWorld();
 /** Of a round with more entries or records, only some bets are loaded. */
 let wholeRound = COMPARE_LIMITS.wholeRound;
 const limits = () => ({ ...COMPARE_LIMITS, wholeRound });
-const { context, fetched, close, correct, expectInvariant } = useClosing(sql, clock, SETTINGS, limits);
+const { context, fetched, close, correct, expectInvariant, expectAllMoney } = useClosing(
+  sql,
+  clock,
+  SETTINGS,
+  limits,
+);
 
 const BETS = 6;
 const PLAYERS = ["ann", "bob"];
 const CURRENCIES = ["THB", "EUR"];
+const PRODUCTS = ["P1", "FISH", "BOTH"];
+/** Of each product some of these are compared, and some are outside. */
+const STRAYS = ["adjustBalance", "winRewards", "placeTips", "cancelTips", "placeBets", "settleBets"] as const;
 
 const at = fc.integer({ min: 0, max: 3 * 24 * 4 - 1 }).map((quarter) => TODAY + quarter * (HOUR_MS / 4));
 const money = fc.constantFrom("0", "5", "10", "10.005", "20", "25.1");
@@ -76,6 +88,18 @@ const step = fc.oneof(
       amount: money,
       number: fc.integer({ min: 1, max: 5 }),
       lists: fc.boolean(),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("stray" as const),
+      productId: fc.constantFrom(...PRODUCTS),
+      callback: fc.constantFrom(...STRAYS),
+      bet,
+      at,
+      amount: money,
+      moved: fc.option(money),
     }),
   },
   {
@@ -181,6 +205,27 @@ async function take(one: Step): Promise<void> {
         }),
       );
     }
+    case "stray": {
+      // One currency for each bet: each entry moves in its own.
+      const like = { ...one.bet, number: 200 + one.bet.number, currency: "THB" };
+      const { callback, productId, moved } = one;
+      const entry = {
+        ...entryOf(like, one.at),
+        callback,
+        productId,
+        moved: moved === null ? null : amount(moved),
+      };
+      const isTaken = callback === "placeBets" || callback.endsWith("Tips");
+      const [taken, given] = isTaken ? [one.amount, null] : [null, one.amount];
+      return await receive(
+        exampleEntry({
+          ...entry,
+          status: callback === "adjustBalance" ? "CREDIT" : "OPEN",
+          betAmount: taken === null ? null : amount(taken),
+          payoutAmount: given === null ? null : amount(given),
+        }),
+      );
+    }
     case "act":
       return await act(one);
     case "compare":
@@ -218,7 +263,7 @@ async function act({ which, action, adjusts }: Extract<Step, { do: "act" }>): Pr
 
 async function compare(hours: number): Promise<void> {
   clock.set(clock.now() + hours * HOUR_MS);
-  for (const product of ["P1", "FISH"]) await diff({ product, settings: SETTINGS, limits: limits() });
+  for (const product of PRODUCTS) await diff({ product, settings: SETTINGS, limits: limits() });
   await fetchPlanned();
 }
 
@@ -240,6 +285,7 @@ describe("closed books", () => {
     let closings = 0;
     let corrections = 0;
     let wide = 0;
+    const outside: string[] = [];
     await fc.assert(
       fc
         .asyncProperty(wholeRounds, fc.array(step, { minLength: 10, maxLength: 40 }), async (most, steps) => {
@@ -249,6 +295,7 @@ describe("closed books", () => {
           for (const hours of [2, 2, 30]) await compare(hours);
           await correct();
           await expectInvariant();
+          outside.push(...(await expectAllMoney()));
           closings += (await readClosedBounds(sql)).length;
           corrections += (await sql`select from corrections`).length;
           wide += (await sql`select from wide_rounds`).length;
@@ -257,10 +304,12 @@ describe("closed books", () => {
           await emptyTables(sql);
           clock.set(TODAY + 2 * HOUR_MS);
           await ledgerBegins();
-          for (const product of ["P1", "FISH"]) await fetched(TODAY - DAY_MS, TODAY + 5 * DAY_MS, product);
+          for (const product of PRODUCTS) await fetched(TODAY - DAY_MS, TODAY + 5 * DAY_MS, product);
         }),
       { numRuns, seed: 20261123 },
     );
+    expect(outside).toEqual(expect.arrayContaining(["P1", "FISH"]));
+    expect(outside).not.toContain("BOTH");
     expect([closings > numRuns, corrections > 1.5 * numRuns, wide > numRuns / 3]).toEqual([true, true, true]);
   });
 });

@@ -4,10 +4,10 @@ import { parseConfig } from "../../../src/config-file.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
 import { writeLedgerSettings } from "../../../src/ledger/follow-store.ts";
 import { silentLog } from "../../../src/log.ts";
-import { amount, exampleAdjustment } from "../../support/examples.ts";
-import { iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
+import { amount, exampleAdjustment, exampleEntry } from "../../support/examples.ts";
+import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
 
-const { sql, clock, diffAt, receive, listed, fetchPlanned, readAll, ledgerBegins } = useDiffWorld();
+const { sql, clock, diffAt, receive, listed, fetchPlanned, readAll } = useDiffWorld();
 const SETTINGS = { settings: { products: [{ productId: "P1", settlement: "session" }] } };
 
 const shot = (payout: string, minutes: number, fields: Partial<BetRecord> = {}): BetRecord =>
@@ -87,7 +87,7 @@ test("a session whose sums agree is no mismatch, and single bets of such a produ
 });
 
 test("a late record resolves the mismatch, and a record before the first moment moves it to another session", async () => {
-  await ledgerBegins();
+  await receive(exampleAdjustment("DEBIT", "0", -6000, { username: "zoe" }));
   await receive(exampleAdjustment("DEBIT", "100", 0), exampleAdjustment("CREDIT", "85", 30));
   await listed(shot("0", 10));
   await settle(31, 91, 92);
@@ -110,14 +110,77 @@ test("an entry that joins two sessions resolves both mismatches and opens one, i
   expect(await sessions()).toEqual(["session-differs 12:00 25 open", "session-differs 13:40 20 resolved"]);
 });
 
-test("a record that the provider moves to another date leaves its old session correct", async () => {
+test("a record that the provider moves to a far date leaves its old session correct", async () => {
   await receive(exampleAdjustment("DEBIT", "10", 0));
   await listed(shot("0", 5));
   await settle(6, 66, 67);
   expect(await sessions()).toEqual([]);
-  await listed(shot("0", 5, { accountingDate: iso(400), updatedDate: iso(400) }));
-  await settle(420, 470, 471, 520, 521);
-  expect(await sessions()).toEqual(["session-differs 12:00 10 open", "session-differs 18:40 10 open"]);
+  await listed(shot("0", 5, { accountingDate: iso(1600), updatedDate: iso(1600) }));
+  await settle(1620, 1670, 1671, 1720, 1721);
+  expect(await sessions()).toEqual(["session-differs 12:00 10 open", "session-differs 14:40 10 open"]);
+});
+
+test("a record long after the last movement belongs to the session that it closes", async () => {
+  await receive(exampleAdjustment("DEBIT", "100", 0), exampleAdjustment("CREDIT", "85", 30));
+  await listed(shot("0", 300, { stake: amount("15") }));
+  await settle(301, 400, 401, 450, 451);
+  expect(await sessions()).toEqual([]);
+  await listed(shot("0", 300, { stake: amount("16") }));
+  await settle(452, 470, 471, 472);
+  expect(await sessions()).toEqual(["session-differs 12:00 1 open"]);
+});
+
+test("a debit that moved nothing and a credit that paid ten times as much are one mismatch, which names both", async () => {
+  await receive(
+    exampleAdjustment("DEBIT", "100", 0, { moved: amount("0") }),
+    exampleAdjustment("CREDIT", "60", 30, { moved: amount("600") }),
+  );
+  await listed(shot("0", 10, { stake: amount("40") }));
+  await settle(31, 91, 92);
+  expect(await sessions()).toEqual(["net-differs 12:00 640 open"]);
+  expect((await readAll())[0]?.reason).toMatch(
+    /moved 0.00 THB for the debit ref 0, which asks for -100.00 THB, and 600.00 THB/,
+  );
+});
+
+test("a reward belongs to the session at its time, and is missing at the provider or agrees with its record", async () => {
+  const reward = exampleEntry({
+    callback: "winRewards",
+    status: "SETTLED",
+    txnId: "jackpot",
+    betAmount: null,
+    payoutAmount: amount("7000"),
+    occurredAt: minute(20),
+    receivedAt: minute(20),
+  });
+  await receive(exampleAdjustment("DEBIT", "10", 0), reward);
+  await listed(shot("0", 10));
+  await settle(31, 91, 92);
+  expect(await sessions()).toEqual(["session-differs 12:00 7000 open"]);
+  await listed(shot("7000", 20, { stake: amount("0") }));
+  await settle(93, 200);
+  expect(await sessions()).toEqual(["session-differs 12:00 7000 resolved"]);
+});
+
+test("in a product with both, what names a bet belongs to bets, and the rest to sessions", async () => {
+  const both = { settings: { products: [{ productId: "P1", settlement: "mixed" }] } };
+  await receive(
+    ...callbacksOf("25"),
+    exampleAdjustment("DEBIT", "100", 0),
+    exampleAdjustment("CREDIT", "60", 30),
+  );
+  await listed(recordOf("25"), shot("0", 10, { stake: amount("40"), roundId: "reef" }));
+  for (const minutes of [31, 91, 92, 200]) {
+    await diffAt(minutes, both);
+    await fetchPlanned();
+  }
+  expect(await sessions()).toEqual([]);
+  await listed(recordOf("26"), shot("0", 10, { stake: amount("41"), roundId: "reef" }));
+  for (const minutes of [201, 220, 221, 222]) {
+    await diffAt(minutes, both);
+    await fetchPlanned();
+  }
+  expect(await sessions()).toEqual(["payout-differs 11:55 1 open", "session-differs 12:00 1 open"]);
 });
 
 test("a record in doubt opens no session and resolves none; once it is absent the session goes on without it", async () => {

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { watchConditions } from "../../../src/flows/alerts/watch-conditions.ts";
 import type { FlowContext } from "../../../src/flows/context.ts";
+import { keepOutside } from "../../../src/flows/read/read-outside.ts";
 import { openOverview } from "../../../src/flows/read/read-overview.ts";
 import { readStatus } from "../../../src/flows/read/read-status.ts";
 import { readWorkReport } from "../../../src/flows/read/read-work.ts";
@@ -61,6 +62,7 @@ async function workOn(except: readonly string[] = []): Promise<void> {
     if (goesOn(`queue ${queue}`)) await noteDone(sql, { work: "queue", subject: queue }, now);
   }
   if (goesOn("alerting")) {
+    await keepOutside(context);
     await watchConditions(context, []);
     await noteDone(sql, ALERTING, now);
   }
@@ -139,6 +141,7 @@ test("where all work is done once an hour, all is well in between", async () => 
   await workFor(1);
   for (let minutes = 0; minutes < 60; minutes += 1) {
     clock.advance(MINUTE_MS);
+    await keepOutside({ ...context, config: hourly });
     await watchConditions({ ...context, config: hourly }, []);
     await noteDone(sql, ALERTING, clock.now());
   }

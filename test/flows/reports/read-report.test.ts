@@ -26,6 +26,9 @@ beforeEach(async () => {
   await ledgerBegins();
 });
 
+const NO_SIDE = { bets: 0, stake: "0", payout: "0", net: "0" };
+const AGREES = { difference: "0", outside: "0", rest: "0" };
+
 describe("the day's statement", () => {
   test("has both sides' sums, and no difference where they agree", async () => {
     await receive(...callbacksOf("20"), ...callbacksOf("0", { txnId: "bet-2", roundId: "round-2" }));
@@ -39,12 +42,13 @@ describe("the day's statement", () => {
           productId: "P1",
           currency: "THB",
           provider: { bets: 2, stake: "20", payout: "20", net: "0" },
-          ledger: { bets: 2, stake: "20", payout: "20", net: "0" },
+          ledger: { bets: 2, stake: "20", payout: "20", net: "0", moved: "0" },
           difference: "0",
           mismatches: "0",
           adjustments: "0",
           pending: "0",
           rounding: "0",
+          outside: "0",
           rest: "0",
           complete: false,
         },
@@ -196,9 +200,13 @@ describe("where nothing is wrong", () => {
     });
   });
 
-  test("a tip that is not listed counts on neither side", async () => {
+  test("a tip that is not listed counts on neither side, but its money moved", async () => {
     await receive(exampleEntry({ callback: "placeTips", txnId: "tip-1" }));
-    expect((await report()).rows).toEqual([]);
+    expect(await rowOf()).toMatchObject({
+      provider: NO_SIDE,
+      ledger: { ...NO_SIDE, moved: "-10" },
+      ...AGREES,
+    });
   });
 
   test("a void bet that the provider never had does not count", async () => {
@@ -214,12 +222,16 @@ describe("where nothing is wrong", () => {
     expect(await rowOf()).toMatchObject({ ledger: { bets: 0, net: "0" }, difference: "0", rest: "0" });
   });
 
-  test("a bet that ran when the ledger began is left out", async () => {
+  test("a bet that ran when the ledger began counts on neither side, but its money moved", async () => {
     await emptyTables(sql, ["callback_entries", "diff_marks"]);
     const [, settled] = callbacksOf("20");
     if (settled) await receive(settled);
     await listed(recordOf("20"));
-    expect((await report()).rows).toEqual([]);
+    expect(await rowOf()).toMatchObject({
+      provider: NO_SIDE,
+      ledger: { ...NO_SIDE, moved: "20" },
+      ...AGREES,
+    });
   });
 });
 

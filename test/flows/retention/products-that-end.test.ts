@@ -2,7 +2,7 @@
 
 import { beforeEach, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
-import { findProductsOutsideSettings } from "../../../src/db/foreign-products-store.ts";
+import { findOtherProducts } from "../../../src/diff/outside-store.ts";
 import { readStatusForPeople } from "../../../src/flows/read/read-status.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { measureStorage } from "../../../src/flows/retention/measure-storage.ts";
@@ -59,8 +59,8 @@ test("the bets of a product that left the settings stay, and are not due", async
   expect(await due(removed)).toBe(0);
   expect(await dropClosed(removed, never)).toMatchObject({ records: 0, entries: 0 });
   expect(await left()).toEqual({ records: 1, entries: 3 });
-  expect(await findProductsOutsideSettings(sql, ["P2"])).toEqual(["P1"]);
-  expect(await findProductsOutsideSettings(sql, ["P0", "P1"])).toEqual([]);
+  expect(await findOtherProducts(sql, ["P2"])).toEqual(["P1"]);
+  expect(await findOtherProducts(sql, ["P0", "P1"])).toEqual([]);
 });
 
 test("with walletMode transfer they are due, and go by the same rules: an open bet stays", async () => {
@@ -74,5 +74,5 @@ test("with walletMode transfer they are due, and go by the same rules: an open b
 test("products that have entries and no record, or records and no entry, are named too", async () => {
   await receive(...callbacksOf("25", { productId: "E", txnId: "e", roundId: null }));
   await sql`update bet_records set product_id = 'R'`;
-  expect(await findProductsOutsideSettings(sql, ["P2"])).toEqual(["E", "P1", "R"]);
+  expect(await findOtherProducts(sql, ["P2"])).toEqual(["E", "P1", "R"]);
 });

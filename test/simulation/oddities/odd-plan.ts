@@ -11,11 +11,12 @@ export type OddStyle =
   | "open-listed"
   | "by-round"
   | "session"
+  | "mixed"
   | "lost-omitted"
   | "two-decimals";
 
 export type StyleName = PlainStyle | OddStyle;
 
-/** For a product with the style `session`, `roundsPerMinute` has no effect: the players alone decide its sessions. */
+/** For a product with the style `session`, `roundsPerMinute` has no effect: the players alone decide its sessions, as in `mixed`. */
 export type OddProductPlan = ProductPlan<OddStyle>;
 export type OddWorldPlan = WorldPlan<StyleName>;

@@ -21,7 +21,7 @@ export interface Happenings {
 }
 
 /** The styles whose rounds are written line by line. */
-export type RoundStyle = Exclude<OddStyle, "session">;
+export type RoundStyle = Exclude<OddStyle, "session" | "mixed">;
 
 export const HAPPENINGS: Readonly<Record<RoundStyle, Happenings>> = {
   odd: {

@@ -24,12 +24,13 @@ const CENTS_CURRENCY = "EUR";
 
 /** The time between the starts of a player's sessions. The pause between two sessions ends the first one. */
 const SESSION_EVERY_MINUTES = 180;
+const FIRST_SESSION = 1_000;
 /** One session in this number has a fault, if the plan has faults. */
 const SESSIONS_OF_FAULT = 3;
 
 /** The longest time from the start of a round to its last event, without the lags. */
 export function longestOddMs(style: OddStyle, lateSettlementMs: number): number {
-  return style === "session" ? LONGEST_SESSION_MS : lateSettlementMs;
+  return style === "session" ? LONGEST_SESSION_MS : Math.max(LONGEST_SESSION_MS, lateSettlementMs);
 }
 
 /** Chance depends only on seed, product and minute, and for sessions on the player. */
@@ -42,7 +43,13 @@ export function playOddMinute(
   const scripts =
     product.style === "session"
       ? playSessions(plan, players, product, minute)
-      : playRounds(plan, players, { ...product, style: product.style }, minute);
+      : product.style === "mixed"
+        ? // A bet without its entries would be a part of a session, so only sessions have faults.
+          [
+            ...playSessions(plan, players, product, minute),
+            ...playRounds({ ...plan, faultEveryMinutes: 0 }, players, { ...product, style: "odd" }, minute),
+          ]
+        : playRounds(plan, players, { ...product, style: product.style }, minute);
   const planted = scripts.flatMap(({ startedAt, fault }) => (fault === null ? [] : [{ startedAt, fault }]));
   return { rounds: [], scripts, planted };
 }
@@ -79,7 +86,8 @@ function playSessions(
   return players.flatMap((_, player) => {
     const offset = hashText(`${plan.seed}|${product.productId}|${player}`) % SESSION_EVERY_MINUTES;
     if ((minute + offset) % SESSION_EVERY_MINUTES !== 0) return [];
-    const roundId = roundIdOf(plan, product, minute, player);
+    // The numbers of rounds are smaller.
+    const roundId = roundIdOf(plan, product, minute, player + FIRST_SESSION);
     const round = openScript(plan, players, product, { roundId, startedAt: minute * MINUTE_MS, player });
     return [chooseSession(plan, round)];
   });

@@ -1,4 +1,4 @@
-/** Products that move money only by adjustBalance (§4.A8): into the game, and out again. */
+/** Products that move money by adjustBalance (§4.A8): into the game, and out again; and by rewards. */
 
 import type { Instant } from "../../../src/clock.ts";
 import { type Amount, sumAmounts, ZERO } from "../../../src/money.ts";
@@ -27,6 +27,10 @@ interface ScriptedSession {
   readonly debits: readonly SessionMove[];
   readonly credits: readonly SessionMove[];
   readonly shots: readonly Shot[];
+  /** a jackpot, which the report shows without a stake */
+  readonly reward: SessionMove | null;
+  /** what the wallet moved more than the first debit asks for */
+  readonly movedMore: Amount;
 }
 
 /** Removes or changes a part of a session for one side. The difference is never 0. */
@@ -43,9 +47,11 @@ export function spoilSession(round: RoundScript, spoil: Spoil): Script {
   const atRisk = balanceOf(spoilt.credits)
     .minus(balanceOf(spoilt.debits))
     .minus(balanceOf(spoilt.shots))
+    .plus(spoilt.movedMore)
+    .plus(spoilt.reward === null && session.reward !== null ? session.reward.amount.neg() : ZERO)
     .abs();
-  return writeEntries(round, spoilt).wrong(
-    "session-differs",
+  return writeEntries(round, { ...spoilt, listed: session.reward }).wrong(
+    spoilt.movedMore.eq(ZERO) ? "session-differs" : "net-differs",
     { bets: [], records: [], ledger: NOTHING, names: "nothing" },
     atRisk,
   );
@@ -67,7 +73,14 @@ export const SESSION_SPOILS: readonly [Spoil, ...Spoil[]] = [
     }),
   }),
   // Every callback is lost. Only one shot remains, so that the sum of the shots is not 0.
-  (session) => ({ debits: [], credits: [], shots: session.shots.slice(0, 1) }),
+  (session) => ({ ...session, debits: [], credits: [], shots: session.shots.slice(0, 1) }),
+  // The report shows a jackpot that was never paid: without one, a credit that was never listed.
+  (session) =>
+    session.reward === null
+      ? { ...session, credits: session.credits.slice(1) }
+      : { ...session, reward: null },
+  // A debit moves another amount than it asks for.
+  (session, round) => ({ ...session, movedMore: difference(round) }),
 ];
 
 function drawSession(round: RoundScript): ScriptedSession {
@@ -93,19 +106,53 @@ function drawSession(round: RoundScript): ScriptedSession {
   // Some money always comes back, so that there is a credit to lose.
   const left = out.eq(ZERO) ? round.money() : ZERO;
   if (!left.eq(ZERO)) debits.push({ at: minute(15), amount: left });
-  return { debits, credits: [{ at: minute(round.random.between(25, 38)), amount: out.plus(left) }], shots };
+  const credits = [{ at: minute(round.random.between(25, 38)), amount: out.plus(left) }];
+  const reward = round.random.oneIn(3)
+    ? { at: minute(round.random.between(3, 20)), amount: round.money() }
+    : null;
+  return { debits, credits, shots, reward, movedMore: ZERO };
 }
 
 function balanceOf(moves: readonly SessionMove[]): Amount {
   return sumAmounts(moves.map(({ amount }) => amount));
 }
 
-function writeEntries(round: RoundScript, { debits, credits, shots }: ScriptedSession): RoundScript {
-  for (const { at, amount } of debits) {
-    round.say("adjustBalance", "-", at, { status: "DEBIT", bet: amount, moved: amount.neg() });
+/** @param listed the reward as the report shows it; undefined: as the wallet paid it */
+function writeEntries(
+  round: RoundScript,
+  {
+    debits,
+    credits,
+    shots,
+    reward,
+    movedMore,
+    listed = reward,
+  }: ScriptedSession & { listed?: SessionMove | null },
+): RoundScript {
+  for (const [index, { at, amount }] of debits.entries()) {
+    const more = index === 0 ? movedMore : ZERO;
+    const terms = { status: "DEBIT", bet: amount, moved: amount.neg().plus(more), unasked: !more.eq(ZERO) };
+    round.say("adjustBalance", "-", at, terms);
   }
   for (const { at, amount } of credits) {
     round.say("adjustBalance", "-", at, { status: "CREDIT", payout: amount, moved: amount });
+  }
+  if (reward !== null) {
+    const name = "jackpot";
+    round.say("winRewards", name, reward.at, {
+      payout: reward.amount,
+      moved: reward.amount,
+      round: round.txnId(name),
+    });
+  }
+  if (listed !== null) {
+    const name = "jackpot";
+    round.show(name, listed.at, {
+      status: "SETTLED",
+      stake: ZERO,
+      payout: listed.amount,
+      round: round.txnId(name),
+    });
   }
   for (const [index, { at, stake, payout }] of shots.entries()) {
     const name = `shot${index + 1}`;

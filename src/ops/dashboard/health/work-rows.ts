@@ -106,7 +106,12 @@ function describeComparing(health: Health, { products }: Config): WorkRow {
 
 function describeFollowing(health: Health, { ledger }: Config): WorkRow {
   const { now, work, lastReceivedAt, emptied } = health;
-  const gone = stallsOf(health, "entries-vanished");
+  const gone = [
+    ...stallsOf(health, "entries-vanished"),
+    ...stallsOf(health, "unknown-product"),
+    ...stallsOf(health, "money-outside"),
+    ...stallsOf(health, "books-wrong"),
+  ];
   const name = "Following the ledger";
   const isEmpty = lastReceivedAt === null;
   const what = emptied > 0 ? sayEmptied(emptied) : "the ledger has no entry yet: nothing is compared";

@@ -75,7 +75,7 @@ export function judgeHealth(seen: JudgedOverview): HealthVerdict {
 
 /** All is not well while some work stands still, or its state is unknown. */
 function judgeWork({ now, work, products }: JudgedOverview): HealthFinding[] {
-  const { comparing, following, verifying, alerting, stalls } = work;
+  const { comparing, following, verifying, alerting, money, stalls } = work;
   const say = (tone: Tone, text: string, href = "/health"): HealthFinding => ({ tone, text, href });
   const isCompared = products.some(({ state }) => state !== "transfers-only");
   const found = stalls.map(({ what }) => say("bad", what));
@@ -88,6 +88,7 @@ function judgeWork({ now, work, products }: JudgedOverview): HealthFinding[] {
   if (isCompared && !isHeld && comparing.upTo !== null && comparing.isFarBehind) {
     found.push(say("warn", `comparing is ${showDuration(now - comparing.upTo)} behind`));
   }
+  if (money.problem !== null) found.push(say("unknown", money.problem));
   if (verifying.behindMs === null) found.push(say("unknown", "nothing has been verified yet"));
   else if (verifying.stalls.length === 0 && verifying.isFarBehind) {
     const text = `verifying is ${showDuration(verifying.behindMs)} behind: ${showCount(verifying.due)} are due`;

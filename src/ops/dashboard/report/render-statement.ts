@@ -23,7 +23,7 @@ export function renderStatement(
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${day}.csv">Download as CSV</a></p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${day}, ${zone}: net on both sides</h2>
 ${renderNetTable(rows)}
-<p class="faint">Net is what the players won. A bet counts on the day of its record's accounting date on both sides, one without a record on the day of its last callback.</p>
+<p class="faint">Outside is what moved by entries that no comparison looks at: it is in no other column. Net is what the players won. A bet counts on the day of its record's accounting date on both sides, one without a record on the day of its last callback.</p>
 </section>
 <section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows)}</section>
 <section class="sheet" aria-labelledby="sides"><h2 id="sides">Bets, stakes and payouts</h2>
@@ -40,6 +40,7 @@ const NETS = [
   "pending",
   "rounding",
   "rest",
+  "outside",
 ] as const;
 const NET_COLUMNS: readonly Column[] = [...HEAD, ...NETS.map((name): Column => ({ name, as: "number" }))];
 const BET_COLUMNS: readonly Column[] = [
@@ -66,6 +67,11 @@ function renderVerdict(rows: readonly ReportRow[]): SafeHtml {
     const products = [...new Set(incomplete.map(({ productId }) => productId))].join(", ");
     return html`<p class="verdict" data-state="warn"><span>Not all of the day has been fetched yet: ${products}.</span></p>`;
   }
+  const outside = rows.filter((row) => ((row as Partial<ReportRow>).outside ?? "0") !== "0");
+  if (outside.length > 0) {
+    const named = outside.map((row) => html` ${row.productId} ${showAmount(row.outside, row.currency)};`);
+    return html`<p class="verdict" data-state="bad"><span>Money moved that nothing compares:${named} the difference says nothing about it.</span></p>`;
+  }
   const isEven = rows.every(({ difference }) => difference === "0");
   return isEven
     ? html`<p class="verdict" data-state="good"><span>Both sides agree to the last digit.</span></p>`
@@ -76,7 +82,11 @@ function renderNets(row: ReportRow) {
   const { provider, ledger, difference, mismatches, adjustments, pending, rounding, rest } = row;
   const amounts = [provider.net, ledger.net, difference, mismatches, adjustments, pending, rounding];
   const last = html`<strong${rest === "0" ? null : html` class="differs"`}>${showAmount(rest, null)}</strong>`;
-  return { cells: [...renderHead(row), ...amounts.map((amount) => showAmount(amount, null)), last] };
+  const cells = [...renderHead(row), ...amounts.map((amount) => showAmount(amount, null)), last];
+  // Statements of older versions do not say it.
+  const { outside = "0" } = row as Partial<ReportRow>;
+  const differs = outside === "0" ? null : html` class="differs"`;
+  return { cells: [...cells, html`<strong${differs}>${showAmount(outside, null)}</strong>`] };
 }
 
 function renderSums(row: ReportRow) {
