@@ -112,7 +112,7 @@ test("--wait shows the progress while a worker runs the backfill, and ends with 
   );
   const longer = ASKED.with(ASKED.indexOf("--from") + 1, formatInstant(PLAYED.from - 26 * HOUR_MS));
   expect((await callRecon(["backfill", ...longer, "--dry-run"], place)).stdout).toContain(
-    "\n4 h of these 1 d 6 h was fetched before. Nothing was queued.",
+    "\n3 h 59 min of these 1 d 5 h was fetched before. Nothing was queued.",
   );
   const coverage = await callRecon(["coverage", ...ASKED], place);
   expect(coverage.stdout).toContain(`${PRODUCT} is complete from ${formatInstant(PLAYED.from)}`);

@@ -138,6 +138,7 @@ test("doctor says that a correct system is in order, and that nothing is compare
           /^no money moved outside the comparison since .+; no worker has added up the statements yet$/,
         ),
         mend: null,
+        where,
       },
       {
         check: "vacuum",
@@ -339,7 +340,7 @@ test("doctor reports a database that is out of date or does not answer, and a wr
     expect(verdicts(stdout)).toEqual({
       right: ["settings", "database", "connections", "redis", "vacuum", "provider"],
       wrong: ["migrations"],
-      unchecked: ["ledger", "products", "rights", "entries", "disk", "books", "amounts"],
+      unchecked: ["ledger", "money", "rights", "entries", "disk", "books", "amounts"],
     });
     const text = (await doctor(null, empty, [])).stdout;
     expect(text).toContain("\n-      ledger       not checked: correct migrations first\n");
@@ -358,7 +359,7 @@ test("doctor reports a database that is out of date or does not answer, and a wr
       "migrations",
       "connections",
       "ledger",
-      "products",
+      "money",
       "rights",
       "entries",
       "vacuum",

@@ -50,7 +50,7 @@ test("a dry run answers what would be done, and queues nothing", async () => {
     status: 200,
     json: {
       backfill: { ...QUEUED, id: null, status: null },
-      plan: { windowSeconds: 3600, rangeSeconds: 5.5 * 3600, coveredSeconds: 0 },
+      plan: { windowSeconds: 3598, rangeSeconds: 5.5 * 3600, coveredSeconds: 0 },
     },
   });
   expect((await ask("GET", "/api/backfills")).json.backfills).toEqual([]);

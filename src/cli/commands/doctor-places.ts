@@ -4,7 +4,20 @@ import type { OpenRecon } from "../run/open.ts";
 
 /** The checks that are about the database. */
 const IN_DATABASE: ReadonlySet<string> = new Set([
-  ...["database", "migrations", "connections", "ledger", "products", "vacuum", "disk", "books", "amounts"],
+  ...[
+    "database",
+    "migrations",
+    "connections",
+    "ledger",
+    "money",
+    "products",
+    "rights",
+    "entries",
+    "vacuum",
+    "disk",
+    "books",
+    "amounts",
+  ],
 ]);
 
 /** @returns such as `db.example:5432, database "recon"`, without a password; null: the check is about no server */

@@ -16,7 +16,6 @@ test("a comparison loads no text without a limit, and finds the same as with sho
     ...callbacksOf("1", bet).map((entry) => ({
       ...entry,
       requestId: `${LONG} ${entry.callback}`,
-      transactionType: LONG,
     })),
   );
   await listed(

@@ -105,8 +105,10 @@ describe("a screening", () => {
   const freeRoom = () =>
     sql.begin(async (tx) => {
       await tx`alter table callback_entries disable trigger recon_truncated`;
+      await tx`alter table callback_entries disable trigger recon_emptied`;
       await tx`truncate callback_entries, bet_records`;
       await tx`alter table callback_entries enable trigger recon_truncated`;
+      await tx`alter table callback_entries enable always trigger recon_emptied`;
     });
 
   /** Rounds that all agree except the first, marked on both sides: so many that a screening reads everything. */
