@@ -6,7 +6,7 @@ import type { Finding } from "../mismatch.ts";
 import type { Amount } from "../money.ts";
 import { type CompareSettings, type Difference, unplacedOf } from "./compare.ts";
 import type { Pair } from "./match.ts";
-import { amountAtRisk, amountInOtherCurrency, askedByState } from "./money-moved.ts";
+import { amountAtRisk, amountInOtherCurrency, askedByState, effectOfPair } from "./money-moved.ts";
 import { firstEntryOf, ledgerSide, movedBy, providerSide, sumBets, sumRecords } from "./sums.ts";
 
 /**
@@ -34,7 +34,7 @@ export function toFinding(pair: Pair, difference: Difference, settings: CompareS
     transactionId: named?.transactionId ?? null,
     roundId,
     transactionRef: null,
-    amountAtRisk: riskOf(pair, difference),
+    ...moneyOf(pair, difference),
     provider: provider && providerSide(records, provider),
     ledger: ledger && ledgerSide(bets, ledger),
     occurredAt:
@@ -55,10 +55,11 @@ function nameBet(
   return { betId, transactionId: about[0]?.txnId ?? null };
 }
 
-function riskOf(pair: Pair, { kind }: Difference): Amount {
-  if (kind === "net-differs") return movedBy(pair.bets).minus(askedByState(pair)).abs();
-  if (kind === "currency-differs") return amountInOtherCurrency(pair.bets);
-  return amountAtRisk(pair);
+function moneyOf(pair: Pair, { kind }: Difference): { amountAtRisk: Amount; effect?: Amount } {
+  if (kind === "currency-differs") return { amountAtRisk: amountInOtherCurrency(pair.bets) };
+  if (kind !== "net-differs") return { amountAtRisk: amountAtRisk(pair), effect: effectOfPair(pair) };
+  const effect = movedBy(pair.bets).minus(askedByState(pair));
+  return { amountAtRisk: effect.abs(), effect };
 }
 
 /**
