@@ -164,7 +164,9 @@ async function* reportNeighbourhood(
         { username, currency: statement.currency },
         own,
       );
-      const isOpen = !difference.eq(ZERO) && (mismatch === null || explainsOnlyItsPart(assessed));
+      // A mismatch of before the last change explains another amount, as long as its successor is not ripe.
+      const left = difference.plus(mismatch?.effect ?? ZERO);
+      const isOpen = !left.eq(ZERO) && (mismatch?.effect !== null || explainsOnlyItsPart(assessed));
       const isInDoubt = assessed.verdict !== null && undecided.has(assessed.verdict);
       const waits = isInDoubt || isMarked(assessed) || (isOpen && (await isHeldBack(comparison, assessed)));
       const compared = howCompared(assessed, statement.currency, comparison.settings);
@@ -245,9 +247,8 @@ function findStanding(
     about.find((row) => row.stands || row.adjustments !== null);
   if (found === undefined) return null;
   if (!KINDS_ABOUT_TWO.has(found.kind)) return found;
-  const { effect } = found;
   const adjustments = isOfLedger(found) ? found.adjustments : null;
-  return { amountAtRisk: null, effect, resolved: false, adjustments };
+  return { amountAtRisk: null, effect: null, resolved: false, adjustments };
 }
 
 function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => boolean {
