@@ -31,7 +31,9 @@ export class StatementDays {
     if (at < DATED.from || at >= DATED.to) return null;
     const { day } = dayAt(at, this.#zone);
     const time = this.timeOf(day);
-    if (time !== null) this.#known.push({ day, ...time });
+    // A day that was closed in another zone has this date, and begins later.
+    if (time === null || at < time.from || at >= time.to) return null;
+    this.#known.push({ day, ...time });
     return day;
   }
 

@@ -18,7 +18,6 @@ const FIELDS = [
   "transactionRef",
   "amountAtRisk",
   "effect",
-  "countsOn",
   "reason",
   "occurredAt",
   "firstSeenAt",
@@ -26,6 +25,7 @@ const FIELDS = [
   "resolvedAt",
   "resolvedBy",
   "note",
+  "countsOn",
 ] as const satisfies readonly (keyof Mismatch)[];
 
 /** The fields of bets and rounds, and of transfers and top-ups. */

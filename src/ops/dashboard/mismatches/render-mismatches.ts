@@ -135,20 +135,20 @@ function renderSums(list: MismatchList): SafeHtml {
 <a href="${csv}" download="mismatches.csv">Download as CSV</a></div>`;
 }
 
-/** The sums of the effects: of a list that fits on one page, because an effect is not stored. */
+/**
+ * What the statement of the day says of these mismatches, from their effects; null: no day was asked for, or the list is longer
+ * than a page, because not every effect is stored.
+ */
 function renderEffects({ query, mismatches, before, after }: MismatchList): SafeHtml | null {
-  if (before !== null || after !== null) return null;
-  const known = mismatches.filter(({ effect }) => effect !== null);
-  if (known.length === 0) return null;
-  const sums = [...Map.groupBy(known, ({ currency }) => currency)].map(([currency, own]) =>
-    sayAmount(
-      formatAmount(sumAmounts(own.map(({ effect }) => parseAmount(effect ?? "0", "effect")))),
-      currency,
-    ),
-  );
   const { day } = query.filters;
-  const counted = day === undefined ? "" : `: the statement of ${day} counts them with the other sign`;
-  return html`<span class="faint">; effects in all</span> ${sums.join(", ")}<span class="faint">${counted}</span>`;
+  if (day === undefined || before !== null || after !== null) return null;
+  const known = mismatches.filter(({ effect }) => effect !== null);
+  const sums = [...Map.groupBy(known, ({ currency }) => currency)].map(([currency, own]) => {
+    const effects = own.map(({ effect }) => parseAmount(effect ?? "0", "effect"));
+    return sayAmount(formatAmount(sumAmounts(effects)), currency);
+  });
+  if (sums.length === 0) return null;
+  return html`<span class="faint">; effects in all</span> ${sums.join(", ")}<span class="faint">, which the statement of ${day} counts with the other sign</span>`;
 }
 
 function countOf(sums: readonly SumOfCurrency[]): number {
