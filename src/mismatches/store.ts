@@ -76,7 +76,7 @@ export interface MismatchFilter extends MismatchChoice {
 type InWords = Pick<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt">;
 
 /** A mismatch, or a part of one, as PostgreSQL returns it. */
-export type RowOf<Part extends InWords> = Omit<Part, keyof InWords> & {
+type RowOf<Part extends InWords> = Omit<Part, keyof InWords> & {
   readonly id: number;
   readonly occurredAt: Instant;
   readonly firstSeenAt: Instant;
@@ -246,7 +246,7 @@ export function toMismatch({ corrected, foundEffect, ...row }: MismatchRow): Sto
 }
 
 /** A mismatch with its id and times as text. */
-export function inWords<Row extends RowOf<InWords>>(row: Row): Omit<Row, keyof InWords> & InWords {
+function inWords<Row extends RowOf<InWords>>(row: Row): Omit<Row, keyof InWords> & InWords {
   return {
     ...row,
     id: String(row.id),
