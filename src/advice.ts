@@ -1,6 +1,6 @@
 /** What to do about a mismatch, in a sentence or two. How much money goes in which direction follows from its effect. */
 
-import { effectOf, expectedOf, type Judged, sidesOf } from "./effect.ts";
+import { effectOf as effectOfSides, expectedOf, type Judged, sidesOf } from "./effect.ts";
 import type { Mismatch, MismatchKind } from "./mismatch.ts";
 import { type Amount, formatAmount, parseAmount, sayAmount, ZERO } from "./money.ts";
 
@@ -98,7 +98,14 @@ export function adviceOfKind(kind: MismatchKind): string {
   return withCorrection(kind, correct);
 }
 
-type Advised = Judged & Pick<Mismatch, "username" | "currency">;
+/** With `effect`, it is what is left after corrections made by hand; without, it follows from the sides. */
+type Advised = Judged & Pick<Mismatch, "username" | "currency"> & Partial<Pick<Mismatch, "effect">>;
+
+function effectOf(mismatch: Advised): Amount | null {
+  const { effect } = mismatch;
+  if (effect === undefined) return effectOfSides(mismatch);
+  return effect === null ? null : parseAmount(effect, "effect");
+}
 
 /** What to do about one mismatch. */
 export function adviceOf(mismatch: Advised): string {

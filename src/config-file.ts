@@ -71,9 +71,10 @@ const decimalText = z.string().refine((text) => {
 }, 'must be a decimal that is not negative, as text, such as "10.00"');
 
 /** A currency code as in the records (ISO 4217, capital letters): another spelling would never match. */
+export const CURRENCY_CODE = /^[A-Z][A-Z0-9]{2,9}$/;
 const currencyCode = z
   .string()
-  .regex(/^[A-Z][A-Z0-9]{2,9}$/, 'must be a currency code in capital letters such as "THB"');
+  .regex(CURRENCY_CODE, 'must be a currency code in capital letters such as "THB"');
 
 /** One segment of a path, so that a request cannot reach another endpoint (§4.B5). */
 export const TOP_UP_PATH = /^(?!\.)[\w.~-]{1,200}$/;

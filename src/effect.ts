@@ -1,26 +1,26 @@
 /** What a mismatch did to its player, in money. */
 
-import type { LedgerSide, Mismatch, MismatchKind, ProviderSide } from "./mismatch.ts";
+import {
+  KINDS_IN_NO_STATEMENT,
+  type LedgerSide,
+  type Mismatch,
+  type MismatchKind,
+  type ProviderSide,
+} from "./mismatch.ts";
 import { type Amount, largerAmount, parseAmount, ZERO } from "./money.ts";
 
 /** What the effect is computed from. */
 export interface Judged extends Pick<Mismatch, "kind" | "provider" | "ledger"> {
   /** absent: the sides are not those of a mismatch */
   readonly amountAtRisk?: string;
+  /** the stored effect, which says more than the sides do: decimal text; null or absent: it is not known */
+  readonly foundEffect?: string | null;
 }
 
-/** Kinds that say nothing about a player's money: they are in no statement. */
-const WITHOUT_EFFECT: ReadonlySet<MismatchKind> = new Set([
-  "balance-differs",
-  "provider-inconsistent",
-  "transfer-inconclusive",
-  "transfer-differs",
-  "transfer-late-success",
-  "top-up-rejected",
-  "top-up-inconclusive",
-  "top-up-differs",
-  "top-up-late-success",
-]);
+const WITHOUT_EFFECT: ReadonlySet<MismatchKind> = new Set(KINDS_IN_NO_STATEMENT);
+
+/** Kinds about two players or currencies: a correction is of one of them, so it is unknown whether it was enough. */
+export const KINDS_ABOUT_TWO: ReadonlySet<MismatchKind> = new Set(["username-differs", "currency-differs"]);
 
 /** In these kinds a bet without a record asks for nothing: the provider never played it. */
 const NEVER_PLAYED: ReadonlySet<MismatchKind> = new Set([
@@ -38,7 +38,11 @@ export function effectOf(judged: Judged): Amount | null {
   const { kind, amountAtRisk, ledger } = judged;
   const bet = sidesOf(judged);
   if (WITHOUT_EFFECT.has(kind) || bet === null) return null;
+  const found = readFound(judged);
+  if (found !== null) return found;
+  if (kind !== "currency-differs" && isInTwoCurrencies(bet)) return null;
   const moved = ledger === null ? ZERO : parseAmount(bet.ledger?.moved ?? "0", "moved");
+  if (isSession(bet)) return moved.minus(netOf(bet.provider));
   const effects = expectedOf(kind, bet).map((expected) => moved.minus(expected));
   if (amountAtRisk === undefined) return effects[0] ?? null;
   // The amount at risk says which of several possible amounts was expected.
@@ -46,6 +50,47 @@ export function effectOf(judged: Judged): Amount | null {
   const explains = (effect: Amount) =>
     effect.eq(ZERO) ? atRisk.eq(largestDifference(bet)) : effect.abs().eq(atRisk);
   return effects.find(explains) ?? null;
+}
+
+/** Null if an older version wrote the row since: it knows no effect, and leaves the one before. */
+function readFound({ foundEffect = null, amountAtRisk }: Judged): Amount | null {
+  if (foundEffect === null) return null;
+  const found = parseAmount(foundEffect, "effect");
+  const isOfRow =
+    found.eq(ZERO) || amountAtRisk === undefined || found.abs().eq(parseAmount(amountAtRisk, "amountAtRisk"));
+  return isOfRow ? found : null;
+}
+
+/**
+ * What is left of an effect after the corrections that people made by hand: a player who has 3,000.00 too much, and from whom
+ * 2,900.00 were taken back, has 100.00 too much.
+ * @param corrected positive: the player received it; null: nothing was corrected
+ * @returns null if it cannot be known: the person who corrected another amount says that nothing is left
+ */
+export function effectLeft(
+  judged: Judged & Pick<Mismatch, "status">,
+  corrected: Amount | null,
+): Amount | null {
+  const effect = effectOf(judged);
+  if (effect === null || corrected === null) return effect;
+  const left = effect.plus(corrected);
+  const isSaidToBeAll = judged.status === "resolved" && !KINDS_ABOUT_TWO.has(judged.kind);
+  return isSaidToBeAll && !left.eq(ZERO) ? null : left;
+}
+
+/** Amounts of two currencies cannot be subtracted. */
+function isInTwoCurrencies({ provider, ledger }: BetSides): boolean {
+  return provider !== null && ledger !== null && provider.currency !== ledger.currency;
+}
+
+/** Sessions have no status. */
+function isSession({ provider, ledger }: BetSides): boolean {
+  return (ledger ?? provider)?.status === null;
+}
+
+function netOf(side: ProviderSide | null): Amount {
+  const [stake, payout] = amountsOf(side);
+  return payout.minus(stake);
 }
 
 /** The amount at risk of a bet whose money is right. */

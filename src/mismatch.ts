@@ -97,6 +97,8 @@ export interface Finding {
   readonly transactionRef: string | null;
   /** never negative */
   readonly amountAtRisk: Amount;
+  /** moved − expected, if the comparison knows more of it than the sides say; absent: it follows from the sides */
+  readonly effect?: Amount;
   /** one sentence that names the differing fields and both values */
   readonly reason: string;
   readonly provider: ProviderSide | TransferSide | null;
@@ -110,16 +112,22 @@ export interface Finding {
 }
 
 /** A mismatch as commands and HTTP show it. */
-export interface Mismatch extends Omit<Finding, "subject" | "amountAtRisk" | "ledger" | "occurredAt"> {
+export interface Mismatch
+  extends Omit<Finding, "subject" | "amountAtRisk" | "effect" | "ledger" | "occurredAt"> {
   readonly id: string;
   readonly status: MismatchStatus;
   /** decimal text, never negative */
   readonly amountAtRisk: string;
-  /** signed decimal text: above 0 the player has too much, below 0 too little; null: unknown, or about no player's money */
+  /**
+   * signed decimal text: above 0 the player has too much, below 0 too little, after all corrections that were made by hand;
+   * null: unknown, or about no player's money
+   */
   readonly effect: string | null;
   /** only of `currency-differs`: its other currencies */
   readonly otherCurrencies: readonly OtherCurrency[];
   readonly ledger: LedgerSide | TransferSide | null;
+  /** YYYY-MM-DD: the day in whose statement it counts; null: in none, because of its kind or because it no longer holds */
+  readonly countsOn: string | null;
   readonly occurredAt: string;
   readonly firstSeenAt: string;
   readonly lastSeenAt: string;
@@ -127,6 +135,19 @@ export interface Mismatch extends Omit<Finding, "subject" | "amountAtRisk" | "le
   readonly resolvedBy: string | null;
   readonly note: string | null;
 }
+
+/** These kinds explain no difference between the sides of a day's statement, and no player's money is wrong by them. */
+export const KINDS_IN_NO_STATEMENT: readonly MismatchKind[] = [
+  "balance-differs",
+  "provider-inconsistent",
+  "transfer-inconclusive",
+  "transfer-differs",
+  "transfer-late-success",
+  "top-up-rejected",
+  "top-up-inconclusive",
+  "top-up-differs",
+  "top-up-late-success",
+];
 
 /** One change of a mismatch in a transaction. Incidents count these changes. */
 export interface MismatchChange {

@@ -132,6 +132,8 @@ export interface ExplainingMismatch {
   /** the amount at risk when the mismatch was last seen; null: the mismatch is about two players or currencies, and explains
    * the whole difference of each */
   readonly amountAtRisk: Amount | null;
+  /** the effect when it was last seen, without its adjustments; null: unknown, so the sign is that of the difference */
+  readonly effect: Amount | null;
   /** a person resolved it */
   readonly resolved: boolean;
   /** the sum of its adjustments, signed: positive was given to the player; null: no adjustment */
@@ -162,14 +164,20 @@ export function explainDifference(
   // A person who resolved it with a correction says that nothing else is missing, so what the correction left must
   // stay visible.
   const isCorrected = standing.resolved && standing.adjustments !== null;
-  const atRisk = standing.amountAtRisk ?? difference.abs();
-  const signed = difference.lt(ZERO) ? atRisk.neg() : atRisk;
-  const mismatches = difference.eq(ZERO) || isCorrected ? ZERO : signed.minus(adjustments);
+  const isUnknown = standing.effect === null && difference.eq(ZERO);
+  const mismatches = isUnknown || isCorrected ? ZERO : partOf(difference, standing).minus(adjustments);
   const left = difference.minus(mismatches).minus(adjustments);
   // A correction cannot be more exact than the ledger's smallest unit.
   if (isCorrected && !difference.eq(ZERO) && left.abs().lte(allowance))
     return { ...nothing, adjustments, rounding: left };
   return { ...nothing, mismatches, adjustments, pending: waits ? left : ZERO };
+}
+
+/** The part of a difference that is the mismatch's: what the player has too much, the ledger's side has too much. */
+function partOf(difference: Amount, { amountAtRisk, effect }: ExplainingMismatch): Amount {
+  if (effect !== null) return effect.neg();
+  if (amountAtRisk === null) return difference;
+  return difference.lt(ZERO) ? amountAtRisk.neg() : amountAtRisk;
 }
 
 /** The sums so far, by currency. */

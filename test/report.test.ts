@@ -10,8 +10,15 @@ import {
 } from "../src/report.ts";
 import { amount } from "./support/examples.ts";
 
-const standing = (fields: { atRisk?: string | null; resolved?: boolean; adjustments?: string } = {}) => ({
+interface Standing {
+  readonly atRisk?: string | null;
+  readonly effect?: string;
+  readonly resolved?: boolean;
+  readonly adjustments?: string;
+}
+const standing = (fields: Standing = {}) => ({
   amountAtRisk: fields.atRisk === null ? null : amount(fields.atRisk ?? "20"),
+  effect: fields.effect === undefined ? null : amount(fields.effect),
   resolved: fields.resolved ?? false,
   adjustments: fields.adjustments === undefined ? null : amount(fields.adjustments),
 });
@@ -49,6 +56,8 @@ describe("a difference of the day is explained", () => {
       ["10", "20", "0"],
     ],
     ["by a mismatch that is compared again", "25", standing(), true, ["20", "0", "5"]],
+    ["by its mismatch, whose sign it keeps", "5", standing({ effect: "20" }), true, ["-20", "0", "25"]],
+    ["by a mismatch that is about to end", "0", standing({ effect: "20" }), true, ["-20", "0", "20"]],
     ["not by a mismatch of another amount", "25", standing(), false, ["20", "0", "0"]],
     ["in parts by one mismatch about two players", "-7", standing({ atRisk: null }), false, ["-7", "0", "0"]],
     [

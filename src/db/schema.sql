@@ -473,7 +473,8 @@ create table mismatches (
   resolved_at timestamp(6) with time zone,
   resolved_by text,
   note text,
-  ceased_at timestamp(6) with time zone
+  ceased_at timestamp(6) with time zone,
+  effect numeric
 );
 alter table mismatches add constraint mismatches_identity UNIQUE (product_id, username, subject, kind);
 alter table mismatches add constraint mismatches_pkey PRIMARY KEY (id);

@@ -6,7 +6,13 @@ import type { Finding, OtherCurrency } from "../mismatch.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import { type CompareSettings, type Difference, mixedOf, unplacedOf } from "./compare.ts";
 import type { Pair } from "./match.ts";
-import { amountAtRisk, askedByState, type RiskInCurrency, risksByCurrency } from "./money-moved.ts";
+import {
+  amountAtRisk,
+  askedByState,
+  effectOfPair,
+  type RiskInCurrency,
+  risksByCurrency,
+} from "./money-moved.ts";
 import { firstEntryOf, ledgerSide, movedBy, providerSide, sumBets, sumRecords } from "./sums.ts";
 
 /**
@@ -32,7 +38,9 @@ export function toFinding(pair: Pair, difference: Difference, settings: CompareS
     transactionId: named?.transactionId ?? null,
     roundId,
     transactionRef: null,
-    amountAtRisk: risks?.own.amountAtRisk ?? riskOf(pair, difference),
+    ...(risks === null
+      ? moneyOf(pair, difference)
+      : { amountAtRisk: risks.own.amountAtRisk, effect: risks.own.effect }),
     provider: provider && providerSide(records, provider),
     ledger: ledger && { ...ledgerSide(bets, ledger), ...(risks && { otherCurrencies: risks.others }) },
     occurredAt:
@@ -53,9 +61,10 @@ function nameBet(
   return { betId, transactionId: about[0]?.txnId ?? null };
 }
 
-function riskOf(pair: Pair, { kind }: Difference): Amount {
-  if (kind === "net-differs") return movedBy(pair.bets).minus(askedByState(pair)).abs();
-  return amountAtRisk(pair);
+function moneyOf(pair: Pair, { kind }: Difference): { amountAtRisk: Amount; effect: Amount } {
+  if (kind !== "net-differs") return { amountAtRisk: amountAtRisk(pair), effect: effectOfPair(pair) };
+  const effect = movedBy(pair.bets).minus(askedByState(pair));
+  return { amountAtRisk: effect.abs(), effect };
 }
 
 function mixedOrAll(bets: readonly LedgerBet[]): readonly LedgerBet[] {

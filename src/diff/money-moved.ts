@@ -40,7 +40,7 @@ export function amountsListed(records: readonly StoredRecord[]): number {
  * stakes or payouts.
  */
 export function amountAtRisk({ records, bets }: Pick<Pair, "records" | "bets">): Amount {
-  const atRisk = movedBy(bets).minus(expectedOf({ records, bets })).abs();
+  const atRisk = effectOfPair({ records, bets }).abs();
   if (!atRisk.eq(ZERO)) return atRisk;
   const provider = records.length === 0 ? null : sumRecords(records);
   const ledger = bets.length === 0 ? null : sumBets(bets);
@@ -48,6 +48,11 @@ export function amountAtRisk({ records, bets }: Pick<Pair, "records" | "bets">):
     (provider?.stake ?? ZERO).minus(ledger?.stake ?? ZERO).abs(),
     (provider?.payout ?? ZERO).minus(ledger?.payout ?? ZERO).abs(),
   );
+}
+
+/** moved − expected, where `expected` follows from the records. */
+export function effectOfPair({ records, bets }: Pick<Pair, "records" | "bets">): Amount {
+  return movedBy(bets).minus(expectedOf({ records, bets }));
 }
 
 /** What a bet moved too much or too little for the player in one currency. */

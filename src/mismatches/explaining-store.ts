@@ -1,6 +1,7 @@
 /** The mismatches that explain a difference in the day's statement, with their adjustments. */
 
 import type { Query } from "../db/client.ts";
+import { effectOf, type Judged } from "../effect.ts";
 import type { MismatchKind } from "../mismatch.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import { RESOLVED_BY_RECON } from "./transitions.ts";
@@ -13,7 +14,9 @@ export interface ExplainingRow {
   readonly providerUsername: string | null;
   readonly betId: string | null;
   readonly amountAtRisk: Amount;
-  /** the mismatch still holds, or a person decided it; false: the mismatch ended by itself */
+  /** without its adjustments; null: it cannot be known */
+  readonly effect: Amount | null;
+  /** the mismatch still holds, also if a person decided it */
   readonly stands: boolean;
   /** a person resolved the mismatch */
   readonly resolved: boolean;
@@ -28,14 +31,15 @@ export async function readExplaining(
   usernames: readonly string[],
 ): Promise<ExplainingRow[]> {
   const rows = await tx<
-    (Omit<ExplainingRow, "amountAtRisk" | "adjustments"> & {
-      amountAtRisk: string;
-      adjustments: string | null;
-    })[]
+    (Omit<ExplainingRow, "amountAtRisk" | "effect" | "adjustments"> &
+      Pick<Judged, "provider" | "ledger" | "foundEffect"> & {
+        amountAtRisk: string;
+        adjustments: string | null;
+      })[]
   >`
     select kind, username, subject, provider->>'username' as "providerUsername", bet_id as "betId",
-      amount_at_risk as "amountAtRisk", status = 'resolved' as resolved,
-      not (status = 'resolved' and resolved_by = ${RESOLVED_BY_RECON}) as stands,
+      amount_at_risk as "amountAtRisk", effect as "foundEffect", provider, ledger, status = 'resolved' as resolved,
+      not (status = 'resolved' and resolved_by = ${RESOLVED_BY_RECON}) and ceased_at is null as stands,
       (select sum(a.amount) from adjustments a where a.mismatch_id = m.id) as adjustments
     from mismatches m
     where product_id = ${productId}
@@ -44,8 +48,9 @@ export async function readExplaining(
       and (not (status = 'resolved' and resolved_by = ${RESOLVED_BY_RECON})
         or exists (select from adjustments a where a.mismatch_id = m.id))
     order by id`;
-  return rows.map((row) => ({
+  return rows.map(({ provider, ledger, foundEffect = null, ...row }) => ({
     ...row,
+    effect: effectOf({ ...row, provider, ledger, foundEffect }),
     amountAtRisk: parseAmount(row.amountAtRisk, "amount_at_risk"),
     adjustments: row.adjustments === null ? null : parseAmount(row.adjustments, "adjustments"),
   }));

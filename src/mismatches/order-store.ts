@@ -1,8 +1,17 @@
 /** Chosen mismatches in an order that a person chose, page by page in both directions, and their sums. */
 
 import type { Query } from "../db/client.ts";
-import type { Mismatch, MismatchStatus } from "../mismatch.ts";
-import { chosenBy, inWords, type MismatchChoice, narrowedBy, type RowOf, statusesOf } from "./store.ts";
+import type { MismatchStatus } from "../mismatch.ts";
+import {
+  chosenBy,
+  columns,
+  type MismatchChoice,
+  type MismatchRow,
+  narrowedBy,
+  type StoredMismatch,
+  statusesOf,
+  toMismatch,
+} from "./store.ts";
 
 export const MISMATCH_SORTS = ["firstSeenAt", "occurredAt", "amountAtRisk"] as const;
 export type MismatchSort = (typeof MISMATCH_SORTS)[number];
@@ -26,9 +35,6 @@ export interface OrderedPage {
   readonly from: { readonly place: OrderPosition; readonly direction: "after" | "before" } | null;
 }
 
-/** A mismatch without the values of its two sides. */
-export type ListedMismatch = Omit<Mismatch, "provider" | "ledger" | "effect">;
-
 const COLUMN_OF: Readonly<Record<MismatchSort, string>> = {
   firstSeenAt: "first_seen_at",
   occurredAt: "occurred_at",
@@ -44,7 +50,7 @@ export async function listInOrder(
   choice: MismatchChoice,
   order: MismatchOrder,
   { limit, from }: OrderedPage,
-): Promise<{ mismatches: ListedMismatch[]; before: OrderPosition | null; after: OrderPosition | null }> {
+): Promise<{ mismatches: StoredMismatch[]; before: OrderPosition | null; after: OrderPosition | null }> {
   const backwards = from?.direction === "before";
   const descends = order.descending !== backwards;
   const key = sql(COLUMN_OF[order.by]);
@@ -58,21 +64,18 @@ export async function listInOrder(
     (select * from mismatches where status = ${status} ${narrowedBy(sql, choice)} ${beyond}
       ${inOrder} limit ${limit + 1})`;
   const parts = statusesOf(choice).map(ofStatus);
-  const rows = await sql<RowOf<ListedMismatch>[]>`
-    select id, kind, status, product_id as "productId", username, currency, bet_id as "betId",
-      transaction_id as "transactionId", round_id as "roundId", transaction_ref as "transactionRef",
-      amount_at_risk as "amountAtRisk", coalesce(ledger -> 'otherCurrencies', '[]') as "otherCurrencies", reason, occurred_at as "occurredAt", first_seen_at as "firstSeenAt",
-      last_seen_at as "lastSeenAt", resolved_at as "resolvedAt", resolved_by as "resolvedBy", note
+  const rows = await sql<(MismatchRow & { readonly place: string })[]>`
+    select ${columns(sql)}, ${order.by === "amountAtRisk" ? sql`${key}::text` : sql`to_char(${key} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`} as place
     from (${parts.reduce((all, part) => sql`${all} union all ${part}`)}) chosen
     ${inOrder} limit ${limit + 1}`;
   const isMore = rows.length > limit;
-  const mismatches = rows.slice(0, limit).map(inWords);
-  if (backwards) mismatches.reverse();
-  const [first, last] = [mismatches.at(0), mismatches.at(-1)];
+  const page = rows.slice(0, limit);
+  if (backwards) page.reverse();
+  const [first, last] = [page.at(0), page.at(-1)];
   return {
-    mismatches,
-    before: first !== undefined && (backwards ? isMore : from !== null) ? positionOf(first, order) : null,
-    after: last !== undefined && (backwards || isMore) ? positionOf(last, order) : null,
+    mismatches: page.map(({ place: _, ...row }) => toMismatch(row)),
+    before: first !== undefined && (backwards ? isMore : from !== null) ? positionOf(first) : null,
+    after: last !== undefined && (backwards || isMore) ? positionOf(last) : null,
   };
 }
 
@@ -92,6 +95,7 @@ export async function sumChosen(sql: Query, choice: MismatchChoice): Promise<Sum
     where ${chosenBy(sql, choice)} group by currency order by currency nulls last`;
 }
 
-function positionOf(mismatch: ListedMismatch, { by }: MismatchOrder): OrderPosition {
-  return { value: mismatch[by], id: mismatch.id };
+/** Times to the microsecond, as they are stored: a shortened one would leave out the rows between. */
+function positionOf({ place, id }: { readonly place: string; readonly id: number }): OrderPosition {
+  return { value: place, id: String(id) };
 }

@@ -4,10 +4,11 @@ import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { rowCountsText } from "../db/row-counts.ts";
-import { effectOf } from "../effect.ts";
+import { effectLeft } from "../effect.ts";
 import type { Mismatch, MismatchKind, MismatchStatus } from "../mismatch.ts";
-import { MISMATCH_STATUSES } from "../mismatch.ts";
-import { formatAmount } from "../money.ts";
+import { KINDS_IN_NO_STATEMENT, MISMATCH_STATUSES } from "../mismatch.ts";
+import { formatAmount, parseAmount } from "../money.ts";
+import type { TimeRange } from "../window.ts";
 import type { KnownMismatch } from "./transitions.ts";
 
 /** The mismatches of these subjects of a player, with any status. */
@@ -53,6 +54,9 @@ export interface MismatchChoice {
   readonly kind: MismatchKind | null;
   readonly productId: string | null;
   readonly username: string | null;
+  readonly currency?: string | null;
+  /** in the statement of the day that has this time */
+  readonly countsIn?: TimeRange | null;
   /** first seen then or later */
   readonly from?: Instant | null;
   /** first seen before then */
@@ -72,12 +76,21 @@ export interface MismatchFilter extends MismatchChoice {
 type InWords = Pick<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt">;
 
 /** A mismatch, or a part of one, as PostgreSQL returns it. */
-export type RowOf<Part extends InWords> = Omit<Part, keyof InWords> & {
+type RowOf<Part extends InWords> = Omit<Part, keyof InWords> & {
   readonly id: number;
   readonly occurredAt: Instant;
   readonly firstSeenAt: Instant;
   readonly lastSeenAt: Instant;
   readonly resolvedAt: Instant | null;
+};
+
+/** A mismatch with the moment that decides in which day's statement it counts; null: it counts in none. */
+export type StoredMismatch = Omit<Mismatch, "countsOn"> & { readonly countsAt: Instant | null };
+
+/** As PostgreSQL returns it, with the sum of its adjustments. */
+export type MismatchRow = RowOf<Omit<StoredMismatch, "effect">> & {
+  readonly foundEffect: string | null;
+  readonly corrected: string | null;
 };
 
 /**
@@ -88,7 +101,7 @@ export type RowOf<Part extends InWords> = Omit<Part, keyof InWords> & {
 export async function listMismatches(
   sql: Query,
   filter: MismatchFilter,
-): Promise<{ mismatches: Mismatch[]; next: string | null }> {
+): Promise<{ mismatches: StoredMismatch[]; next: string | null }> {
   // Each status has its own index in this order: one scan over several statuses reads all that lie between (decision 63).
   const parts = statusesOf(filter).map(
     (status) => sql`(
@@ -96,14 +109,14 @@ export async function listMismatches(
         ${filter.after === null ? sql`` : sql`and id > ${Number(filter.after)}`}
       order by id limit ${filter.limit + 1})`,
   );
-  const rows = await sql<RowOf<Omit<Mismatch, "effect">>[]>`
+  const rows = await sql<MismatchRow[]>`
     select ${columns(sql)} from (${parts.reduce((all, part) => sql`${all} union all ${part}`)}) chosen
     order by id
     limit ${filter.limit + 1}`;
   const page = rows.slice(0, filter.limit);
   const last = page.at(-1);
   return {
-    mismatches: page.map(withEffect),
+    mismatches: page.map(toMismatch),
     next: rows.length > filter.limit && last ? String(last.id) : null,
   };
 }
@@ -126,13 +139,32 @@ export function chosenBy(sql: Query, choice: MismatchChoice) {
 /** The condition of a choice beside the status. */
 export function narrowedBy(sql: Query, choice: MismatchChoice) {
   const { kind, productId, username, from = null, to = null, minAmount = null, incidentId = null } = choice;
+  const { currency = null, countsIn = null } = choice;
   return sql`${kind === null ? sql`` : sql`and kind = ${kind}`}
     ${productId === null ? sql`` : sql`and product_id = ${productId}`}
     ${username === null ? sql`` : sql`and username = ${username}`}
+    ${currency === null ? sql`` : sql`and (currency = ${currency} or ledger -> 'otherCurrencies' @> ${JSON.stringify([{ currency }])}::text::jsonb)`}
+    ${countsIn === null ? sql`` : sql`and ${stands(sql)} and ${countsAt(sql)} >= ${countsIn.from} and ${countsAt(sql)} < ${countsIn.to}`}
     ${from === null ? sql`` : sql`and first_seen_at >= ${from}`}
     ${to === null ? sql`` : sql`and first_seen_at < ${to}`}
     ${minAmount === null ? sql`` : sql`and amount_at_risk >= ${minAmount}::numeric`}
     ${incidentId === null ? sql`` : sql`and id in (select mismatch_id from incident_members where incident_id = ${incidentId})`}`;
+}
+
+/** Not over: it holds, or a person decided it and it still holds. The words are those of the index `mismatches_unsettled`. */
+function stands(sql: Query) {
+  return sql`(status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon'))`;
+}
+
+/**
+ * The moment that decides the day, as the day's statement does (`countsAt` in diff/statement-lines.ts): the latest
+ * accountingDate of the records, otherwise the last entry; of a session, the later of both.
+ */
+function countsAt(sql: Query) {
+  const [provider, ledger] = [sql`provider ->> 'accountingDate'`, sql`ledger ->> 'lastEntryAt'`];
+  return sql`case when kind = any(${KINDS_IN_NO_STATEMENT as MismatchKind[]}) then null
+    when subject like 'session:%' then greatest((${provider})::timestamptz, (${ledger})::timestamptz)
+    else coalesce(${provider}, ${ledger})::timestamptz end`;
 }
 
 /** Whether a mismatch of this product exists. The product may have left the config since. */
@@ -142,12 +174,12 @@ export async function hasMismatches(sql: Query, productId: string): Promise<bool
   return row?.found ?? false;
 }
 
-export async function readMismatch(sql: Query, id: string): Promise<Mismatch | null> {
+export async function readMismatch(sql: Query, id: string): Promise<StoredMismatch | null> {
   if (!/^[1-9]\d{0,14}$/.test(id)) return null;
   const [row] = await sql<
-    RowOf<Omit<Mismatch, "effect">>[]
-  >`select ${columns(sql)} from mismatches where id = ${Number(id)}`;
-  return row === undefined ? null : withEffect(row);
+    MismatchRow[]
+  >`select ${columns(sql)} from mismatches chosen where id = ${Number(id)}`;
+  return row === undefined ? null : toMismatch(row);
 }
 
 /** One change of a mismatch's status, with the values at that time. */
@@ -197,22 +229,26 @@ export async function countOpenByProduct(sql: Query): Promise<Map<string, number
   return new Map(rows.map(({ productId, count }) => [productId, count]));
 }
 
-function columns(sql: Query) {
+/** The columns of a `MismatchRow` of rows that are called `chosen`. */
+export function columns(sql: Query) {
   return sql`id, kind, status, product_id as "productId", username, currency, bet_id as "betId",
     transaction_id as "transactionId", round_id as "roundId", transaction_ref as "transactionRef",
-    amount_at_risk as "amountAtRisk", coalesce(ledger -> 'otherCurrencies', '[]') as "otherCurrencies", reason,
+    amount_at_risk as "amountAtRisk", effect as "foundEffect",
+    coalesce(ledger -> 'otherCurrencies', '[]') as "otherCurrencies", reason,
     provider, ledger - 'otherCurrencies' as ledger, occurred_at as "occurredAt",
     first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", resolved_at as "resolvedAt",
-    resolved_by as "resolvedBy", note`;
+    resolved_by as "resolvedBy", note, case when ${stands(sql)} then ${countsAt(sql)} end as "countsAt",
+    (select sum(a.amount) from adjustments a where a.mismatch_id = chosen.id) as corrected`;
 }
 
-function withEffect(row: RowOf<Omit<Mismatch, "effect">>): Mismatch {
-  const effect = effectOf(row);
+export function toMismatch({ corrected, foundEffect, ...row }: MismatchRow): StoredMismatch {
+  const sum = corrected === null ? null : parseAmount(corrected, "corrected");
+  const effect = effectLeft({ ...row, foundEffect }, sum);
   return { ...inWords(row), effect: effect === null ? null : formatAmount(effect) };
 }
 
 /** A mismatch with its id and times as text. */
-export function inWords<Row extends RowOf<InWords>>(row: Row): Omit<Row, keyof InWords> & InWords {
+function inWords<Row extends RowOf<InWords>>(row: Row): Omit<Row, keyof InWords> & InWords {
   return {
     ...row,
     id: String(row.id),

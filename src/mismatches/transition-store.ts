@@ -50,13 +50,14 @@ const VALUES = [
   "round_id",
   "transaction_ref",
   "amount_at_risk",
+  "effect",
   "reason",
   "provider",
   "ledger",
   "occurred_at",
 ];
 const VALUE_TYPES = `currency text, bet_id text, transaction_id text, round_id text, transaction_ref text,
-  amount_at_risk numeric, reason text, provider jsonb, ledger jsonb, occurred_at timestamptz`;
+  amount_at_risk numeric, effect numeric, reason text, provider jsonb, ledger jsonb, occurred_at timestamptz`;
 
 const CHANGED = (change: string) => `id, kind, product_id as "productId", ${change} as change,
   amount_at_risk as amount, currency, occurred_at as "occurredAt"`;
@@ -183,6 +184,7 @@ function valuesOf(finding: Finding): Record<string, unknown> {
     round_id: finding.roundId,
     transaction_ref: finding.transactionRef,
     amount_at_risk: formatAmount(finding.amountAtRisk),
+    effect: finding.effect === undefined ? null : formatAmount(finding.effect),
     reason: finding.reason,
     provider: finding.provider,
     ledger: finding.ledger,

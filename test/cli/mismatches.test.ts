@@ -91,6 +91,30 @@ test("what to do names the amount, the direction and the player: of a win that t
   expect(JSON.parse((await recon("show 2 --json")).stdout)).toMatchObject({ effect: "-100" });
 });
 
+test("the list is filtered by day and currency, and sorted; a wrong value is named", async () => {
+  await open({}, { amountAtRisk: amount("12") }, { currency: "USD" }, { kind: "balance-differs" });
+  const ids = async (options: string) => {
+    const { mismatches } = JSON.parse((await recon(`list --json ${options}`)).stdout);
+    return mismatches.map(({ id }: { id: string }) => id).join(" ");
+  };
+  expect(await ids("--day 2026-11-20 --currency THB --sort at-risk")).toBe("2 1");
+  expect(await ids("--day 2026-11-20 --sort happened")).toBe("3 2 1");
+  expect(await ids("--day 2026-11-21")).toBe("");
+  const page = JSON.parse((await recon("list --json --sort at-risk --limit 1")).stdout);
+  expect(await ids(`--sort at-risk --limit 1 --after ${page.next}`)).toBe("4");
+  expect((await recon("list --day 2026-11-20 --currency USD")).stdout).toMatch(
+    /EFFECT +DAY .*\n3 .* -4\.5 +2026-11-20 /,
+  );
+  expect((await recon("show 1")).stdout).toMatch(/\ncounts in the statement of +2026-11-20\n/);
+  expect(await recon("list --day monday")).toEqual(
+    says(2, /day must be a date such as 2026-11-20, but is "monday"/),
+  );
+  expect(await recon("list --currency thb")).toEqual(says(2, /currency must be a code .* but is "thb"/));
+  expect(await recon("list --sort newest")).toEqual(
+    says(2, /there is no sort "newest"; it is one of first-seen/),
+  );
+});
+
 test("several mismatches are ignored by their ids, with one JSON document as the answer", async () => {
   await open({}, {}, { currency: "USD" });
   const { code, stdout } = await recon("ignore 1 3 --note known --json");

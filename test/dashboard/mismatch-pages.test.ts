@@ -1,13 +1,15 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { actOnMismatches, type RequestedAction } from "../../src/flows/mismatches/act-on-mismatches.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import type { Finding } from "../../src/mismatch.ts";
+import { writeRecords } from "../../src/sync/record-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDashboard } from "../support/dashboard.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
-import { amount, HOUR_MS, NOON } from "../support/examples.ts";
-import { LEDGER_SIDE } from "../support/findings.ts";
+import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS, NOON } from "../support/examples.ts";
+import { LEDGER_SIDE, PROVIDER_SIDE } from "../support/findings.ts";
 import { openMismatches, readStatuses } from "../support/open-mismatches.ts";
 
 const { sql } = useDatabase();
@@ -109,28 +111,69 @@ describe("the list", () => {
       return `${idsOf(html)} | ${sumsOf(html)}`;
     };
     expect(await list("")).toBe("5 4 2 1 | 4 mismatches with 26.00 THB and 0.10 USD at risk");
-    expect(await list("?sort=-amountAtRisk")).toMatch(/^2 5 1 4 /);
-    expect(await list("?sort=amountAtRisk")).toMatch(/^4 1 5 2 /);
-    expect(await list("?sort=firstSeenAt&status=open")).toMatch(/^1 4 5 /);
+    expect(await list("?sort=at-risk")).toMatch(/^2 5 1 4 /);
+    expect(await list("?sort=-at-risk")).toMatch(/^4 1 5 2 /);
+    expect(await list("?sort=-first-seen&status=open")).toMatch(/^1 4 5 /);
     expect(await list("?product=P2")).toBe("4 | 1 mismatch with 0.10 USD at risk");
     expect(await list("?status=ignored")).toMatch(/^3 /);
     expect(await list("?status=open,acknowledged,resolved,ignored&kind=stake-differs")).toMatch(/^3 /);
     expect(await list(`?username=${encodeURIComponent(EVIL)}`)).toMatch(/^5 /);
     expect(await list("?minAmount=4.51")).toMatch(/^2 /);
     expect(await list("?from=2026-11-20T12:30:00Z")).toMatch(/^5 4 /);
-    expect(await list("?to=2026-11-20T19:30:00%2B07:00&sort=occurredAt")).toMatch(/^1 2 /);
+    expect(await list("?to=2026-11-20T19:30:00%2B07:00&sort=-happened")).toMatch(/^1 2 /);
     expect(await list("?kind=stuck-open")).toBe(" | 0 mismatches");
+  });
+
+  test("that a statement's row links to has its mismatches alone, whose effects add up to what the row says", async () => {
+    const play = async (bet: string, { at, paid, listed }: { at: number; paid: string; listed: string }) => {
+      const of = { txnId: bet, roundId: bet, occurredAt: at, receivedAt: at };
+      const payoutAmount = amount(paid);
+      await appendEntries(sql, [
+        exampleEntry(of),
+        exampleSettle({ ...of, occurredAt: at + 1, payoutAmount }),
+      ]);
+      const date = new Date(at).toISOString();
+      const ids = { id: bet, betId: bet, roundId: bet, accountingDate: date, updatedDate: date };
+      const record = exampleRecord({ ...ids, payout: amount(listed) });
+      const times = { requestedAt: at + HOUR_MS, now: at + HOUR_MS };
+      await sql.begin((tx) => writeRecords(tx, "P1", [record], times));
+    };
+    // Nothing before the first entry is compared.
+    await play("first", { at: NOON - 72 * HOUR_MS, paid: "0", listed: "0" });
+    const found = async (betId: string, at: number, paid: string, listed: string) => {
+      await play(betId, { at, paid, listed });
+      const [moved, difference] = [amount(paid).minus("10"), amount(paid).minus(listed)];
+      const provider = { ...PROVIDER_SIDE, payout: listed, accountingDate: new Date(at).toISOString() };
+      const ledger = { ...LEDGER_SIDE, payout: paid, moved: moved.toFixed() };
+      await open({ betId, roundId: betId, provider, ledger, amountAtRisk: difference.abs() });
+    };
+    await found("too-much", NOON, "3100", "100");
+    await found("too-little", NOON + HOUR_MS, "0", "100");
+    await found("next-day", NOON + 24 * HOUR_MS, "0", "800");
+    clock.set(NOON + 48 * HOUR_MS);
+    const go = await visit();
+    const statement = (await go("/report?day=2026-11-20")).html;
+    expect(statement).toMatch(/-2\u202f900\.00 THB<\/span> by <a href="\/mismatches\?/);
+    const [, link = ""] = /href="(\/mismatches\?[^"]*)">mismatches/.exec(statement) ?? [];
+    const { html } = await go(link.replace(/&amp;/g, "&"));
+    expect(idsOf(html).split(" ").sort()).toEqual(["1", "2"]);
+    expect(sumsOf(html)).toBe(
+      "2 mismatches with 3\u202f100.00 THB at risk; effects in all 2\u202f900.00 THB, which the statement of 2026-11-20 counts with the other sign",
+    );
+    expect(html).toMatch(/-100\.00 THB<\/span>/);
+    const elsewhere = (await go("/report?day=2026-11-20&zone=Asia/Bangkok")).html;
+    expect(elsewhere).toMatch(/href="\/mismatches\?(?![^"]*day=)[^"]*">mismatches/);
   });
 
   test("shows the filter in its form, and keeps the filter in every link", async () => {
     await open(...Array.from({ length: 101 }, () => ({ username: EVIL })));
     const go = await visit();
     const query = `kind=payout-differs&username=${new URLSearchParams({ u: EVIL }).toString().slice(2)}&minAmount=1`;
-    const { html } = await go(`/mismatches?${query}&sort=-occurredAt`);
+    const { html } = await go(`/mismatches?${query}&sort=happened`);
     expect(html).toContain('<option value="payout-differs" selected>');
     expect(fieldOf(html, "username")).toBe("&lt;img src=x onerror=alert(1)&gt;");
     expect(fieldOf(html, "minAmount")).toBe("1");
-    expect(fieldOf(html, "sort")).toBe("-occurredAt");
+    expect(fieldOf(html, "sort")).toBe("happened");
     const links = [...html.matchAll(/(?:href|action)="(\/mismatches[^"/]*)"/g)].map(([, link]) =>
       link?.replace(/&amp;/g, "&"),
     );
@@ -159,9 +202,9 @@ describe("the list", () => {
     ["product=%3Cb%3E", 'there is no product "<b>"; it is one of P1, P2'],
     ["from=yesterday", '“First seen from” must be a time such as 2026-11-20 10:00, but is "yesterday"'],
     ["minAmount=much", '“At risk, at least” must be a decimal number, but is "much"'],
-    ["sort=username", "sort must be one of firstSeenAt, occurredAt, amountAtRisk"],
-    ["sort=-amountAtRisk&after=soon", 'after "soon" is not a position in the list by amountAtRisk'],
-    ["before=12~3", 'before "12~3" is not a position in the list by firstSeenAt'],
+    ["sort=username", "sort must be one of first-seen, at-risk, happened"],
+    ["sort=at-risk&after=soon", 'after "soon" is not a position in the list by at-risk'],
+    ["before=12~3", 'before "12~3" is not a position in the list by first-seen'],
     ["after=2026-11-20T12:00:00Z~1&before=2026-11-20T12:00:00Z~1", "give either after or before"],
     ["colour=red", 'there is no field "colour"'],
     ["kind=net-differs&kind=stuck-open", "“Kind” stands more than once"],
@@ -185,7 +228,7 @@ describe("the list", () => {
     const link = (html: string, rel: string) =>
       new RegExp(`rel="${rel}" href="([^"]+)"`).exec(html)?.[1]?.replace(/&amp;/g, "&");
     const pages: string[] = [];
-    let path: string | undefined = "/mismatches?sort=-amountAtRisk";
+    let path: string | undefined = "/mismatches?sort=at-risk";
     let last = "";
     while (path !== undefined) {
       const { html } = await go(path);
@@ -216,7 +259,7 @@ describe("the list", () => {
       return (await response.text()).trimEnd().split("\n");
     };
     expect(await csv("")).toHaveLength(1 + 122);
-    const [, evil, formula] = await csv("?kind=stake-differs&sort=-amountAtRisk");
+    const [, evil, formula] = await csv("?kind=stake-differs&sort=at-risk");
     expect(evil).toContain(EVIL);
     expect(formula).toContain("'=1+1");
   });
@@ -227,8 +270,8 @@ describe("an action on the selected mismatches", () => {
     await open({}, { currency: "USD" }, {});
     const go = await visit();
     const form = { id: ["1:open", "2:open"], action: "ignore", note: "too small", scope: "" };
-    const done = await go("/mismatches?product=P1&sort=occurredAt", form);
-    expect(done).toMatchObject({ status: 303, location: "/mismatches?product=P1&sort=occurredAt" });
+    const done = await go("/mismatches?product=P1&sort=-happened", form);
+    expect(done).toMatchObject({ status: 303, location: "/mismatches?product=P1&sort=-happened" });
     expect(await statuses()).toBe("ignored ignored open");
     const { html, cookie } = await go(done.location ?? "", undefined, done.cookie);
     expect(noticeOf(html)).toBe("2 mismatches ignored: 4.50 THB and 4.50 USD at risk.");
@@ -237,7 +280,7 @@ describe("an action on the selected mismatches", () => {
       step: fieldOf(html, "step"),
       back: fieldOf(html, "back").replace(/&amp;/g, "&"),
     });
-    expect(undone).toMatchObject({ status: 303, location: "/mismatches?product=P1&sort=occurredAt" });
+    expect(undone).toMatchObject({ status: 303, location: "/mismatches?product=P1&sort=-happened" });
     expect(await statuses()).toBe("open open open");
     const next = await go("/mismatches", undefined, undone.cookie);
     expect(noticeOf(next.html)).toBe("Undone: 2 mismatches are as before.");

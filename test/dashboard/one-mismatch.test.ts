@@ -86,12 +86,12 @@ describe("comments", () => {
     ];
     await eye.goto("/mismatches/1");
     await eye.waitForSelector("#connection[data-state=live]");
-    await bo.goto("/mismatches/1?product=P1&sort=-amountAtRisk");
+    await bo.goto("/mismatches/1?product=P1&sort=at-risk");
     await bo.getByLabel("Note").fill("not sent yet");
     await bo.getByRole("textbox", { name: "Comment" }).fill(`asked the provider\n${EVIL}`);
     await bo.getByRole("button", { name: "Add the comment" }).click();
     await comments(bo).waitFor();
-    expect(new URL(bo.url()).search).toBe("?product=P1&sort=-amountAtRisk");
+    expect(new URL(bo.url()).search).toBe("?product=P1&sort=at-risk");
     expect(await bo.getByRole("textbox", { name: "Comment" }).inputValue()).toBe("");
     await comments(eye).waitFor();
     const words = (await comments(eye).innerText()).replace(/\s*\n\s*/g, "|");
@@ -132,9 +132,7 @@ describe("comments", () => {
 describe("keys", () => {
   test("lead to the next and the previous one of the list from which the person came, in its order", async () => {
     const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
-    await page.goto(
-      "/mismatches?product=P1&kind=payout-differs&to=2026-11-20T13%3A00%3A00Z&sort=-amountAtRisk",
-    );
+    await page.goto("/mismatches?product=P1&kind=payout-differs&to=2026-11-20T13%3A00%3A00Z&sort=at-risk");
     await page.locator("#m4 a").click();
     await shows(page, 4);
     expect(await page.getByText("Previous: none").count()).toBe(1);

@@ -107,7 +107,7 @@ export async function openShop(sql: Sql): Promise<Shop> {
     paths: {
       incidents: "/incidents",
       trends: "/trends",
-      mismatches: "/mismatches?sort=-amountAtRisk",
+      mismatches: "/mismatches?sort=at-risk",
       mismatch: `/mismatches/${missing}`,
       transfers: "/transfers",
       transfer: "/transfers/unheard-1043",

@@ -13,8 +13,8 @@ import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
 import { readStatus } from "../../src/flows/read/read-status.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
-import { MISMATCH_STATUSES, type Mismatch } from "../../src/mismatch.ts";
-import { listMismatches } from "../../src/mismatches/store.ts";
+import { MISMATCH_STATUSES } from "../../src/mismatch.ts";
+import { listMismatches, type StoredMismatch } from "../../src/mismatches/store.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -221,7 +221,7 @@ async function fillLedger(context: FlowContext): Promise<void> {
 
 /** Throws while the open mismatches are not the planted ones. */
 async function expectPlanted({ sql }: FlowContext): Promise<true> {
-  const nameOf = (one: PlantedFault | Mismatch) =>
+  const nameOf = (one: PlantedFault | StoredMismatch) =>
     [one.kind, one.productId, one.username, one.betId, one.transactionId].join(" ");
   const filter = {
     statuses: MISMATCH_STATUSES,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Finding, Mismatch } from "../../src/mismatch.ts";
+import type { Finding } from "../../src/mismatch.ts";
 import {
   countByStatus,
   countOpenByProduct,
@@ -8,6 +8,7 @@ import {
   readHistory,
   readKnown,
   readMismatch,
+  type StoredMismatch,
 } from "../../src/mismatches/store.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import type { Transition } from "../../src/mismatches/transitions.ts";
@@ -37,10 +38,10 @@ const open = (fields: Partial<Finding> = {}): Transition => ({
 });
 const list = async (filter: Partial<MismatchFilter> = {}) =>
   (await listMismatches(sql, { ...EVERYTHING, ...filter })).mismatches;
-const readOnly = async (): Promise<Mismatch> => {
+const readOnly = async (): Promise<StoredMismatch> => {
   const [only, ...others] = await list();
   expect(others).toEqual([]);
-  return only as Mismatch;
+  return only as StoredMismatch;
 };
 /** Does what a person's command does; only the effect matters here. */
 const decideByHand = (status: string, by: string | null, at: number | null) =>
@@ -71,6 +72,7 @@ test("a new mismatch is shown with every field, and null where a field does not 
     resolvedBy: null,
     note: null,
     otherCurrencies: [],
+    countsAt: Date.parse("2026-11-20T11:59:00.000Z"),
   });
 });
 

@@ -255,6 +255,100 @@ describe("the list", () => {
     expect(await ids("minAmount=12.3")).toEqual(["2"]);
   });
 
+  test("is filtered by currency, and by the day of closing.zone in whose statement a mismatch counts", async () => {
+    // 2026-11-20 in Bangkok ends at 17:00 UTC.
+    const at = (accountingDate: string) => ({ provider: { ...PROVIDER_SIDE, accountingDate } });
+    await open(
+      at("2026-11-20T16:59:59.999Z"),
+      { ...at("2026-11-20T17:00:00.000Z"), currency: "USD" },
+      { provider: null, ledger: { ...LEDGER_SIDE, lastEntryAt: "2026-11-19T17:00:00.000Z" } },
+      { kind: "balance-differs" },
+      { kind: "session-differs", subject: "session:a", ...at("2026-11-20T18:00:00.000Z") },
+    );
+    const closing = { zone: "Asia/Bangkok" };
+    const inBangkok = { ...context, config: parseConfig({ products: [{ productId: "P1" }], closing }) };
+    const ask = await serveApi(inBangkok);
+    const list = async (query: string) =>
+      (await ask("GET", `/api/mismatches?${query}`)).json.mismatches.map(
+        ({ id, countsOn }: { id: string; countsOn: string | null }) => [id, countsOn],
+      );
+    expect(await list("")).toEqual([
+      ["1", "2026-11-20"],
+      ["2", "2026-11-21"],
+      ["3", "2026-11-20"],
+      ["4", null],
+      ["5", "2026-11-21"],
+    ]);
+    expect(await list("day=2026-11-20")).toEqual([
+      ["1", "2026-11-20"],
+      ["3", "2026-11-20"],
+    ]);
+    expect(await list("day=2026-11-21&currency=USD")).toEqual([["2", "2026-11-21"]]);
+    expect(await list("day=2026-11-21&currency=EUR")).toEqual([]);
+    expect((await ask("GET", "/api/mismatches/2")).json.countsOn).toBe("2026-11-21");
+  });
+
+  test("counts a mismatch in no statement once it is over, and says what a correction left of its effect", async () => {
+    await open({}, {}, {}, {});
+    await sql`update mismatches set status = 'resolved', resolved_by = 'recon', resolved_at = now() where id = 1`;
+    await sql`update mismatches set status = 'ignored', resolved_by = 'anna', resolved_at = now(), ceased_at = now()
+      where id = 2`;
+    const ask = await serveApi(context);
+    const correct = (id: number, adjustment: string) =>
+      ask("POST", `/api/mismatches/${id}/resolve`, { body: { ...NOTE, adjustment, ref: `R-${id}` } });
+    await correct(3, "4.5");
+    await correct(4, "4");
+    const { json } = await ask("GET", "/api/mismatches?status=resolved,ignored,open");
+    const shown = json.mismatches.map((one: { effect: string; countsOn: string }) => [
+      one.effect,
+      one.countsOn,
+    ]);
+    expect(shown).toEqual([
+      ["-4.5", null],
+      ["-4.5", null],
+      ["0", "2026-11-20"],
+      [null, "2026-11-20"],
+    ]);
+    await ask("POST", "/api/mismatches/4/reopen", { body: NOTE });
+    expect((await ask("GET", "/api/mismatches/4")).json.effect).toBe("-0.5");
+  });
+
+  test.each(["first-seen", "at-risk", "happened"])(
+    "sorted by %s, all pages together have each mismatch once, also with equal values",
+    async (sort) => {
+      for (let hour = 0; hour < 3; hour += 1) {
+        await open(
+          ...Array.from({ length: 7 }, (_, index) => ({
+            betId: `bet-${hour}-${index}`,
+            amountAtRisk: amount(String(9 + (index % 3))),
+            occurredAt: NOON - (index % 2) * HOUR_MS,
+          })),
+        );
+        clock.advance(HOUR_MS);
+      }
+      // Another program may have written times to the microsecond.
+      await sql`update mismatches set occurred_at = occurred_at + id % 4 * interval '1 microsecond',
+        first_seen_at = first_seen_at + id % 4 * interval '1 microsecond'`;
+      const key = { "first-seen": "first_seen_at", "at-risk": "amount_at_risk", happened: "occurred_at" }[
+        sort
+      ];
+      const expected = await sql.unsafe<{ id: number }[]>(
+        `select id from mismatches order by ${key} desc, id desc`,
+      );
+      const ask = await serveApi(context);
+      for (const limit of [1, 2, 5, 20, 21]) {
+        const found: string[] = [];
+        for (let after = ""; ; ) {
+          const { json } = await ask("GET", `/api/mismatches?sort=${sort}&limit=${limit}${after}`);
+          found.push(...json.mismatches.map(({ id }: { id: string }) => id));
+          if (json.next === null) break;
+          after = `&after=${encodeURIComponent(json.next)}`;
+        }
+        expect(found).toEqual(expected.map(({ id }) => String(id)));
+      }
+    },
+  );
+
   test("accepts a product that left the config, as long as it has mismatches", async () => {
     await open({ productId: "GONE" });
     const ask = await serveApi(context);
@@ -273,6 +367,15 @@ describe("the list", () => {
     ["from=2026-11-21T00:00:00Z&to=2026-11-20T00:00:00Z", 'is not before to "2026-11-20T00:00:00Z"'],
     ["minAmount=much", 'minAmount must be a decimal number, but is "much"'],
     ["username=a%00", "username holds a character"],
+    ["day=yesterday", 'day must be a date such as 2026-11-20, but is "yesterday"'],
+    ["day=2026-02-30", 'day must be a date such as 2026-11-20, but is "2026-02-30"'],
+    ["currency=baht", 'currency must be a code in capital letters such as THB, but is "baht"'],
+    ["sort=newest", 'there is no sort "newest"; it is one of first-seen, at-risk, happened'],
+    ["sort=at-risk&after=17", 'after "17" is not a position in the list by at-risk'],
+    ["sort=at-risk&after=1e3~17", 'after "1e3~17" is not a position in the list by at-risk'],
+    ["sort=happened&after=soon~17", 'after "soon~17" is not a position in the list by happened'],
+    ["sort=happened&after=0000-01-01T00:00:00Z~1", "is not a position in the list by happened"],
+    ["after=3~17", 'after "3~17" is not the "next" of a page'],
     ["after=-1", 'after "-1" is not the "next" of a page'],
   ])("with %s is refused, and the error names field and value", async (query, detail) => {
     const ask = await serveApi(context);

@@ -3,9 +3,17 @@
 import type { Sql } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { seeEntryDays } from "../../src/flows/ledger/compare-entry-days.ts";
+import { listMismatches } from "../../src/flows/read/list-mismatches.ts";
 import { readReport } from "../../src/flows/reports/read-report.ts";
-import type { LedgerSide, MismatchKind, ProviderSide } from "../../src/mismatch.ts";
-import { type Amount, formatAmount, parseAmount, ZERO } from "../../src/money.ts";
+import {
+  type LedgerSide,
+  MISMATCH_STATUSES,
+  type MismatchKind,
+  type ProviderSide,
+} from "../../src/mismatch.ts";
+import { type Amount, formatAmount, parseAmount, sumAmounts, ZERO } from "../../src/money.ts";
+import type { ReportRow } from "../../src/report.ts";
+import type { TimeRange } from "../../src/window.ts";
 import { sayGone } from "../../src/work/other-work.ts";
 
 const DAY_MS = 86_400_000;
@@ -36,6 +44,9 @@ export async function auditReports(context: FlowContext): Promise<string[]> {
       if (row.pending !== "0" && !waiting.has(row.productId))
         problems.push(`${about} has ${row.pending} pending`);
       add(explained, row.productId, row.currency, parseAmount(row.mismatches, "mismatches"));
+      const listed = await readEffects(context, row, { from, to: from + DAY_MS });
+      if (listed !== null && listed !== row.mismatches)
+        problems.push(`${about} has ${row.mismatches} by mismatches, and its mismatches have ${listed}`);
     }
   }
   const open = new Map<string, Amount>();
@@ -50,6 +61,24 @@ export async function auditReports(context: FlowContext): Promise<string[]> {
     );
   }
   return problems;
+}
+
+/**
+ * What the mismatches of a row add up to, with the sign of the statement.
+ * @returns null where bets with two names or currencies may count in another row, too
+ */
+async function readEffects(
+  context: FlowContext,
+  { productId, currency }: ReportRow,
+  countsIn: TimeRange,
+): Promise<string | null> {
+  const [two] = await context.sql`
+    select from mismatches where product_id = ${productId} and kind in ('username-differs', 'currency-differs') limit 1`;
+  if (two !== undefined) return null;
+  const choice = { statuses: MISMATCH_STATUSES, kind: null, productId, username: null, currency, countsIn };
+  const { mismatches } = await listMismatches(context, { ...choice, order: null, limit: 1_000, after: null });
+  const effects = mismatches.map(({ effect }) => parseAmount(effect ?? "0", "effect"));
+  return mismatches.length === 1_000 ? null : formatAmount(sumAmounts(effects).neg());
 }
 
 function add(sums: Map<string, Amount>, productId: string, currency: string, amount: Amount): void {

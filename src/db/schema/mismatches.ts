@@ -90,6 +90,8 @@ export const mismatches = pgTable(
     roundId: text("round_id"),
     transactionRef: text("transaction_ref"),
     amountAtRisk: numeric("amount_at_risk").notNull(),
+    /** signed, without corrections made by hand; null: it follows from the sides, or is not known */
+    effect: numeric("effect"),
     reason: text("reason").notNull(),
     provider: jsonb("provider"),
     ledger: jsonb("ledger"),

@@ -2,8 +2,8 @@
 
 import { type ListedIncident, readListedIncident } from "../../alerts/incident-list-store.ts";
 import type { Mismatch } from "../../mismatch.ts";
-import { readMismatch } from "../../mismatches/store.ts";
 import type { FlowContext } from "../context.ts";
+import { readMismatch } from "./list-mismatches.ts";
 
 /** One number may be both. */
 export interface Numbered {
@@ -15,13 +15,13 @@ export interface Numbered {
 const NUMBERED = /^(mismatch|incident)?\s*#?\s*([1-9]\d{0,14})$/i;
 
 /** @param text as typed: "6", "#6", "mismatch 6" or "incident #6" */
-export async function findNumbered({ sql }: FlowContext, text: string): Promise<Numbered> {
+export async function findNumbered(context: FlowContext, text: string): Promise<Numbered> {
   const [, kind = "", number] = NUMBERED.exec(text) ?? [];
   if (number === undefined) return { mismatch: null, incident: null };
   const asked = kind.toLowerCase();
   const [mismatch, incident] = await Promise.all([
-    asked === "incident" ? null : readMismatch(sql, number),
-    asked === "mismatch" ? null : readListedIncident(sql, Number(number)),
+    asked === "incident" ? null : readMismatch(context, number),
+    asked === "mismatch" ? null : readListedIncident(context.sql, Number(number)),
   ]);
   return { mismatch, incident };
 }

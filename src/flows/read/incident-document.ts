@@ -4,8 +4,8 @@ import type { Notification } from "../../alerts/incident-list-store.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { MISMATCH_STATUSES, type Mismatch } from "../../mismatch.ts";
 import type { Comment } from "../../mismatches/comment-store.ts";
-import { listMismatches } from "../../mismatches/store.ts";
 import type { FlowContext } from "../context.ts";
+import { listMismatches } from "./list-mismatches.ts";
 import { type IncidentStory, type IncidentWithMoney, readIncidentStory } from "./read-incident.ts";
 
 /** Its first mismatches; the list of mismatches pages through all of them. */
@@ -62,8 +62,8 @@ export function describeIncident(incident: IncidentWithMoney): IncidentDocument 
 /** @throws ReconError `not-found` */
 export async function readIncidentDocument(context: FlowContext, id: string): Promise<IncidentStoryDocument> {
   const { incident, sums, trend, notifications, comments } = await readIncidentStory(context, id);
-  const page = { limit: MOST_MISMATCHES, after: null };
-  const { mismatches, next } = await listMismatches(context.sql, {
+  const page = { order: null, limit: MOST_MISMATCHES, after: null };
+  const { mismatches, next } = await listMismatches(context, {
     statuses: MISMATCH_STATUSES,
     kind: null,
     productId: null,

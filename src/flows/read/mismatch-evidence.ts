@@ -14,6 +14,7 @@ import {
 } from "../../callbacks/find-bodies-store.ts";
 import { keepText } from "../../callbacks/raw-body.ts";
 import { formatInstant } from "../../clock.ts";
+import { effectOf } from "../../effect.ts";
 import { ReconError } from "../../errors.ts";
 import { readEntries } from "../../ledger/store.ts";
 import type { Mismatch } from "../../mismatch.ts";
@@ -72,7 +73,8 @@ export interface EvidenceRecord {
 
 type EvidenceTransfer = Omit<TransferStory, "closedBy" | "note" | "mismatchKind" | "nextVerifyAt">;
 
-export interface MismatchEvidence extends Omit<Mismatch, "note" | "resolvedBy" | "resolvedAt" | "status"> {
+export interface MismatchEvidence
+  extends Omit<Mismatch, "note" | "resolvedBy" | "resolvedAt" | "status" | "countsOn"> {
   readonly sides: readonly FieldComparison[];
   /** in the order of their times */
   readonly entries: readonly EvidenceEntry[];
@@ -93,7 +95,9 @@ export async function readMismatchEvidence(
   mismatch: Mismatch,
 ): Promise<MismatchEvidence> {
   const { sql } = context;
-  const { note: _, resolvedBy: _by, resolvedAt: _at, status: _status, ...facts } = mismatch;
+  const { note: _, resolvedBy: _by, resolvedAt: _at, status: _status, countsOn: _on, ...facts } = mismatch;
+  // Without what people corrected: it is a decision, too.
+  const effect = effectOf(mismatch);
   const choice = chooseEvents(mismatch);
   // One after the other: a file takes no more than one connection.
   const entries = await readEvidenceEntries(context, mismatch, choice);
@@ -109,6 +113,7 @@ export async function readMismatchEvidence(
   const described = shown.map((entry) => describeEntry(entry, bodies.own));
   return {
     ...facts,
+    effect: effect === null ? null : formatAmount(effect),
     sides: compareSides(mismatch),
     entries: described,
     bodies: bodies.all.map(({ productId: _product, receivedAt, ...body }) => ({

@@ -4,8 +4,8 @@ import { countMembers, readListedIncident, readMembers } from "../../alerts/inci
 import { formatInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import type { Mismatch, MismatchKind } from "../../mismatch.ts";
-import { readMismatch } from "../../mismatches/store.ts";
 import type { FlowContext } from "../context.ts";
+import { readMismatch } from "./list-mismatches.ts";
 import { type MismatchEvidence, readMismatchEvidence } from "./mismatch-evidence.ts";
 
 /** Of one file. */
@@ -98,7 +98,7 @@ export function countParts(mismatches: number): number {
   return Math.max(1, Math.ceil(mismatches / MOST_IN_FILE));
 }
 
-async function readByIds({ sql }: FlowContext, ids: readonly string[]): Promise<Mismatch[]> {
+async function readByIds(context: FlowContext, ids: readonly string[]): Promise<Mismatch[]> {
   const distinct = [...new Set(ids)];
   if (distinct.length > MOST_IN_FILE) {
     const words = `${distinct.length} mismatches are more than the ${MOST_IN_FILE} that one file may hold: choose fewer by their ids, and make several files`;
@@ -107,7 +107,7 @@ async function readByIds({ sql }: FlowContext, ids: readonly string[]): Promise<
   const found: Mismatch[] = [];
   const unknown: string[] = [];
   for (const id of distinct) {
-    const mismatch = await readMismatch(sql, id);
+    const mismatch = await readMismatch(context, id);
     if (mismatch === null) unknown.push(id);
     else found.push(mismatch);
   }
@@ -122,11 +122,11 @@ async function readByIds({ sql }: FlowContext, ids: readonly string[]): Promise<
 /** The most ids that a refusal names. */
 const MOST_NAMED = 5;
 
-async function readPart({ sql }: FlowContext, incident: string, part: number | null): Promise<Mismatch[]> {
+async function readPart(context: FlowContext, incident: string, part: number | null): Promise<Mismatch[]> {
   const offset = ((part ?? 1) - 1) * MOST_IN_FILE;
   const found: Mismatch[] = [];
-  for (const id of await readMembers(sql, Number(incident), { limit: MOST_IN_FILE, offset })) {
-    const mismatch = await readMismatch(sql, String(id));
+  for (const id of await readMembers(context.sql, Number(incident), { limit: MOST_IN_FILE, offset })) {
+    const mismatch = await readMismatch(context, String(id));
     if (mismatch !== null) found.push(mismatch);
   }
   return found;

@@ -8,11 +8,12 @@ import { ReconError } from "../../errors.ts";
 import type { Mismatch } from "../../mismatch.ts";
 import { readAdjustments, type StoredAdjustment } from "../../mismatches/action-store.ts";
 import { type Comment, readComments } from "../../mismatches/comment-store.ts";
-import { type MismatchEvent, readHistory, readMismatch } from "../../mismatches/store.ts";
+import { type MismatchEvent, readHistory } from "../../mismatches/store.ts";
 import { type Amount, formatAmount } from "../../money.ts";
 import { type RecordVersion, readRecordVersions } from "../../sync/record-version-store.ts";
 import type { FlowContext } from "../context.ts";
 import { chooseEvents, MOST_EVENTS, readLedgerEntries } from "./choose-events.ts";
+import { readMismatch } from "./list-mismatches.ts";
 import { type EventFetch, readFetches } from "./read-fetches.ts";
 
 /**
@@ -62,7 +63,7 @@ export interface MismatchStory extends Mismatch {
 /** @throws ReconError `not-found` */
 export async function readMismatchStory(context: FlowContext, id: string): Promise<MismatchStory> {
   const { sql } = context;
-  const mismatch = await readMismatch(sql, id);
+  const mismatch = await readMismatch(context, id);
   if (mismatch === null) throw new ReconError("not-found", `there is no mismatch "${id}"`);
   const [timeline, adjustments, history, comments, incident] = await Promise.all([
     readTimeline(sql, mismatch),

@@ -19,6 +19,7 @@ import {
 import { withoutSessions } from "../../diff/session-bets.ts";
 import { countsAt, howCompared, nameOfPair, statePair, stillRuns } from "../../diff/statement-lines.ts";
 import type { DiffMark } from "../../diff/store.ts";
+import { KINDS_ABOUT_TWO } from "../../effect.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import type { MismatchKind } from "../../mismatch.ts";
 import { type ExplainingRow, readExplaining } from "../../mismatches/explaining-store.ts";
@@ -193,7 +194,9 @@ async function* reportNeighbourhood(
         { username, currency: statement.currency },
         own,
       );
-      const isOpen = !difference.eq(ZERO) && (mismatch === null || explainsOnlyItsPart(assessed));
+      // A mismatch of before the last change explains another amount, as long as its successor is not ripe.
+      const left = difference.plus(mismatch?.effect ?? ZERO);
+      const isOpen = !left.eq(ZERO) && (mismatch?.effect !== null || explainsOnlyItsPart(assessed));
       const isInDoubt = assessed.verdict !== null && undecided.has(assessed.verdict);
       const waits = isInDoubt || isMarked(assessed) || (isOpen && (await isHeldBack(comparison, assessed)));
       const compared = howCompared(assessed, statement.currency, comparison.settings);
@@ -221,8 +224,6 @@ function latestOf(records: readonly StoredRecord[]): Instant {
   return times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }
 
-/** Kinds that concern two players or currencies; each part is explained separately. */
-const EXPLAINS_TWO: ReadonlySet<MismatchKind> = new Set(["username-differs", "currency-differs"]);
 /** Kinds that concern one side only, so that they explain no difference. */
 const EXPLAINS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
 
@@ -269,14 +270,15 @@ function findStanding(
   if (verdict === null) {
     const corrections = about.filter(isOfLedger).flatMap(({ adjustments }) => adjustments ?? []);
     if (corrections.length === 0) return null;
-    return { amountAtRisk: null, resolved: true, adjustments: sumAmounts(corrections) };
+    return { amountAtRisk: null, effect: null, resolved: true, adjustments: sumAmounts(corrections) };
   }
   const found =
     about.find((row) => row.stands && row.kind === verdict.finding.kind) ??
     about.find((row) => row.stands || row.adjustments !== null);
   if (found === undefined) return null;
-  if (!EXPLAINS_TWO.has(found.kind)) return found;
-  return { amountAtRisk: null, resolved: false, adjustments: isOfLedger(found) ? found.adjustments : null };
+  if (!KINDS_ABOUT_TWO.has(found.kind)) return found;
+  const adjustments = isOfLedger(found) ? found.adjustments : null;
+  return { amountAtRisk: null, effect: null, resolved: false, adjustments };
 }
 
 function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => boolean {

@@ -5,9 +5,9 @@ import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
 import { actOnMismatches, previewAction } from "../../flows/mismatches/act-on-mismatches.ts";
 import { addComment } from "../../flows/mismatches/add-comment.ts";
+import { listMismatches } from "../../flows/read/list-mismatches.ts";
 import { readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
-import { listMismatches } from "../../mismatches/store.ts";
 import { listAsCsv } from "../csv/mismatch-csv.ts";
 import { COMMENT_FORM, readComment } from "../input/comment.ts";
 import type { Typed } from "../input/fields.ts";
@@ -23,7 +23,7 @@ const LONGEST_BULK = 256 * 1024;
 
 const LIST = describeOperation({
   id: "listMismatches",
-  summary: "mismatches in the order of their discovery; all of them as CSV",
+  summary: "mismatches, by default in the order of their discovery; all of them as CSV",
   query: LIST_QUERY,
   answers: { 200: MISMATCH_LIST },
   also: { "text/csv": TEXT },
@@ -61,14 +61,15 @@ function describeBulk(action: MismatchAction) {
 }
 
 export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): void {
-  const { sql } = context;
   api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async ({ query, headers }, reply) => {
     const filter = await readMismatchQuery(context, query);
     reply.header("vary", "accept");
-    if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return await listMismatches(sql, filter);
+    if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return await listMismatches(context, filter);
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
     const isWhole = query["limit"] === undefined;
-    return await reply.type("text/csv; charset=utf-8").send(Readable.from(listAsCsv(sql, filter, isWhole)));
+    return await reply
+      .type("text/csv; charset=utf-8")
+      .send(Readable.from(listAsCsv(context, filter, isWhole)));
   });
   api.get<{ Params: { id: string } }>("/mismatches/:id", { schema: SHOW }, ({ params }) =>
     readMismatchStory(context, params.id),

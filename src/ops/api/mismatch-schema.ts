@@ -19,6 +19,7 @@ import { COMMENT } from "./comment-schema.ts";
 import {
   AMOUNT,
   COUNT,
+  DATE,
   documentOf,
   FLAG,
   INSTANT,
@@ -99,6 +100,12 @@ export const MISMATCH = documentOf<Mismatch>({
   kind: oneOf(MISMATCH_KINDS),
   status: STATUS,
   ...DIFFERENCE,
+  effect: orNull({
+    ...AMOUNT,
+    description:
+      "above 0 the player has too much, below 0 too little, after corrections made by hand; null if unknown",
+  }),
+  countsOn: orNull({ ...DATE, description: "the day in whose statement it counts; null: in none" }),
   resolvedAt: orNull(INSTANT),
   resolvedBy: orNull(TEXT),
   note: orNull(TEXT),

@@ -9,9 +9,19 @@ import type {
   OpenDay,
 } from "../../closed.ts";
 import type { LedgerReportSide, ReportRow, ReportSide } from "../../report.ts";
-import { AMOUNT, COUNT, documentOf, FLAG, INSTANT, listOf, orNull, type Schema, TEXT } from "./schema.ts";
+import {
+  AMOUNT,
+  COUNT,
+  DATE,
+  documentOf,
+  FLAG,
+  INSTANT,
+  listOf,
+  orNull,
+  type Schema,
+  TEXT,
+} from "./schema.ts";
 
-const DATE: Schema = { type: "string", format: "date" };
 const HASH: Schema = { type: "string", pattern: "^[0-9a-f]{64}$" };
 const SIDE = { bets: COUNT, stake: AMOUNT, payout: AMOUNT, net: AMOUNT };
 const REPORT_SIDE = documentOf<ReportSide>(SIDE);

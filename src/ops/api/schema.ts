@@ -18,6 +18,7 @@ export const FLAG: Schema = { type: "boolean" };
 export const COUNT: Schema = { type: "integer", minimum: 0 };
 /** ISO 8601 with its offset. */
 export const INSTANT: Schema = { type: "string", format: "date-time" };
+export const DATE: Schema = { type: "string", format: "date" };
 export const AMOUNT: Schema = { type: "string", ...AMOUNT_TEXT };
 
 export function orNull(schema: Schema): Schema {

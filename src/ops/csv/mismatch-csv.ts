@@ -1,8 +1,8 @@
 /** Mismatches as CSV: every field, both sides beside each other, safe to open in a spreadsheet. */
 
-import type { Query } from "../../db/client.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { listMismatches, type MismatchFilter } from "../../flows/read/list-mismatches.ts";
 import type { Mismatch } from "../../mismatch.ts";
-import { listMismatches, type MismatchFilter } from "../../mismatches/store.ts";
 import { toCsv } from "./csv.ts";
 
 const FIELDS = [
@@ -25,6 +25,7 @@ const FIELDS = [
   "resolvedAt",
   "resolvedBy",
   "note",
+  "countsOn",
 ] as const satisfies readonly (keyof Mismatch)[];
 
 /** The fields of bets and rounds, and of transfers and top-ups. */
@@ -70,14 +71,14 @@ const PAGE = 1000;
  * @param isWhole true: every page from the filter's page on; false: only that page
  */
 export async function* listAsCsv(
-  sql: Query,
+  context: FlowContext,
   filter: MismatchFilter,
   isWhole: boolean,
 ): AsyncGenerator<string> {
   yield toCsv([HEAD]);
   let page = isWhole ? { ...filter, limit: PAGE } : filter;
   for (;;) {
-    const { mismatches, next } = await listMismatches(sql, page);
+    const { mismatches, next } = await listMismatches(context, page);
     if (mismatches.length > 0) yield toCsv(mismatches.map(toCells));
     if (next === null || !isWhole) return;
     page = { ...page, after: next };

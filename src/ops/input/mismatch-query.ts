@@ -1,9 +1,14 @@
-/** The filters of the mismatch list, with the same names for HTTP and the command line. */
+/** The filters and orders of the mismatch list, with the same names for HTTP and the command line. */
 
 import { z } from "zod";
+import { CURRENCY_CODE } from "../../config-file.ts";
+import { checkNotLeftOut } from "../../flows/closing/left-out-date.ts";
 import type { FlowContext } from "../../flows/context.ts";
+import { type MismatchFilter, placeOf, readStatementDays } from "../../flows/read/list-mismatches.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
-import { hasMismatches, type MismatchChoice, type MismatchFilter } from "../../mismatches/store.ts";
+import type { MismatchSort, OrderPosition } from "../../mismatches/order-store.ts";
+import { hasMismatches, type MismatchChoice } from "../../mismatches/store.ts";
+import type { TimeRange } from "../../window.ts";
 import {
   amountIn,
   FILTER,
@@ -13,11 +18,13 @@ import {
   severalOf,
   type Typed,
   timeIn,
+  usage,
   withFieldsOf,
 } from "./fields.ts";
 import { show } from "./messages.ts";
-import { PAGE, type PageQuery } from "./page-query.ts";
+import { PAGE, type PageQuery, readPage } from "./page-query.ts";
 import { checkOrder } from "./range-query.ts";
+import { parseDay } from "./report-query.ts";
 
 /** The choice of mismatches; absent filters do not filter. */
 export const CHOICE = z.strictObject({
@@ -27,6 +34,15 @@ export const CHOICE = z.strictObject({
   kind: orNull(z.enum(MISMATCH_KINDS)),
   product: orNull(FILTER),
   username: orNull(FILTER),
+  currency: orNull(
+    FILTER.regex(CURRENCY_CODE, {
+      error: ({ input }) => `currency must be a code in capital letters such as THB, but is ${show(input)}`,
+    }),
+  ),
+  day: orNull(FILTER).meta({
+    format: "date",
+    description: "those that count in the statement of this day (`countsOn`)",
+  }),
   from: orNull(timeIn(FILTER)).meta({ description: "first seen at this time or later" }),
   to: orNull(timeIn(FILTER)).meta({ description: "first seen before this time" }),
   minAmount: orNull(amountIn(FILTER)).meta({ description: "the least amount at risk" }),
@@ -37,11 +53,27 @@ export const CHOICE = z.strictObject({
   ).meta({ description: "only mismatches of this incident" }),
 });
 
-export const LIST_QUERY = CHOICE.extend(PAGE);
+/** The names of the orders. */
+export const SORT_NAMES = ["first-seen", "at-risk", "happened"] as const;
+export const SORTED_BY: Readonly<Record<(typeof SORT_NAMES)[number], MismatchSort>> = {
+  "first-seen": "firstSeenAt",
+  "at-risk": "amountAtRisk",
+  happened: "occurredAt",
+};
+
+export const LIST_QUERY = CHOICE.extend({
+  ...PAGE,
+  after: orNull(FILTER).meta({
+    description: "the `next` of the page before in the same order; without it the first page",
+  }),
+  sort: orNull(z.enum(SORT_NAMES)).meta({
+    description: "the newest or largest first; default: in the order of their discovery",
+  }),
+});
 
 /** As typed. */
 export type ChoiceQuery = { readonly [Name in keyof typeof CHOICE.shape]?: string | undefined };
-export type MismatchQuery = ChoiceQuery & PageQuery;
+export type MismatchQuery = ChoiceQuery & PageQuery & { readonly sort?: string | undefined };
 
 /** The names of the filters. */
 export const CHOICES = Object.keys(CHOICE.shape) as readonly (keyof ChoiceQuery)[];
@@ -51,8 +83,30 @@ export const CHOICES = Object.keys(CHOICE.shape) as readonly (keyof ChoiceQuery)
  * @throws ReconError `usage` that names the filter and its value
  */
 export async function readMismatchQuery(context: FlowContext, typed: Typed): Promise<MismatchFilter> {
-  const { limit, after, ...asked } = read(LIST_QUERY, typed);
-  return { ...(await checkChoice(context, typed, asked)), limit, after };
+  const { limit, after, sort, ...asked } = read(LIST_QUERY, typed);
+  const order = sort === null ? null : { by: SORTED_BY[sort], descending: true };
+  if (after !== null && sort === null) readPage({ after });
+  else if (after !== null && sort !== null) readPlace("after", after, sort);
+  return { ...(await checkChoice(context, typed, asked)), order, limit, after };
+}
+
+/**
+ * Reads a position in an order.
+ * @throws ReconError `usage` that names the field and its value
+ */
+export function readPlace(name: string, text: string, sort: (typeof SORT_NAMES)[number]): OrderPosition {
+  const place = placeOf(text);
+  const isValue = sort === "at-risk" ? isAmount : isTime;
+  if (isValue(place.value) && /^\d{1,15}$/.test(place.id)) return place;
+  throw usage(`${name} ${show(text)} is not a position in the list by ${sort}`, name);
+}
+
+function isAmount(text: string): boolean {
+  return /^\d{1,1000}(\.\d{1,1000})?$/.test(text);
+}
+
+function isTime(text: string): boolean {
+  return /^(?!0000)\d{4}-[\d:.T-]+Z$/.test(text) && z.iso.datetime().safeParse(text).success;
 }
 
 /** @throws ReconError `usage` that names the filter and its value */
@@ -73,11 +127,22 @@ export async function readChoice(context: FlowContext, typed: Typed): Promise<Mi
 export async function checkChoice(
   context: FlowContext,
   typed: Typed,
-  { status: statuses, product: productId, incident, ...rest }: z.output<typeof CHOICE>,
+  { status: statuses, product: productId, incident, day, ...rest }: z.output<typeof CHOICE>,
 ): Promise<MismatchChoice> {
   await checkProduct(context, productId);
   checkOrder(typed, rest);
-  return { statuses, productId, incidentId: incident === null ? null : Number(incident), ...rest };
+  const countsIn = day === null ? null : await readDay(context, day);
+  return { statuses, productId, incidentId: incident === null ? null : Number(incident), countsIn, ...rest };
+}
+
+/** @throws ReconError `usage`; `not-found` if the time of this date belongs to a closed day of another date */
+async function readDay(context: FlowContext, day: string): Promise<TimeRange> {
+  const { zone } = context.config.closing;
+  parseDay(day, zone);
+  const time = (await readStatementDays(context)).timeOf(day);
+  if (time !== null) return time;
+  await checkNotLeftOut(context.sql, day, zone);
+  throw usage(`day "${day}" has no time of its own in ${zone}`, "day");
 }
 
 /** A product that has left the config may still have mismatches. @throws ReconError `usage` */

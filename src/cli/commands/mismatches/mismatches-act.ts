@@ -35,6 +35,8 @@ export function addMismatchChoice(command: Command): Command {
     .option("--kind <kind>", "one kind, such as payout-differs")
     .option("--product <product>", "one product")
     .option("--username <username>", "one player")
+    .option("--currency <currency>", "one currency, such as THB")
+    .option("--day <day>", "only those that count in this day's statement, such as 2026-11-20")
     .option("--from <time>", "first seen at this time or later, such as 2026-11-01T00:00:00Z")
     .option("--to <time>", "first seen before this time")
     .option("--min-amount <amount>", "the least amount at risk")

@@ -28,7 +28,8 @@ export function printStory(story: MismatchStory, atRisk: string): void {
   printLine();
   printSides(story);
   printLine();
-  const { productId, betId, transactionId, transactionRef, roundId, occurredAt } = story;
+  const { productId, betId, transactionId, transactionRef, roundId, occurredAt, effect, currency, countsOn } =
+    story;
   printTable(
     ["product", showText(productId)],
     [
@@ -37,6 +38,8 @@ export function printStory(story: MismatchStory, atRisk: string): void {
       ...(transactionRef === null ? [] : [["transaction ref", transactionRef]]),
       ["round", roundId ?? "-"],
       ["happened", occurredAt],
+      ["effect", effect === null ? "-" : `${effect} ${currency ?? ""}`.trimEnd()],
+      ["counts in the statement of", countsOn ?? "-"],
     ],
   );
   printTimeline(story);

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { stdout } from "node:process";
 import type { Command } from "commander";
 import type { FlowContext } from "../../../flows/context.ts";
+import { listMismatches } from "../../../flows/read/list-mismatches.ts";
 import { readMismatchStory } from "../../../flows/read/read-mismatch.ts";
 import type { Mismatch } from "../../../mismatch.ts";
-import { listMismatches } from "../../../mismatches/store.ts";
 import { formatMoney, parseAmount } from "../../../money.ts";
 import { listAsCsv } from "../../../ops/csv/mismatch-csv.ts";
 import { usage } from "../../../ops/input/fields.ts";
@@ -25,6 +25,10 @@ export function addMismatchCommands(program: Command): void {
   const mismatches = program.command("mismatches").description("list, show and decide mismatches");
   addMismatchChoice(mismatches.command("list"))
     .description("list mismatches; without --status the open and acknowledged ones")
+    .option(
+      "--sort <order>",
+      "first-seen, at-risk or happened, the newest or largest first; default: as they were found",
+    )
     .option("--limit <count>", "the most rows to list, up to 1000; default 100, with --csv all")
     .option("--after <next>", 'the "next" of the page before')
     .option("--csv", "comma-separated values, every field")
@@ -46,7 +50,7 @@ export function addMismatchCommands(program: Command): void {
 }
 
 /** "12.00 THB", or the bare amount where no currency applies; safe for the terminal. */
-export function showAtRisk(mismatch: Mismatch): string {
+export function showAtRisk(mismatch: Pick<Mismatch, "amountAtRisk" | "currency">): string {
   const amount = parseAmount(mismatch.amountAtRisk, "amountAtRisk");
   return showText(formatMoney(amount, mismatch.currency ?? "").trimEnd());
 }
@@ -55,14 +59,14 @@ async function list(context: FlowContext, { json, csv, ...query }: ListOptions):
   if (json && csv) throw usage("give either --json or --csv");
   const filter = await readMismatchQuery(context, query);
   if (csv) {
-    for await (const lines of listAsCsv(context.sql, filter, query.limit === undefined)) {
+    for await (const lines of listAsCsv(context, filter, query.limit === undefined)) {
       // A reader such as `head` may end the list early.
       if (!printCsv(lines)) await once(stdout, "drain").catch(() => {});
       if (!stdout.writable) return;
     }
     return;
   }
-  const { mismatches, next } = await listMismatches(context.sql, filter);
+  const { mismatches, next } = await listMismatches(context, filter);
   if (json) printJson({ mismatches, next });
   else printList(mismatches, next);
 }
@@ -73,7 +77,7 @@ function printList(mismatches: readonly Mismatch[], next: string | null): void {
     return;
   }
   printTable(
-    ["ID", "KIND", "STATUS", "PRODUCT", "PLAYER", "AT RISK", "SINCE", "WHY"],
+    ["ID", "KIND", "STATUS", "PRODUCT", "PLAYER", "AT RISK", "EFFECT", "DAY", "SINCE", "WHY"],
     mismatches.map((one) => [
       one.id,
       one.kind,
@@ -81,6 +85,8 @@ function printList(mismatches: readonly Mismatch[], next: string | null): void {
       one.productId,
       one.username,
       showAtRisk(one),
+      one.effect ?? "-",
+      one.countsOn ?? "-",
       one.firstSeenAt,
       one.reason,
     ]),

@@ -1,17 +1,10 @@
 /** Reads the address of the mismatch list: filters by the API's names, order, and page. */
 
 import { z } from "zod";
-import { parseInstant } from "../../../clock.ts";
-import {
-  MISMATCH_SORTS,
-  type MismatchOrder,
-  type MismatchSort,
-  type OrderedPage,
-  type OrderPosition,
-} from "../../../mismatches/order-store.ts";
-import { formatAmount, parseAmount } from "../../../money.ts";
+import { nameOfPlace } from "../../../flows/read/list-mismatches.ts";
+import type { MismatchOrder, MismatchSort, OrderedPage } from "../../../mismatches/order-store.ts";
 import { FILTER, read, readBy, usage } from "../../input/fields.ts";
-import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
+import { CHOICES, type ChoiceQuery, readPlace, SORT_NAMES, SORTED_BY } from "../../input/mismatch-query.ts";
 
 export interface ListQuery {
   /** as typed, without empty fields */
@@ -51,7 +44,7 @@ export function pathOfList({ filters, order, from }: ListQuery): string {
     if (text !== undefined) query.set(name, text);
   }
   if (!isUsual(order)) query.set("sort", nameOfOrder(order));
-  if (from !== null) query.set(from.direction, `${from.place.value}~${from.place.id}`);
+  if (from !== null) query.set(from.direction, nameOfPlace(from.place));
   return query.size === 0 ? "/mismatches" : `/mismatches?${query}`;
 }
 
@@ -61,9 +54,13 @@ export function pathOfMismatch(id: string, { filters, order }: Pick<ListQuery, "
   return `/mismatches/${encodeURIComponent(id)}${list.slice("/mismatches".length)}`;
 }
 
-/** The order as in the address: "-amountAtRisk". */
+/** The order as in the address: "at-risk", the largest first, as the API names it; "-at-risk" the other way round. */
 export function nameOfOrder({ by, descending }: MismatchOrder): string {
-  return `${descending ? "-" : ""}${by}`;
+  return `${descending ? "" : "-"}${nameOfSort(by)}`;
+}
+
+function nameOfSort(by: MismatchSort): (typeof SORT_NAMES)[number] {
+  return SORT_NAMES.find((name) => SORTED_BY[name] === by) ?? "first-seen";
 }
 
 /** The order after a click on a column's head: first the largest or newest first, then reversed. */
@@ -76,11 +73,12 @@ export function isUsual({ by, descending }: MismatchOrder): boolean {
 }
 
 function readOrder(sort: string): MismatchOrder {
-  const descending = sort.startsWith("-");
-  const by = MISMATCH_SORTS.find((one) => one === sort.slice(descending ? 1 : 0));
-  if (by !== undefined) return { by, descending };
+  const descending = !sort.startsWith("-");
+  const name = SORT_NAMES.find((one) => one === sort.slice(descending ? 0 : 1));
+  if (name !== undefined) return { by: SORTED_BY[name], descending };
   throw usage(
-    `sort must be one of ${MISMATCH_SORTS.join(", ")}, with a minus for the largest or newest first, but is "${sort}"`,
+    `sort must be one of ${SORT_NAMES.join(", ")}, with a minus for the smallest or oldest first, but is "${sort}"`,
+    "sort",
   );
 }
 
@@ -89,17 +87,8 @@ function readFrom(
   after: string | undefined,
   before: string | undefined,
 ): OrderedPage["from"] {
-  if (after !== undefined) return { direction: "after", place: readPosition("after", after, order) };
-  if (before !== undefined) return { direction: "before", place: readPosition("before", before, order) };
+  const sort = nameOfSort(order.by);
+  if (after !== undefined) return { direction: "after", place: readPlace("after", after, sort) };
+  if (before !== undefined) return { direction: "before", place: readPlace("before", before, sort) };
   return null;
-}
-
-function readPosition(name: string, text: string, { by }: MismatchOrder): OrderPosition {
-  const [, value = "", id = ""] = /^(.+)~(\d{1,15})$/.exec(text) ?? [];
-  try {
-    if (by !== "amountAtRisk") parseInstant(value, name);
-    return { value: by === "amountAtRisk" ? formatAmount(parseAmount(value, name)) : value, id };
-  } catch {
-    throw usage(`${name} "${text}" is not a position in the list by ${by}`);
-  }
 }

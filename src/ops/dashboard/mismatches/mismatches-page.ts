@@ -5,8 +5,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { undoStep } from "../../../flows/mismatches/undo-step.ts";
+import { listOrdered } from "../../../flows/read/list-mismatches.ts";
 import { ACTS } from "../../../mismatches/act.ts";
-import { listInOrder, sumChosen } from "../../../mismatches/order-store.ts";
+import { sumChosen } from "../../../mismatches/order-store.ts";
 import { listAsCsv } from "../../csv/mismatch-csv.ts";
 import type { Notice } from "../../http/layout.ts";
 import { readOwnPath } from "../../http/own-path.ts";
@@ -31,7 +32,7 @@ export function addMismatchesPage(pages: FastifyInstance, context: FlowContext):
   pages.get("/mismatches", (request: MismatchesRequest, reply) => sendList(context, request, reply));
   pages.get("/mismatches.csv", async ({ query }: MismatchesRequest, reply) => {
     const choice = await readChoice(context, readListQuery(query).filters);
-    const csv = listAsCsv(context.sql, { ...choice, limit: PAGE_SIZE, after: null }, true);
+    const csv = listAsCsv(context, { ...choice, order: null, limit: PAGE_SIZE, after: null }, true);
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
     return await reply.type("text/csv; charset=utf-8").send(Readable.from(csv));
   });
@@ -96,7 +97,7 @@ async function sendKnownList(
   const { sql } = context;
   const choice = await readChoice(context, query.filters);
   const [page, sums] = await Promise.all([
-    listInOrder(sql, choice, query.order, { limit: PAGE_SIZE, from: query.from }),
+    listOrdered(context, choice, query.order, { limit: PAGE_SIZE, from: query.from }),
     sumChosen(sql, choice),
   ]);
   const mayAct = request.asker.role === "write";

@@ -112,6 +112,11 @@ function renderFacts(story: MismatchStory, zone: string): SafeHtml {
   const facts: [string, SafeHtml | string | null][] = [
     ["Status", showState(status)],
     [isDecided(story) ? "Was at risk" : "At risk", showAmount(amountAtRisk, currency)],
+    ["Effect", story.effect === null ? null : showAmount(story.effect, currency)],
+    [
+      "Counts in the statement of",
+      story.countsOn === null ? null : html`<a href="/report?day=${story.countsOn}">${story.countsOn}</a>`,
+    ],
     ["Product", productId],
     ["Player", html`<a href="${`/mismatches?${new URLSearchParams({ username })}`}">${username}</a>`],
     ["Bet", betId ?? transactionId],

@@ -2,19 +2,27 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { localIso, parseInstant } from "../../../clock.ts";
-import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../../mismatch.ts";
+import { MISMATCH_KINDS, MISMATCH_STATUSES, type Mismatch } from "../../../mismatch.ts";
 import {
-  type ListedMismatch,
   MISMATCH_SORTS,
   type MismatchSort,
   type OrderPosition,
   type SumOfCurrency,
 } from "../../../mismatches/order-store.ts";
 import { statusesOf } from "../../../mismatches/store.ts";
+import { formatAmount, parseAmount, sumAmounts } from "../../../money.ts";
 import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
 
 import { nameItself, type Problem, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
-import { sayAmounts, sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
+import {
+  sayAmount,
+  sayAmounts,
+  sayWords,
+  showAmount,
+  showCount,
+  showState,
+  showTime,
+} from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import {
   isUsual,
@@ -35,7 +43,7 @@ export interface TypedStep {
 
 export interface MismatchList {
   readonly query: ListQuery;
-  readonly mismatches: readonly ListedMismatch[];
+  readonly mismatches: readonly Mismatch[];
   readonly before: OrderPosition | null;
   readonly after: OrderPosition | null;
   readonly sums: readonly SumOfCurrency[];
@@ -50,10 +58,10 @@ export interface MismatchList {
 }
 
 export function renderMismatches(list: MismatchList): SafeHtml {
-  const { query, mismatches, sums, products, mayAct, zone } = list;
+  const { query, mismatches, products, mayAct, zone } = list;
   return html`<h1>Mismatches</h1>
 ${renderFilters(query, { products, zone, problem: null })}
-${renderSums(query, sums)}
+${renderSums(list)}
 ${mismatches.length === 0 ? renderNone(query) : mayAct ? renderChoosing(list) : renderRows(list)}
 ${renderPager(list)}`;
 }
@@ -94,6 +102,8 @@ ${renderSelect(field("Status", "status"), [
   [MISMATCH_STATUSES.join(","), "all"],
 ])}
 ${renderInput(field("Player", "username"), html`size="11" autocomplete="off"`)}
+${renderInput(field("Currency", "currency"), html`size="5" autocomplete="off"`)}
+${renderInput(field("Statement of", "day"), html`size="10" autocomplete="off" placeholder="2026-11-20"`)}
 ${renderInput(field("At risk, at least", "minAmount"), html`size="8" inputmode="decimal" autocomplete="off"`)}
 ${time("First seen from", "from")}
 ${time("First seen before", "to")}
@@ -114,14 +124,31 @@ function typedTime(value: string, zone: string): [string, SafeHtml] {
   }
 }
 
-function renderSums(query: ListQuery, sums: readonly SumOfCurrency[]): SafeHtml {
+function renderSums(list: MismatchList): SafeHtml {
+  const { query, sums } = list;
   const csv = pathOfList({ ...query, from: null }).replace("/mismatches", "/mismatches.csv");
   const atRisk =
     sums.length === 0
       ? null
       : html` <span class="faint">with</span> ${sayAmounts(sums)} <span class="faint">at risk</span>`;
-  return html`<div class="row sums" id="sums"><p><strong>${sayCount(countOf(sums))}</strong>${atRisk}</p>
+  return html`<div class="row sums" id="sums"><p><strong>${sayCount(countOf(sums))}</strong>${atRisk}${renderEffects(list)}</p>
 <a href="${csv}" download="mismatches.csv">Download as CSV</a></div>`;
+}
+
+/**
+ * What the statement of the day says of these mismatches, from their effects; null: no day was asked for, or the list is longer
+ * than a page, because not every effect is stored.
+ */
+function renderEffects({ query, mismatches, before, after }: MismatchList): SafeHtml | null {
+  const { day } = query.filters;
+  if (day === undefined || before !== null || after !== null) return null;
+  const known = mismatches.filter(({ effect }) => effect !== null);
+  const sums = [...Map.groupBy(known, ({ currency }) => currency)].map(([currency, own]) => {
+    const effects = own.map(({ effect }) => parseAmount(effect ?? "0", "effect"));
+    return sayAmount(formatAmount(sumAmounts(effects)), currency);
+  });
+  if (sums.length === 0) return null;
+  return html`<span class="faint">; effects in all</span> ${sums.join(", ")}<span class="faint">, which the statement of ${day} counts with the other sign</span>`;
 }
 
 function countOf(sums: readonly SumOfCurrency[]): number {
@@ -175,7 +202,9 @@ function renderRows(list: MismatchList): SafeHtml {
     { name: "Status" },
     { name: "Product", as: "text" },
     { name: "Player", as: "text", of: "player" },
-    ...[amount, occurred, firstSeen].filter((one) => one !== undefined),
+    ...[amount].filter((one) => one !== undefined),
+    { name: "Effect", as: "number" },
+    ...[occurred, firstSeen].filter((one) => one !== undefined),
     { name: "Reason", of: "reason" },
   ];
   const order = query.order.descending ? "largest or newest" : "smallest or oldest";
@@ -201,11 +230,12 @@ function renderHead(query: ListQuery, by: MismatchSort): Column {
 }
 
 function renderRow(
-  mismatch: ListedMismatch,
+  mismatch: Mismatch,
   { query, mayAct, zone }: Pick<MismatchList, "query" | "mayAct" | "zone">,
   isSelected: boolean,
 ) {
-  const { id, kind, status, productId, username, currency, amountAtRisk, occurredAt, firstSeenAt } = mismatch;
+  const { id, kind, status, productId, username, currency, amountAtRisk, effect, occurredAt, firstSeenAt } =
+    mismatch;
   const reason = sayWords(mismatch.reason, zone);
   const box = html`<input type="checkbox" name="id" value="${id}:${status}" id="box${id}" aria-label="Select mismatch ${id}" data-amount="${amountAtRisk}" data-currency="${currency ?? ""}"${isSelected ? html` checked` : null}>`;
   return {
@@ -217,6 +247,7 @@ function renderRow(
       productId,
       username,
       showAmount(amountAtRisk, currency),
+      showAmount(effect, currency),
       showTime(occurredAt, zone),
       showTime(firstSeenAt, zone),
       html`<span title="${reason}">${reason}</span>`,

@@ -38,11 +38,13 @@ export interface ShownReport {
   readonly problem: Problem | null;
   /** the time zone of the person who reads; the report itself has a zone of its own */
   readonly reader: string;
+  /** `closing.zone` */
+  readonly closingZone: string;
   readonly mayClose: boolean;
 }
 
 export function renderReport(form: ReportForm, shown: ShownReport): SafeHtml {
-  const { report, altered, bounds, problem, reader, mayClose } = shown;
+  const { report, altered, bounds, problem, reader, closingZone, mayClose } = shown;
   const field = (label: string, name: keyof ReportForm) => ({ label, name, value: form[name], problem });
   return html`<h1>The ${report !== null && "month" in report ? "month's" : "day's"} statement</h1>
 <div class="sheets"><form method="get" action="/report" class="sheet fields" aria-label="Day">
@@ -57,7 +59,7 @@ ${renderInput(field("Month", "month"), html`size="10" required autocomplete="off
 ${renderProblem(problem, ["day", "zone", "month"])}
 ${report === null ? null : html`<p class="faint">${sayDays(report, bounds)} Other times on this page are ${reader}.</p>`}
 ${altered === null ? null : html`<p class="verdict" data-state="bad"><span>Altered: ${altered}. <a href="/report/verify">Verify the closed days</a></span></p>`}
-${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, { mayClose, isSound: altered === null })}`;
+${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, { closingZone, mayClose, isSound: altered === null })}`;
 }
 
 function sayDays(report: ShownDay | MonthReport, bounds: readonly string[]): string {
@@ -75,12 +77,14 @@ function isDay(text: string): boolean {
 }
 
 interface DayMarks {
+  readonly closingZone: string;
   readonly mayClose: boolean;
   /** false: its stored statement was altered */
   readonly isSound: boolean;
 }
 
-function renderDay(shown: ShownDay, reader: string, { mayClose, isSound }: DayMarks): SafeHtml {
+function renderDay(shown: ShownDay, reader: string, marks: DayMarks): SafeHtml {
+  const { closingZone, isSound } = marks;
   const { statement, corrections } = shown;
   const later = { id: "later", title: "Corrections of this day", corrections };
   const arrived = {
@@ -89,8 +93,8 @@ function renderDay(shown: ShownDay, reader: string, { mayClose, isSound }: DayMa
     corrections: statement.corrections,
   };
   const whyEmpty = sayWords(shown.whyEmpty ?? "", reader);
-  return html`${renderClosed(shown, reader, { mayClose, isSound })}
-${renderStatement(statement, { whyEmpty, isSound })}
+  return html`${renderClosed(shown, reader, marks)}
+${renderStatement(statement, { closingZone, whyEmpty, isSound })}
 ${renderCorrections(later, reader)}
 ${renderCorrections(arrived, reader)}`;
 }

@@ -2,17 +2,23 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { DayStatement } from "../../../closed.ts";
+import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
 import { showAmount, showCount } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
 /**
+ * @param closingZone `closing.zone`
  * @param whyEmpty what is shown where the statement has no rows
  * @param isSound false: the stored statement was altered, so its figures prove nothing
  */
 export function renderStatement(
   report: DayStatement,
-  { whyEmpty, isSound }: { readonly whyEmpty: string; readonly isSound: boolean },
+  {
+    closingZone,
+    whyEmpty,
+    isSound,
+  }: { readonly closingZone: string; readonly whyEmpty: string; readonly isSound: boolean },
 ): SafeHtml {
   const { day, zone, rows } = report;
   if (rows.length === 0) {
@@ -25,7 +31,7 @@ export function renderStatement(
 ${renderNetTable(rows)}
 <p class="faint">Outside is what moved by entries that no comparison looks at: it is in no other column. Net is what the players won. A bet counts on the day of its record's accounting date on both sides, one without a record on the day of its last callback.</p>
 </section>
-<section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows)}</section>
+<section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows, report.closed !== null || zone === closingZone ? day : null)}</section>
 <section class="sheet" aria-labelledby="sides"><h2 id="sides">Bets, stakes and payouts</h2>
 ${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: rows.map(renderSums) })}</section>`;
 }
@@ -102,20 +108,26 @@ function renderSide({ bets, stake, payout }: ReportSide) {
   return [showCount(bets), showAmount(stake, null), showAmount(payout, null)];
 }
 
-function renderExplanations(rows: readonly ReportRow[]): SafeHtml {
+/** @param day whose mismatches can be listed; null: a day of another zone than `closing.zone` */
+function renderExplanations(rows: readonly ReportRow[], day: string | null): SafeHtml {
   const differing = rows.filter(
     ({ difference, mismatches, adjustments, pending, rounding }) =>
       ![difference, mismatches, adjustments, pending, rounding].every((amount) => amount === "0"),
   );
   if (differing.length === 0) return html`<p>There is no difference.</p>`;
-  return html`<ul>${differing.map(renderExplanation)}</ul>`;
+  return html`<ul>${differing.map((row) => renderExplanation(row, day))}</ul>`;
 }
 
 /** One sentence whose sums a finance person can check. */
-function renderExplanation(row: ReportRow): SafeHtml {
+function renderExplanation(row: ReportRow, day: string | null): SafeHtml {
   const { productId, currency, difference, mismatches, adjustments, pending, rounding, rest } = row;
   const money = (amount: string) => showAmount(amount, currency);
-  const query = new URLSearchParams({ product: productId, status: "open,acknowledged,resolved,ignored" });
+  const query = new URLSearchParams({
+    product: productId,
+    status: MISMATCH_STATUSES.join(","),
+    currency,
+    ...(day === null ? {} : { day }),
+  });
   return html`<li class="wrap">${productId}, ${currency}: ${money(difference)} = ${money(mismatches)} by <a href="/mismatches?${String(query)}">mismatches</a>
 + ${money(adjustments)} corrected by hand + ${money(pending)} that waits for graces or for running bets
 + ${money(rounding)} of rounding + ${money(rest)} that nothing explains.</li>`;

@@ -79,6 +79,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
         bounds,
         problem,
         reader: zoneOf(request),
+        closingZone: zone,
         mayClose: isClosable && request.asker.role === "write",
       }),
       notice: takeNotice(request, reply),

@@ -1,0 +1,1 @@
+ALTER TABLE "mismatches" ADD COLUMN "effect" numeric;
