@@ -27,7 +27,7 @@ const TOKEN = { name: "bench", role: "write", token: "the token of the benchmark
 /** The orders that the page offers, by query. */
 const ORDERS = {
   "": "first_seen_at desc, id desc",
-  "?sort=-amountAtRisk": "amount_at_risk desc, id desc",
+  "?sort=at-risk": "amount_at_risk desc, id desc",
   "?sort=occurredAt": "occurred_at, id",
 };
 

@@ -144,7 +144,7 @@ function renderLargest({ incident, largest }: IncidentStory, zone: string): Safe
   // From one of them, keys lead through all of them in this order.
   const statuses = incident.endedAt === null ? {} : { status: MISMATCH_STATUSES.join(",") };
   const walk = String(
-    new URLSearchParams({ incident: String(incident.id), ...statuses, sort: "-amountAtRisk" }),
+    new URLSearchParams({ incident: String(incident.id), ...statuses, sort: "at-risk" }),
   );
   const rows = largest.map(({ id, username, amountAtRisk, currency, reason }) => ({
     cells: [
