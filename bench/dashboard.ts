@@ -28,7 +28,7 @@ const TOKEN = { name: "bench", role: "write", token: "the token of the benchmark
 const ORDERS = {
   "": "first_seen_at desc, id desc",
   "?sort=at-risk": "amount_at_risk desc, id desc",
-  "?sort=occurredAt": "occurred_at, id",
+  "?sort=-happened": "occurred_at, id",
 };
 
 export async function measureDashboard(open = OPEN): Promise<Figure[]> {
