@@ -27,8 +27,8 @@ const TOKEN = { name: "bench", role: "write", token: "the token of the benchmark
 /** The orders that the page offers, by query. */
 const ORDERS = {
   "": "first_seen_at desc, id desc",
-  "?sort=-amountAtRisk": "amount_at_risk desc, id desc",
-  "?sort=occurredAt": "occurred_at, id",
+  "?sort=at-risk": "amount_at_risk desc, id desc",
+  "?sort=-happened": "occurred_at, id",
 };
 
 export async function measureDashboard(open = OPEN): Promise<Figure[]> {

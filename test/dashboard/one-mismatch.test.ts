@@ -158,7 +158,7 @@ describe("keys", () => {
       product: "P1",
       kind: "payout-differs",
       to: "2026-11-20T13:00:00Z",
-      sort: "-amountAtRisk",
+      sort: "at-risk",
     });
   });
 

@@ -332,6 +332,7 @@ describe("a finding", () => {
       roundId: "round-1",
       transactionRef: null,
       amountAtRisk: parseAmount("6", "amountAtRisk"),
+      effect: parseAmount("-6", "effect"),
       reason: "paid out 25.50 THB at the provider, 20.00 THB in the ledger",
       provider: {
         id: "rec-1",

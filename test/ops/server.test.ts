@@ -315,6 +315,7 @@ describe("mismatches", () => {
     amountAtRisk: "4.50",
     effect: "-4.5",
     otherCurrencies: [],
+    countsOn: "2026-11-20",
     reason: "paid out 30.00 THB at the provider, 25.50 THB in the ledger",
     provider: PROVIDER_SIDE,
     ledger: LEDGER_SIDE,
@@ -352,6 +353,7 @@ describe("mismatches", () => {
     expect(json).toEqual({
       ...shown,
       amountAtRisk: "4.5",
+      countsOn: null,
       status: "resolved",
       resolvedAt: at,
       resolvedBy: "recon",

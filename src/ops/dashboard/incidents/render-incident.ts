@@ -143,9 +143,7 @@ function renderLargest({ incident, largest }: IncidentStory, zone: string): Safe
   if (largest.length === 0) return null;
   // From one of them, keys lead through all of them in this order.
   const statuses = incident.endedAt === null ? {} : { status: MISMATCH_STATUSES.join(",") };
-  const walk = String(
-    new URLSearchParams({ incident: String(incident.id), ...statuses, sort: "-amountAtRisk" }),
-  );
+  const walk = String(new URLSearchParams({ incident: String(incident.id), ...statuses, sort: "at-risk" }));
   const rows = largest.map(({ id, username, amountAtRisk, currency, reason }) => ({
     cells: [
       html`<a href="/mismatches/${id}?${walk}">#${id}</a>`,
