@@ -40,7 +40,7 @@ test("a log line of a job names its queue and job, and the product, window or ba
     const window = { productId: "P1", windowId: expect.any(Number), kind: "live", from: expect.any(String) };
     // Any of these jobs may fetch a due window.
     const queue = expect.stringMatching(/^(?:pull|fetch)$/);
-    expect(await lineOf("window was too slow")).toMatchObject({ queue, jobId, ...window });
+    expect(await lineOf("did not answer the window")).toMatchObject({ queue, jobId, ...window });
     expect(await lineOf("credentials were refused")).toMatchObject({ queue, jobId, productId: "P1" });
     const ended = { queue: "backfill", jobId, productId: "P1", backfillId: id };
     expect(await lineOf("a backfill has ended")).toMatchObject(ended);

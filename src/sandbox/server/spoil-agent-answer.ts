@@ -62,13 +62,19 @@ function spoilData(action: DataAction, data: object | null): object | null {
   if (Array.isArray(data)) {
     const [first, ...rest] = data as Fields[];
     if (first === undefined) return data;
-    if (action.kind === "several") return Array.from({ length: action.items }, () => first);
+    if (action.kind === "several") return severalOf(first, action.items);
     return [spoilFields(action, first), ...rest];
   }
   const fields = data as Fields;
   const games = fields["games"];
   if (Array.isArray(games)) return { ...fields, games: spoilData(action, games) };
   return spoilFields(action, fields);
+}
+
+/** One id twice would be no certain answer, so the other items have ids of their own. */
+function severalOf(first: Fields, items: number): Fields[] {
+  const idOf = (place: number) => (place === 0 ? first["id"] : `${String(first["id"])}-${place + 1}`);
+  return Array.from({ length: items }, (_, place) => ({ ...first, id: idOf(place) }));
 }
 
 function spoilFields(action: DataAction, fields: Fields): Fields {
