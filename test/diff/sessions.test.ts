@@ -49,7 +49,7 @@ describe("a session", () => {
     const spans = (credit: string) =>
       split(
         [exampleAdjustment("DEBIT", "10", 0), exampleAdjustment("CREDIT", credit, 30)],
-        [played(10, { stake: amount("4"), payout: amount("0") }), played(300, { payout: amount("0") })],
+        [played(10, { stake: "4", payout: "0" }), played(300, { payout: "0" })],
       ).length;
     expect([spans("5"), spans("6")]).toEqual([1, 2]);
   });
