@@ -288,7 +288,7 @@ beforeEach(async () => {
 
 describe("closed books", () => {
   test("plus corrections are today's data, whatever happens", async () => {
-    const numRuns = Number(process.env["RECON_TEST_RUNS"] ?? 6);
+    const numRuns = Number(process.env["RECON_TEST_RUNS"] ?? 10);
     let closings = 0;
     let corrections = 0;
     let wide = 0;
