@@ -347,4 +347,28 @@ describe("closed books", () => {
     await expectInvariant();
     await expectAllMoney();
   });
+
+  test("keep what an adjustBalance of a wide round moved outside, after its bets were compared again", async () => {
+    for (const product of PRODUCTS) await fetched(TODAY - DAY_MS, TODAY + 5 * DAY_MS, product);
+    wholeRound = 2;
+    clock.set(TODAY + 14 * HOUR_MS);
+    const same: Pick<Extract<Step, { do: "list" }>, "bet" | "at"> = {
+      bet: { number: 1, round: "r1", player: "ann", currency: "THB" },
+      at: TODAY + 12 * HOUR_MS,
+    };
+    const play: Step = { do: "play", ...same, stake: "5", payout: "0", listed: "0" };
+    const second: Step = { ...play, bet: { ...same.bet, number: 2 } };
+    const outside = { productId: "P1", callback: "adjustBalance", amount: "0", moved: "10" } as const;
+    for (const one of [play, second, { do: "stray", ...same, ...outside }] satisfies Step[]) await take(one);
+    for (const hours of [2, 2]) await compare(hours);
+    await closeNext();
+    await take({ do: "list", ...same, stake: "10", payout: "0", status: "SETTLED" });
+    for (const hours of [2, 2]) await compare(hours);
+    await take({ do: "list", ...same, stake: "5", payout: "0", status: "SETTLED" });
+    for (const hours of [2, 2]) await compare(hours);
+    expect(await sql`select from wide_rounds`).toHaveLength(1);
+    await correct();
+    await expectInvariant();
+    expect(await expectAllMoney()).toEqual(["P1"]);
+  });
 });
