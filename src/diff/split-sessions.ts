@@ -87,7 +87,8 @@ const MOST_JOINED_RUNS = 6;
  * A provider may list a session when it ends, long after the last movement. So a record whose sums close what neighbouring
  * runs left open joins them: debit 100 at 10:00, credit 80 at 10:20, record −20 at 13:00. Two runs that both have records
  * and entries are never joined: their differences are two errors that happen to be equal. A run of records alone that
- * closes nothing becomes a part of the nearest run, so that both are one mismatch.
+ * closes nothing becomes a part of the nearest run that is left open, so that both are one mismatch. A run that agrees stays
+ * as it is: near what was touched it is loaded without what lies a day away, and must be the same session then.
  */
 function joinRuns(runs: readonly PlayerSession[], quietMs: number, tolerance: Tolerance): PlayerSession[] {
   const reachMs = LONGEST_JOINED_QUIETS * quietMs;
@@ -107,7 +108,7 @@ function joinRuns(runs: readonly PlayerSession[], quietMs: number, tolerance: To
     const distanceTo = (one: PlayerSession) =>
       Math.max(one.firstAt - stray.lastAt, stray.firstAt - one.lastAt);
     const [nearest] = sessions
-      .filter((one) => one !== stray && distanceTo(one) <= reachMs)
+      .filter((one) => one !== stray && distanceTo(one) <= reachMs && !isClosed(one, tolerance))
       .sort((a, b) => distanceTo(a) - distanceTo(b) || a.firstAt - b.firstAt);
     if (nearest !== undefined) sessions = withJoined(sessions, [stray, nearest]);
   }

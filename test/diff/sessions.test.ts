@@ -45,6 +45,15 @@ describe("a session", () => {
     ).toHaveLength(1);
   });
 
+  test("takes a lone record that closes nothing if it is left open itself, and stays as it is if it agrees", () => {
+    const spans = (credit: string) =>
+      split(
+        [exampleAdjustment("DEBIT", "10", 0), exampleAdjustment("CREDIT", credit, 30)],
+        [played(10, { stake: "4", payout: "0" }), played(300, { payout: "0" })],
+      ).length;
+    expect([spans("5"), spans("6")]).toEqual([1, 2]);
+  });
+
   test("has one currency", () => {
     expect(
       split([exampleAdjustment("DEBIT", "1", 0), exampleAdjustment("DEBIT", "1", 1, { currency: "USD" })]),

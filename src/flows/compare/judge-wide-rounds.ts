@@ -70,17 +70,21 @@ function separate(
   const records = neighbourhood.records.filter((one) => one.username === username);
   const held = allBets.filter((one) => one.username === username);
   const bets = settleOmittedLosses(records, held, settings);
-  const { apart, agreeing, entryTimes } = separateAgreeing(
+  const { agreeing, entryTimes, ...found } = separateAgreeing(
     { roundId, currency, records, bets },
     namingRulesOf(settings.matchBy),
     isDisturbed,
   );
+  const entries = neighbourhood.entries.filter(
+    (entry) => entry.username === username && realRound(entry.roundId) === roundId,
+  );
   const ofRound = new Set([
     ...records.filter((one) => realRound(one.roundId) === roundId).map(({ betId }) => betId),
-    ...neighbourhood.entries
-      .filter((entry) => entry.username === username && realRound(entry.roundId) === roundId)
-      .map(({ txnId }) => txnId),
+    ...entries.map(({ txnId }) => txnId),
   ]);
+  // An adjustBalance is no bet, and agrees with nothing: it is loaded each time, so that a statement has its money.
+  const adjusting = entries.filter(({ callback }) => callback === "adjustBalance").map(({ txnId }) => txnId);
+  const apart = [...new Set([...found.apart, ...adjusting])];
   const kept = apart.filter((id) => ofRound.has(id));
   const known = new Set([...agreeing, ...apart]);
   const strange = own.filter(({ betRef }) => betRef !== null && !known.has(betRef));

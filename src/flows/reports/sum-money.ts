@@ -167,7 +167,8 @@ function askedOfPlayer(
   const apart = new Set(entriesOutside(entries, settlement));
   for (const entry of apart) if (entry.moved === null) add(asked, entry.currency, movedOutside(entry));
   const others = entries.filter((entry) => !apart.has(entry));
-  for (const { currency, moved } of foldEntries(others, fold)) add(asked, currency, moved);
+  for (const bet of foldEntries(others, fold))
+    for (const { currency, moved } of [bet, ...bet.others]) add(asked, currency, moved);
   for (const { currency, callback, moved } of others) {
     if (callback !== "adjustBalance" && moved !== null) add(asked, currency, moved.neg());
   }

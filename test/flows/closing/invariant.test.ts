@@ -7,12 +7,19 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { BetRecord } from "../../../src/bet.ts";
 import type { CallbackEntry } from "../../../src/callback.ts";
-import { readClosedBounds } from "../../../src/closing/closed-day-store.ts";
+import { readClosedBounds, readClosedDays } from "../../../src/closing/closed-day-store.ts";
 import { ReconError } from "../../../src/errors.ts";
 import { COMPARE_LIMITS } from "../../../src/flows/compare/comparison-context.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
 import { emptyTables } from "../../support/database.ts";
-import { amount, exampleEntry, exampleRecord, exampleSettle, HOUR_MS } from "../../support/examples.ts";
+import {
+  amount,
+  exampleAdjustment,
+  exampleEntry,
+  exampleRecord,
+  exampleSettle,
+  HOUR_MS,
+} from "../../support/examples.ts";
 import { useDiffWorld } from "../compare/comparison-world.ts";
 import { DAY_MS, TODAY, useClosing } from "./closing-world.ts";
 
@@ -281,7 +288,7 @@ beforeEach(async () => {
 
 describe("closed books", () => {
   test("plus corrections are today's data, whatever happens", async () => {
-    const numRuns = Number(process.env["RECON_TEST_RUNS"] ?? 6);
+    const numRuns = Number(process.env["RECON_TEST_RUNS"] ?? 10);
     let closings = 0;
     let corrections = 0;
     let wide = 0;
@@ -311,5 +318,57 @@ describe("closed books", () => {
     expect(outside).toEqual(expect.arrayContaining(["P1", "FISH"]));
     expect(outside).not.toContain("BOTH");
     expect([closings > numRuns, corrections > 1.5 * numRuns, wide > numRuns / 3]).toEqual([true, true, true]);
+  });
+
+  test("count a session that agrees once, on its own day, if a lone record follows within a day", async () => {
+    await fetched(TODAY - DAY_MS, TODAY + 5 * DAY_MS, "FISH");
+    for (const product of ["P1", "BOTH"]) await fetched(TODAY - DAY_MS, TODAY + 5 * DAY_MS, product);
+    const shot = (number: number, time: number, stake: string) => ({
+      ...recordOf({ number, round: "UNKNOWN", player: "ann", currency: "THB" }, time, stake, "0", "SETTLED"),
+      productId: "FISH",
+    });
+    const evening = TODAY + 20 * HOUR_MS;
+    clock.set(evening + DAY_MS);
+    const debit = { productId: "FISH", username: "ann", currency: "THB", occurredAt: evening };
+    await receive(exampleAdjustment("DEBIT", "10", 0, { ...debit, receivedAt: evening }));
+    await listed(shot(1, evening, "10"), shot(2, evening + 20 * HOUR_MS, "4"));
+    for (const hours of [2, 2, 30]) await compare(hours);
+    await closeNext();
+    await closeNext();
+    const days = await readClosedDays(sql, 0, 10);
+    expect(days.map(({ rows }) => rows.map((row) => [row.provider.net, row.ledger.moved]))).toEqual([
+      [["-10", "-10"]],
+      [["-4", "0"]],
+    ]);
+    await act({ do: "act", which: 0, action: "ignore", adjusts: false });
+    await listed(shot(1, evening + 60_000, "10"));
+    await compare(2);
+    await correct();
+    await expectInvariant();
+    await expectAllMoney();
+  });
+
+  test("keep what an adjustBalance of a wide round moved outside, after its bets were compared again", async () => {
+    for (const product of PRODUCTS) await fetched(TODAY - DAY_MS, TODAY + 5 * DAY_MS, product);
+    wholeRound = 2;
+    clock.set(TODAY + 14 * HOUR_MS);
+    const same: Pick<Extract<Step, { do: "list" }>, "bet" | "at"> = {
+      bet: { number: 1, round: "r1", player: "ann", currency: "THB" },
+      at: TODAY + 12 * HOUR_MS,
+    };
+    const play: Step = { do: "play", ...same, stake: "5", payout: "0", listed: "0" };
+    const second: Step = { ...play, bet: { ...same.bet, number: 2 } };
+    const outside = { productId: "P1", callback: "adjustBalance", amount: "0", moved: "10" } as const;
+    for (const one of [play, second, { do: "stray", ...same, ...outside }] satisfies Step[]) await take(one);
+    for (const hours of [2, 2]) await compare(hours);
+    await closeNext();
+    await take({ do: "list", ...same, stake: "10", payout: "0", status: "SETTLED" });
+    for (const hours of [2, 2]) await compare(hours);
+    await take({ do: "list", ...same, stake: "5", payout: "0", status: "SETTLED" });
+    for (const hours of [2, 2]) await compare(hours);
+    expect(await sql`select from wide_rounds`).toHaveLength(1);
+    await correct();
+    await expectInvariant();
+    expect(await expectAllMoney()).toEqual(["P1"]);
   });
 });

@@ -83,7 +83,8 @@ export class MonthAudit {
       ...whole.differences(
         sumThinned(this.#world.thinned, range),
         `the statement of ${month} with its corrections`,
-        (name) => !isOwn(name) && / (provider\..*|ledger\.net|pending|adjustments|rest)$/.test(name),
+        (name) =>
+          !isOwn(name) && / (provider\..*|ledger\.(net|moved)|outside|pending|adjustments|rest)$/.test(name),
       ),
     );
     for (const { day, rows } of report.days) {
@@ -95,7 +96,7 @@ export class MonthAudit {
         ...sums.differences(
           expected.get(day) ?? new Sums(),
           `the statement of ${day} with its corrections`,
-          (name) => isOwn(name) && / (provider\..*|ledger\..*|pending|adjustments|rest)$/.test(name),
+          (name) => isOwn(name) && / (provider\..*|ledger\..*|outside|pending|adjustments|rest)$/.test(name),
         ),
       );
     }

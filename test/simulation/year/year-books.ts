@@ -38,13 +38,17 @@ export class Sums {
   }
 }
 
-/** The sums of thinned play in a range near whose ends nothing happens. Of the ledger, only the money that moved. */
+/**
+ * The sums of thinned play in a range near whose ends nothing happens. Of the ledger, only the money that moved: its net is
+ * without tips, and `moved` with them.
+ */
 export function sumThinned(world: World, { from, to }: TimeRange): Sums {
   const sums = new Sums();
   const quiet = Number.MAX_SAFE_INTEGER;
   const tips = new Set<string>();
   for (const entry of world.entriesReceived({ from, to })) {
     const { productId, currency, txnId, callback } = entry;
+    sums.add(`${productId} ${currency} ledger.moved`, trueMove(entry));
     if (callback === "placeTips" || callback === "cancelTips") tips.add(`${productId} ${txnId}`);
     else sums.add(`${productId} ${currency} ledger.net`, trueMove(entry));
   }
@@ -80,6 +84,8 @@ export function sumChanging(
       const name = `${bet.productId} ${bet.currency}`;
       sums.addSide(`${name} provider`, provider);
       sums.addSide(`${name} ledger`, ledger);
+      // In every story the wallet moves what the ledger says, and nobody tips.
+      sums.add(`${name} ledger.moved`, ledger.net);
     }
   }
   return days;

@@ -66,7 +66,7 @@ function addFigures(sums: Sums, name: string, figures: BetFigures, sign: 1 | -1)
       sums.add(`${name} ${side}.${field}`, parseAmount(String(value), field).times(String(sign)));
     }
   }
-  for (const part of EXPLAINED) {
+  for (const part of [...EXPLAINED, "outside"] as const) {
     sums.add(`${name} ${part}`, parseAmount(figures[part], part).times(String(sign)));
   }
 }
