@@ -165,6 +165,13 @@ const REFUSED_WRITE = /^(OOM|READONLY|MISCONF|NOREPLICAS|LOADING|MASTERDOWN)/;
 function explain(place: RedisPlace, error: unknown): ReconError {
   if (error instanceof ReconError) return error;
   const reason = describeError(error);
+  if (reason.startsWith("WRONGTYPE")) {
+    return new ReconError(
+      "queue-unreachable",
+      `Redis at ${addressOf(place)}: the key ${keyOf(place)} is not what wallet-recon writes there. Run redis-cli del ${keyOf(place)}, and find out which program wrote it.`,
+      { cause: error, retryable: true },
+    );
+  }
   if (!REFUSED_WRITE.test(reason)) return unreachable(place, error);
   return new ReconError("queue-unreachable", `Redis at ${addressOf(place)} takes no writes: ${reason}`, {
     cause: error,

@@ -32,6 +32,7 @@ const ADVICE: Readonly<Record<MismatchKind, Advice>> = {
   },
   "currency-differs": {
     look: "Ask the provider in which currency the bet was played. Then correct the side that has another one.",
+    money: (correct) => `If it was played as the provider says, ${correct}.`,
   },
   "missing-in-ledger": ASK_FOR_CALLBACK,
   "missing-at-provider": {
@@ -99,7 +100,9 @@ export function adviceOfKind(kind: MismatchKind): string {
 }
 
 /** With `effect`, it is what is left after corrections made by hand; without, it follows from the sides. */
-type Advised = Judged & Pick<Mismatch, "username" | "currency"> & Partial<Pick<Mismatch, "effect">>;
+type Advised = Judged &
+  Pick<Mismatch, "username" | "currency"> &
+  Partial<Pick<Mismatch, "effect" | "otherCurrencies">>;
 
 function effectOf(mismatch: Advised): Amount | null {
   const { effect } = mismatch;
@@ -147,7 +150,13 @@ function withCorrection(kind: MismatchKind, correct: string): string {
 export function correctionOf(mismatch: Advised): string | null {
   const effect = effectOf(mismatch);
   if (mismatch.kind === "username-differs") return moveBetween(mismatch);
-  return effect === null ? null : correct(effect, mismatch.username, mismatch.currency);
+  if (effect === null) return null;
+  const { username, currency, otherCurrencies = [] } = mismatch;
+  const others = otherCurrencies.map((one) =>
+    correct(parseAmount(one.effect, "effect"), username, one.currency),
+  );
+  const all = [correct(effect, username, currency), ...others].filter((one) => one !== null);
+  return all.length === 0 ? null : all.join(", and ");
 }
 
 /** "player-014 has 3 000.00 THB too much". @returns null where that is unknown, or the money is right */

@@ -88,7 +88,8 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   const problems: string[] = [];
   const parsed = environmentSchema.safeParse(given);
   if (!parsed.success) problems.push(...describeIssues(parsed.error, given, ""));
-  const production = given["NODE_ENV"] === "production";
+  // "Production" or a space behind it must not switch the guards off.
+  const production = given["NODE_ENV"]?.trim().toLowerCase() === "production";
 
   problems.push(...(production ? needs.flatMap((need) => problemsOfNeed(need, given)) : []));
   problems.push(...providerProblems(needs, given, production));

@@ -32,7 +32,7 @@ const EXAMPLES: readonly (readonly [Fields["kind"], Partial<Fields>, string | nu
     "currency-differs",
     { amountAtRisk: "100", provider: provider({ currency: "USD" }), ledger: ledger({ moved: "-100" }) },
     "-100",
-    /correct the side that has another one\.$/,
+    /If it was played as the provider says, give 100\.00 THB to anna\.$/,
   ],
   [
     "missing-in-ledger",

@@ -19,6 +19,8 @@ export function isConnectionLost(error: unknown): boolean {
 /** Codes of PostgreSQL for refused credentials and for a missing database: waiting does not help. */
 const LASTING_REFUSAL = /^(28...|3D000)$/;
 
+const TOO_MANY_CONNECTIONS = "53300";
+
 /** Describes a server that does not answer or refuses. */
 export function unreachable(
   { host, port, database }: Pick<Sql["options"], "host" | "port" | "database">,
@@ -32,6 +34,13 @@ export function unreachable(
       "database-unreachable",
       `the pooler at ${address} refuses connections to the database ${database}: ${reason}. Let its ignore_startup_parameters name what wallet-recon sends: statement_timeout, lock_timeout, idle_in_transaction_session_timeout, and parameters of DATABASE_URL (docs/operations.md#connections).`,
       { cause: error },
+    );
+  }
+  if (code === TOO_MANY_CONNECTIONS) {
+    return new ReconError(
+      "database-unreachable",
+      `the database ${database} at ${address} has no free connection: ${reason}. Lower DATABASE_POOL, end other programs' connections, or raise max_connections.`,
+      { cause: error, retryable: true },
     );
   }
   return new ReconError(

@@ -78,9 +78,12 @@ export function changesOf(sql: Sql, { context, paths }: CrowdedWorld): readonly 
     {
       at: on("trends"),
       make: async () => {
-        await open({ betId: "live-4" });
-        const [row] =
-          await sql`select count(*) as count from mismatches where status in ('open', 'acknowledged')`;
+        // Before the gap: later time is not known of all products, so it has no figures.
+        const known = Date.parse("2026-11-20T06:00:00Z");
+        await open({ betId: "live-4", occurredAt: known - 1 });
+        const [row] = await sql`
+          select count(*) as count from mismatches
+          where status in ('open', 'acknowledged') and occurred_at < ${known}`;
         return `#open b:text-is("${row?.["count"]}")`;
       },
     },
