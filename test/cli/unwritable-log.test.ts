@@ -93,7 +93,7 @@ async function start(program: Program, outputs: { readonly log: number; readonly
     /** Sends a callback about which the program logs a line; the worker gets none. */
     logLines: async (count: number) => {
       for (let index = 0; index < count && program !== "worker"; index += 1) {
-        const path = program === "tap" ? `/${"other".repeat(40)}/${index}` : "/placeBets";
+        const path = program === "tap" ? `/${index}${"other".repeat(40)}` : "/placeBets";
         expect(await post(path)).toContain(program === "tap" ? '"statusCode":0' : '"statusCode":30002');
       }
     },
