@@ -187,7 +187,7 @@ describe("a database that cannot be used", () => {
     onTestFinished(() => proxy.close());
     const asked = "backfill --product P1 --from 2026-01-01T00:00:00Z --to 2026-01-01T01:00:00Z --wait";
     const waiting = startRecon(asked.split(" "), { ...SETTINGS, DATABASE_URL: proxy.url });
-    await eventually("it waits", () => waiting.said().includes("queued, 0/1 windows"));
+    await eventually("it waits", () => waiting.said().includes("queued, 0/2 windows"));
     await proxy.refuse();
     const { code, stderr } = await waiting.ended;
     expect({ code, stderr }).toEqual({
@@ -351,10 +351,10 @@ describe("mismatches", () => {
     const { code, stdout, stderr } = await recon(["mismatches", "list"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const [head, ...lines] = stdout.trimEnd().split("\n");
-    expect(head).toMatch(/^ID +KIND +STATUS +PRODUCT +PLAYER +AT RISK +SINCE +WHY$/);
+    expect(head).toMatch(/^ID +KIND +STATUS +PRODUCT +PLAYER +AT RISK +EFFECT +DAY +SINCE +WHY$/);
     expect(lines).toEqual([
       expect.stringMatching(
-        /^1 +payout-differs +open +P1 +anna +4\.50 THB +2026-11-20T12:00:00\S* +paid out 30\.00/,
+        /^1 +payout-differs +open +P1 +anna +4\.50 THB +\S+(?: THB)? +2026-11-20 +2026-11-20T12:00:00\S* +paid out 30\.00/,
       ),
       expect.stringMatching(/^2 +payout-differs +open +P2 /),
     ]);

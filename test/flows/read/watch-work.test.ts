@@ -464,9 +464,11 @@ test.each(["a transfer", "a top-up"])(
     await workOn();
     expect((await readStatus(context)).verifying).toEqual({ behindSeconds: 0, due: 1 });
     await workFor(2);
-    expect(await kinds()).toEqual([]);
+    // An adjustBalance of a product that settles by bets is also money outside the comparison.
+    const verifying = (kind: string) => kind !== "money-outside";
+    expect((await kinds()).filter(verifying)).toEqual([]);
     await workFor(1);
-    expect(await alerts()).toMatchObject([
+    expect((await alerts()).filter(({ kind }) => verifying(kind))).toMatchObject([
       {
         kind: "verifying-stalled",
         body: { what: expect.stringMatching(/the oldest since 2026-11-20 12:03/) },
