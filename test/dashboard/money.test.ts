@@ -130,7 +130,7 @@ test("a backfill says what it would do, is started, paused and resumed, and show
   await page.getByText("Show the effect").click();
   await page.locator("#plan").waitFor();
   expect(await page.locator("#plan").innerText()).toMatch(
-    /4 h of SPORT.* in 16 windows of at most 15 min; none of this time was fetched before\. Nothing has been queued yet\./s,
+    /3 h 59 min of SPORT.* in 16 windows of at most 15 min; none of this time was fetched before\. Nothing has been queued yet\./s,
   );
   expect(await sql`select from backfills`).toHaveLength(0);
   await page.getByText("Start", { exact: true }).click();
