@@ -4,6 +4,7 @@ import {
   cutIntoPieces,
   halve,
   hoursOf,
+  LONGEST_WINDOW_MS,
   lengthOf,
   mergeRanges,
   subtractRanges,
@@ -57,8 +58,8 @@ test("what is covered and what is left make up the range", () => {
   );
 });
 
-test("the hours of a range are whole, except the last one, which ends now", () => {
-  const hour = 3_600_000;
+test("the hours of a range are as long as the longest window, except the last one, which ends now", () => {
+  const hour = LONGEST_WINDOW_MS;
   expect(hoursOf({ from: hour + 5, to: 3 * hour + 5 }, 3 * hour + 60_000)).toEqual([
     { from: hour, to: 2 * hour },
     { from: 2 * hour, to: 3 * hour },

@@ -24,7 +24,7 @@ async function watch(out: WriteStream, happens: (sinceMs: number) => Promise<unk
     await happens(clock.now() - NOON);
   };
   const context = { sql, config, clock: { ...clock, sleep }, log: silentLog };
-  const range = { productId: "P1", from: NOON - 5 * HOUR_MS, to: NOON - HOUR_MS };
+  const range = { productId: "P1", from: NOON - 5 * HOUR_MS, to: NOON - HOUR_MS - 8_000 };
   await requestBackfill(context, await planBackfill(context, range));
   return await watchBackfill(context, "1", out, never);
 }

@@ -53,7 +53,11 @@ test.each<[string, Partial<Sides>, string[]]>([
     ["Status: SETTLED / void"],
   ],
   ["a player", { kind: "username-differs", ledger: { ...SAME, username: "bo" } }, ["Player: anna / bo"]],
-  ["a currency", { kind: "currency-differs", ledger: { ...SAME, currency: "USD" } }, ["Currency: THB / USD"]],
+  [
+    "a currency",
+    { kind: "currency-differs", ledger: { ...SAME, currency: "USD" } },
+    ["Currency: THB / USD", "Moved in the wallet: 0.00 / 20.00"],
+  ],
   [
     "a void bet that was not paid back, whatever its stake",
     {

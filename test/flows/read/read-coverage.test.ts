@@ -108,7 +108,12 @@ test("the windows say what was fetched, in the order of time, for any reason of 
   const { windows } = await read(context, again);
   const fetched = (range: TimeRange) => {
     const records = listedRecords(range).length;
-    return { ...iso(range), records, pages: Math.max(1, Math.ceil(records / 25)), fetchedAt: formatInstant(NOON) };
+    return {
+      ...iso(range),
+      records,
+      pages: Math.max(1, Math.ceil(records / 25)),
+      fetchedAt: formatInstant(NOON),
+    };
   };
   expect(windows.map(({ kind }) => kind)).toEqual(expect.arrayContaining(["live", "backfill"]));
   expect(windows.map(({ from }) => from)).toEqual(windows.map(({ from }) => from).toSorted());
