@@ -116,15 +116,14 @@ export async function findRoundsOfBets(
         and e.callback = any(${OF_BETS_ALONE as string[]}) limit 1 offset 0) found)`;
 }
 
-/** Those of these players who have an unresolved mismatch about a session. */
-export async function findPlayersWithOpenSessions(
+/** The beginnings of the sessions of some players that are unresolved mismatches. */
+export async function readOpenSessions(
   tx: Query,
   productId: string,
   usernames: readonly string[],
-): Promise<string[]> {
-  const rows = await tx<{ username: string }[]>`
-    select distinct username from mismatches
+): Promise<{ readonly username: string; readonly at: Instant }[]> {
+  return await tx<{ username: string; at: Instant }[]>`
+    select username, occurred_at as at from mismatches
     where product_id = ${productId} and status in ('open', 'acknowledged') and subject like 'session:%'
       and username = any(${usernames as string[]})`;
-  return rows.map(({ username }) => username);
 }

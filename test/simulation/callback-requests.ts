@@ -93,7 +93,8 @@ function writeItem(item: CallbackEntry, all: readonly CallbackEntry[]): string {
     playInfo: "UNKNOWN",
     ...(transactionType === null ? {} : { transactionType }),
     ...(skipBalanceUpdate ? { skipBalanceUpdate } : {}),
-    ...(isFollowedByPart(item, all) ? { isEndRound: false } : {}),
+    // Equal parts without ids of their own would be one part that is sent again (docs/callbacks.md#answers).
+    ...(isFollowedByPart(item, all) ? { isEndRound: false, txnId: `part-${partOf(item, all)}` } : {}),
     ...(item.singleState === null ? {} : { isSingleState: item.singleState }),
   };
   return withAmounts(fields, [...bet, ...payout]);
@@ -110,6 +111,16 @@ function isFollowedByPart(item: CallbackEntry, all: readonly CallbackEntry[]): b
   const later = all.slice(all.indexOf(item) + 1).filter(({ productId }) => productId === item.productId);
   const next = later.find((one) => isRollbackOf(one, item) || isPartOf(one, item));
   return next?.callback === "settleBets";
+}
+
+/** How many parts came before it; a settle that comes again without moving money is the part before. */
+function partOf(item: CallbackEntry, all: readonly CallbackEntry[]): number {
+  const before = all.slice(0, all.indexOf(item) + 1).filter((one) => isSettleOf(one, item));
+  return before.filter((one, index) => index === 0 || isPartOf(one, before[index - 1] ?? one)).length;
+}
+
+function isSettleOf(one: CallbackEntry, { productId, txnId }: CallbackEntry): boolean {
+  return one.callback === "settleBets" && one.productId === productId && one.txnId === txnId;
 }
 
 function isPartOf(later: CallbackEntry, item: CallbackEntry): boolean {

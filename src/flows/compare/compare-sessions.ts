@@ -1,12 +1,14 @@
 /** One comparison of the sessions of a product whose money moves only by adjustBalance. */
 
+import type { Instant } from "../../clock.ts";
 import type { Reference } from "../../diff/link-store.ts";
 import {
   findBetIds,
-  findPlayersWithOpenSessions,
   findRoundsOfBets,
+  readOpenSessions,
   readTouchedTimes,
 } from "../../diff/session-store.ts";
+import { LONGEST_JOINED_QUIETS } from "../../diff/split-sessions.ts";
 import type { DiffMark } from "../../diff/store.ts";
 import type { ComparisonContext, ComparisonResult } from "./comparison-context.ts";
 import { decideAbsences } from "./decide-absences.ts";
@@ -26,6 +28,7 @@ export async function compareMarkedSessions(
   const references = await referencesOf(comparison, marks);
   const within = { from: graces.earliestFetch, to: now + AHEAD_MS };
   const touched = await readTouchedTimes(tx, product.productId, references, within);
+  await touchJoined(comparison, touched);
   const played = await loadSessions(comparison, touched, decideAbsences);
 
   const players = [...played].map(([username, own]) =>
@@ -46,6 +49,21 @@ export async function compareMarkedSessions(
 }
 
 /**
+ * A record that closes nothing makes the mismatch of an earlier session larger. When its own entries arrive, that session is
+ * no longer near what they touch, and is compared all the same.
+ */
+async function touchJoined(
+  { tx, product: { productId }, context }: ComparisonContext,
+  touched: Map<string, Instant[]>,
+): Promise<void> {
+  const reachMs = LONGEST_JOINED_QUIETS * context.config.diff.sessionQuiet;
+  for (const { username, at } of await readOpenSessions(tx, productId, [...touched.keys()])) {
+    const times = touched.get(username) ?? [];
+    if (times.some((time) => Math.abs(time - at) <= reachMs)) times.push(at);
+  }
+}
+
+/**
  * What the marks name. In a product that has both, the bets of a player touch sessions only while one of these is a
  * mismatch: a late placement may take its record out of the session.
  */
@@ -58,17 +76,18 @@ async function referencesOf(
   const rounds = marks.flatMap(({ username, roundId }) =>
     roundId === null ? [] : [{ username, ref: roundId }],
   );
-  const [ids, played, players] = await Promise.all([
+  const [ids, played, open] = await Promise.all([
     findBetIds(tx, productId, named),
     findRoundsOfBets(tx, productId, rounds),
-    findPlayersWithOpenSessions(tx, productId, [...new Set(marks.map(({ username }) => username))]),
+    readOpenSessions(tx, productId, [...new Set(marks.map(({ username }) => username))]),
   ]);
+  const players = new Set(open.map(({ username }) => username));
   const keyOf = (username: string, ref: string) => JSON.stringify([username, ref]);
   const known = new Set([...ids, ...played].map(({ username, ref }) => keyOf(username, ref)));
   const isOfBet = ({ username, betRef, roundId }: DiffMark) =>
     [betRef, roundId].some((ref) => ref !== null && known.has(keyOf(username, ref)));
   return named.filter((_, index) => {
     const mark = marks[index];
-    return mark !== undefined && (players.includes(mark.username) || !isOfBet(mark));
+    return mark !== undefined && (players.has(mark.username) || !isOfBet(mark));
   });
 }
