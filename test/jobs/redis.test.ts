@@ -25,6 +25,8 @@ beforeEach(async () => {
 async function openRedis() {
   const server = await startRedis({ cache: CACHE });
   const client = new Redis(server.url);
+  // A replica would write what it gets to the server's folder, which an ordinary user may not.
+  await client.config("SET", "repl-diskless-load", "swapdb");
   onTestFinished(async () => {
     client.disconnect();
     await server.stop();
