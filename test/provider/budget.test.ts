@@ -133,6 +133,8 @@ describe("under a load of live requests that never ends", () => {
 
   test("a request that may only use its share gets no idle slot", async () => {
     await budget().spend("live", async () => {}, never);
+    // The slot is given back after the answer, and counts the request then.
+    await expect.poll(countHeld).toBe(0);
     await database.sql`update request_slots set owed_rest = 0, held_until = 'epoch'`;
     await database.sql`update request_slots set owed_rest = 8 where slot = 1`;
     const choice = { most: 1, fromBelow: false, onlyInTurn: true };
