@@ -3,6 +3,8 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { parseBytes } from "./bytes.ts";
+import { readDatabaseUrl } from "./database-url.ts";
+import { describeError } from "./errors.ts";
 
 const url = (protocols: string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
@@ -51,9 +53,17 @@ const basePath = z
     "must be a path such as /api/callback: it begins with a slash, ends without one, and its parts have only letters, digits and - _ . ~",
   );
 
+const databaseUrl = z.string().superRefine((text, context) => {
+  try {
+    readDatabaseUrl(text);
+  } catch (error) {
+    context.addIssue(describeError(error).replace("DATABASE_URL: ", ""));
+  }
+});
+
 /** A variable that is set to nothing counts as not set, and must be left out. */
 export const environmentSchema = z.object({
-  DATABASE_URL: url(["postgres:", "postgresql:"]).optional(),
+  DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL: z
     .string()
     .default("20")

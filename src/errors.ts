@@ -7,6 +7,7 @@ export const ERROR_CODES = [
   "usage",
   "database-unreachable",
   "database-refuses-writes",
+  "database-unsuitable",
   "queue-unreachable",
   "redis-shared",
   "migration-blocked",

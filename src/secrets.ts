@@ -1,6 +1,7 @@
 /** The secret values of the settings, in every form in which they may occur. */
 
 import type { Settings } from "./config.ts";
+import { readDatabaseUrl } from "./database-url.ts";
 
 /** Every value of the settings that no log may show. */
 export function secretsOf({
@@ -23,8 +24,11 @@ export function secretsOf({
   for (const url of [alerts.webhook?.url, alerts.slack?.url, heartbeatUrl]) {
     if (url != null) secrets.push(url, ...secretPartsOf(url, "whole"));
   }
-  for (const url of [databaseUrl, redisUrl])
-    if (url !== null) secrets.push(...secretPartsOf(url, "password"));
+  if (databaseUrl !== null) {
+    const [, written = ""] = /^[^:]+:\/\/[^:@/]*:(.*)@/s.exec(databaseUrl) ?? [];
+    secrets.push(written, readDatabaseUrl(databaseUrl).password);
+  }
+  if (redisUrl !== null) secrets.push(...secretPartsOf(redisUrl, "password"));
   return [...new Set(secrets)].filter((secret) => secret !== "");
 }
 

@@ -2,10 +2,13 @@
 
 import postgres from "postgres";
 import type { Instant } from "../clock.ts";
+import { type DatabaseAddress, readDatabaseUrl } from "../database-url.ts";
+import { ReconError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
-import { unreachable } from "./database-error.ts";
+import { nameOf, unreachable } from "./database-error.ts";
 import { learnArrayTypesOnce, outliveLostConnections, runEachAlone } from "./driver-workarounds.ts";
 import { renewable } from "./renewable.ts";
+import { requireSession, type SessionLimits, startParameters } from "./session.ts";
 
 const NUMERIC = 1700;
 const INT8 = 20;
@@ -54,28 +57,21 @@ const LONGEST_SILENCE_MS = 300_000;
 
 /**
  * Opens a pool. The pool connects at its first use.
- * @param url postgres:// URL
+ * @param url as DATABASE_URL
  * @param most the most connections
  * @param limits PostgreSQL ends statements that exceed them
+ * @throws ReconError `settings-invalid`
  */
 export function openDatabase(url: string, most = 10, limits: DatabaseLimits = WORK_LIMITS): Sql {
-  return renewable(() => openPool(url, most, limits));
+  const address = readDatabaseUrl(url);
+  return renewable(() => openPool(address, most, limits));
 }
 
-function openPool(url: string, most: number, limits: DatabaseLimits): Sql {
-  const sql = postgres(url, {
+function openPool(address: DatabaseAddress, most: number, limits: DatabaseLimits): Sql {
+  const sql = postgres({
+    ...driverOptions(address, { ...limits, silenceMs: LONGEST_SILENCE_MS }),
     max: most,
-    onnotice: () => {},
-    connect_timeout: 10,
-    keep_alive: KEEP_ALIVE_SECONDS,
     backoff: () => RECONNECT_SECONDS,
-    connection: {
-      application_name: "wallet-recon",
-      TimeZone: "UTC",
-      statement_timeout: limits.statementMs,
-      lock_timeout: limits.lockMs,
-      idle_in_transaction_session_timeout: LONGEST_SILENCE_MS,
-    },
     types: {
       instant: {
         to: TIMESTAMPTZ,
@@ -91,18 +87,46 @@ function openPool(url: string, most: number, limits: DatabaseLimits): Sql {
   return runEachAlone(outliveLostConnections(sql));
 }
 
+/** The options of postgres.js that all connections share. */
+export function driverOptions(address: DatabaseAddress, limits: SessionLimits) {
+  const { hosts, user, password, database, ssl, target } = address;
+  const [first] = hosts;
+  const isLocal = first?.host.startsWith("/") === true;
+  return {
+    host: hosts.map(({ host }) => host),
+    port: hosts.map(({ port }) => port),
+    ...(isLocal ? { path: `${first.host}/.s.PGSQL.${first.port}` } : {}),
+    ...(user === undefined ? {} : { user }),
+    ...(database === undefined ? {} : { database }),
+    ...(target === undefined ? {} : { target_session_attrs: target }),
+    pass: password,
+    ssl,
+    onnotice: () => {},
+    connect_timeout: address.connectSeconds,
+    keep_alive: KEEP_ALIVE_SECONDS,
+    connection: startParameters(address, limits),
+  } as unknown as postgres.Options<Record<string, never>>;
+}
+
+/** The schema of the tables, as the pool's connections search it. */
+function schemaOf({ options }: Pick<Sql, "options">): string {
+  return String((options.connection as Record<string, unknown>)["search_path"]);
+}
+
 /** The longest wait for an answer. A server that accepts connections and never answers counts as unreachable. */
 const LONGEST_CHECK_MS = 10_000;
 
 /**
- * Makes sure that the database answers.
- * @throws ReconError `database-unreachable` that names host and database, never the password
+ * Makes sure that the database answers, over a session as it was asked for.
+ * @throws ReconError `database-unreachable` that names host and database, never the password; `database-unsuitable`
  */
 export async function checkDatabase(sql: Sql): Promise<void> {
+  const { options } = sql;
   try {
-    if (await endsInTime(sql`select 1`, LONGEST_CHECK_MS)) return;
+    const asked = requireSession((statement) => sql.unsafe(statement), schemaOf(sql), nameOf(options));
+    if (await endsInTime(asked, LONGEST_CHECK_MS)) return;
   } catch (error) {
-    throw unreachable(sql.options, error);
+    throw error instanceof ReconError ? error : unreachable(options, error);
   }
-  throw unreachable(sql.options, new Error(`no answer for ${LONGEST_CHECK_MS / 1000} s`));
+  throw unreachable(options, new Error(`no answer for ${LONGEST_CHECK_MS / 1000} s`));
 }

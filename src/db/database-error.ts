@@ -1,8 +1,10 @@
 /** What errors of the database mean. */
 
 import postgres from "postgres";
+import { explainTls } from "../certificates.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Sql } from "./client.ts";
+import { TO_IGNORE } from "./session.ts";
 
 const CANCELED = "57014";
 const LOCK_NOT_AVAILABLE = "55P03";
@@ -21,31 +23,43 @@ const LASTING_REFUSAL = /^(28...|3D000)$/;
 
 const TOO_MANY_CONNECTIONS = "53300";
 
+type Place = Pick<Sql["options"], "host" | "port" | "database">;
+
+/** "the database recon at db.example:5432" */
+export function nameOf({ host, port, database }: Place): string {
+  return `the database ${database} at ${addressOf({ host, port })}`;
+}
+
+function addressOf({ host, port }: Pick<Place, "host" | "port">): string {
+  return `${host.join(",")}:${port.join(",")}`;
+}
+
 /** Describes a server that does not answer or refuses. */
-export function unreachable(
-  { host, port, database }: Pick<Sql["options"], "host" | "port" | "database">,
-  error: unknown,
-): ReconError {
+export function unreachable(place: Place, error: unknown): ReconError {
   const { code = "" } = error as { code?: string };
   const reason = describeError(error);
-  const address = `${host.join(",")}:${port.join(",")}`;
+  const tls = explainTls(error, "sslrootcert of DATABASE_URL");
+  if (tls !== null) {
+    const problem = `${nameOf(place)} cannot be used: ${tls}.`;
+    return new ReconError("database-unreachable", problem, { cause: error, retryable: true });
+  }
   if (reason.includes("unsupported startup parameter")) {
     return new ReconError(
       "database-unreachable",
-      `the pooler at ${address} refuses connections to the database ${database}: ${reason}. Let its ignore_startup_parameters name what wallet-recon sends: statement_timeout, lock_timeout, idle_in_transaction_session_timeout, and parameters of DATABASE_URL (docs/operations.md#connections).`,
+      `the pooler at ${addressOf(place)} refuses connections to the database ${place.database}: ${reason}. Let its ignore_startup_parameters name what wallet-recon sends: ${TO_IGNORE.join(", ")}; and options, if DATABASE_URL has it (docs/operations.md#connections).`,
       { cause: error },
     );
   }
   if (code === TOO_MANY_CONNECTIONS) {
     return new ReconError(
       "database-unreachable",
-      `the database ${database} at ${address} has no free connection: ${reason}. Lower DATABASE_POOL, end other programs' connections, or raise max_connections.`,
+      `${nameOf(place)} has no free connection: ${reason}. Lower DATABASE_POOL, end other programs' connections, or raise max_connections.`,
       { cause: error, retryable: true },
     );
   }
   return new ReconError(
     "database-unreachable",
-    `the database ${database} at ${address} does not answer: ${reason}. Check DATABASE_URL and that PostgreSQL runs.`,
+    `${nameOf(place)} does not answer: ${reason}. Check DATABASE_URL and that PostgreSQL runs.`,
     { cause: error, retryable: !LASTING_REFUSAL.test(code) },
   );
 }
@@ -54,14 +68,10 @@ export function unreachable(
 export const READ_ONLY = "25006";
 
 /** Describes a server that answers and takes no writes. @param why follows a colon */
-export function refusesWrites(
-  { host, port, database }: Pick<Sql["options"], "host" | "port" | "database">,
-  why: string,
-  cause: unknown,
-): ReconError {
+export function refusesWrites(place: Place, why: string, cause: unknown): ReconError {
   return new ReconError(
     "database-refuses-writes",
-    `the database ${database} at ${host.join(",")}:${port.join(",")} takes no writes: ${why.replace(/\.$/, "")}.`,
+    `${nameOf(place)} takes no writes: ${why.replace(/\.$/, "")}.`,
     { cause, retryable: true },
   );
 }

@@ -2,9 +2,10 @@
 
 import postgres from "postgres";
 import { systemClock } from "../clock.ts";
+import { readDatabaseUrl } from "../database-url.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
-import type { Query, Sql } from "./client.ts";
+import { checkDatabase, driverOptions, type Query, type Sql } from "./client.ts";
 import { isConnectionLost, unreachable } from "./database-error.ts";
 import { requireSessions } from "./require-sessions.ts";
 import { findForeignCreators, refusePlanted } from "./schema-rights-store.ts";
@@ -51,6 +52,7 @@ export async function migrateDatabase(
   try {
     // Before the first lock and setting of a session.
     await requireSessions(client.options as unknown as Sql["options"]);
+    await checkDatabase(client as unknown as Sql);
     await refusePlanted(client as unknown as Sql);
     await waitForTurn(client, log);
     const sql = client as unknown as Query;
@@ -74,8 +76,11 @@ export async function migrateDatabase(
   }
 }
 
+/** A migration may rewrite large tables: its statements have no limit of time. */
+const NO_LIMITS = { statementMs: 0, lockMs: 0, silenceMs: 0 };
+
 function connect(url: string): postgres.Sql {
-  return postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
+  return postgres({ ...driverOptions(readDatabaseUrl(url), NO_LIMITS), max: 1 }) as postgres.Sql;
 }
 
 async function waitForTurn(client: postgres.Sql, log: Log): Promise<void> {

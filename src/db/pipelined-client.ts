@@ -34,16 +34,12 @@ function settingsOf({ user, pass, database, connect_timeout, keep_alive }: Optio
   };
 }
 
-/**
- * Treats TLS as postgres.js does: only "prefer" goes on without TLS, and only "verify-full" and explicit TLS settings
- * check the certificate.
- */
+/** "prefer" continues without TLS if the server has none. */
 async function connect(options: Options, settings: ClientConfig): Promise<Client> {
   const { ssl } = options;
-  const unverified = ssl === "require" || ssl === "allow" || ssl === "prefer";
-  const tls = typeof ssl === "object" ? ssl : { rejectUnauthorized: !unverified };
   try {
-    return await connectOnce(options, { ...settings, ssl: ssl ? tls : false });
+    const tls = ssl === "prefer" ? { rejectUnauthorized: false } : ssl;
+    return await connectOnce(options, { ...settings, ssl: tls || false } as ClientConfig);
   } catch (error) {
     const hasNoTls = error instanceof Error && error.message.includes("does not support SSL");
     if (ssl !== "prefer" || !hasNoTls) throw error;
@@ -91,7 +87,11 @@ export function cancelRunning(client: Client): void {
   const request = Buffer.alloc(16);
   for (const [index, word] of [request.length, CANCEL_CODE, processID, secretKey].entries())
     request.writeInt32BE(word, 4 * index);
-  const socket = openSocket({ host, port, timeout: LONGEST_CANCEL_MS });
+  const timeout = LONGEST_CANCEL_MS;
+  const isLocal = host.startsWith("/");
+  const socket = openSocket(
+    isLocal ? { path: `${host}/.s.PGSQL.${port}`, timeout } : { host, port, timeout },
+  );
   // Without an answer the statement ends at its time-out.
   socket.on("error", () => {}).on("timeout", () => socket.destroy());
   // The server ends the connection. PgBouncer forgets a request whose sender ends it first.

@@ -3,11 +3,13 @@
  */
 
 import { type ClientBase, Pool, type PoolClient } from "pg";
+import { readDatabaseUrl } from "../database-url.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
 import { LONGEST_PROOF_MS } from "./prove-write.ts";
 import { noteRefusal, onRenewed } from "./renewable.ts";
+import { PIN_SESSION } from "./session.ts";
 
 /** Each worker keeps one connection for notifications of new jobs. All workers share the rest. */
 const MOST = 12;
@@ -54,16 +56,36 @@ export function openQueuePool(
     });
     return migrated;
   };
+  const address = readDatabaseUrl(connectionString);
+  // Each host, and "prefer" with TLS and without: `pg` tries one way only.
+  const ways = address.hosts.flatMap((host) =>
+    address.ssl === "prefer"
+      ? [
+          { ...host, ssl: { rejectUnauthorized: false } },
+          { ...host, ssl: false as const },
+        ]
+      : [{ ...host, ssl: address.ssl }],
+  );
+  let way = 0;
+  const takeNextWay = () => {
+    way = (way + 1) % ways.length;
+    Object.assign(pool.options, ways[way]);
+  };
   const pool = new Pool({
-    connectionString,
+    ...ways[0],
+    ...(address.user === undefined ? {} : { user: address.user }),
+    ...(address.database === undefined ? {} : { database: address.database }),
+    password: address.password,
     max: MOST,
     connectionTimeoutMillis: LONGEST_CONNECT_MS,
     query_timeout: LONGEST_QUERY_MS,
     // Lets the system notice a connection that was lost silently, such as the one for notifications of new jobs.
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    application_name: "wallet-recon queues",
+    application_name: `${address.applicationName ?? "wallet-recon"} queues`,
     onConnect: async (client) => {
+      await client.query(PIN_SESSION);
+      if (address.hosts.length > 1) await refuseReadOnly(client);
       await migrateOnce(client);
       await client.query(`set search_path to ${schema}`);
     },
@@ -85,7 +107,7 @@ export function openQueuePool(
     pool,
     check: async () => {
       // Callers share it, so that a server that hangs piles up nothing.
-      underWay ??= pool.query(prove).finally(() => {
+      underWay ??= tryEach(ways.length, () => pool.query(prove), takeNextWay).finally(() => {
         underWay = null;
       });
       try {
@@ -105,6 +127,23 @@ export function openQueuePool(
       await endsInTime(ended, LONGEST_CLOSE_MS);
     },
   };
+}
+
+/** Runs `work` until it succeeds, at most `most` times. Rejects with the last error. */
+async function tryEach(most: number, work: () => Promise<unknown>, next: () => void): Promise<unknown> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      next();
+      if (tries >= most) throw error;
+    }
+  }
+}
+
+async function refuseReadOnly(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ transaction_read_only: string }>("show transaction_read_only");
+  if (rows[0]?.transaction_read_only === "on") throw new Error("the server takes no writes");
 }
 
 function unusable(why: string, cause: unknown): ReconError {

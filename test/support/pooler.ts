@@ -5,6 +5,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { Client } from "pg";
 import { cancelRunning } from "../../src/db/pipelined-client.ts";
+import { TO_IGNORE } from "../../src/db/session.ts";
 
 /** A connection keeps a session until it ends, or only for each transaction. */
 export type PoolMode = "session" | "transaction";
@@ -21,8 +22,16 @@ const SSL_REQUEST = 80_877_103;
 const CANCEL_REQUEST = 80_877_102;
 /** What PgBouncer passes on, and what the documented set-up lets it ignore. */
 const ACCEPTED = new Set([
-  ...["user", "database", "client_encoding", "application_name", "TimeZone"],
-  ...["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"],
+  ...[
+    "user",
+    "database",
+    "client_encoding",
+    "application_name",
+    "DateStyle",
+    "TimeZone",
+    "standard_conforming_strings",
+  ],
+  ...TO_IGNORE,
 ]);
 /** The end of an answer outside of a transaction. */
 const IDLE = message("Z", Buffer.from("I"));

@@ -61,6 +61,7 @@ const MEND_TO_OPEN: Partial<Record<ErrorCode, { readonly check: string; readonly
     mend: "correct the settings named, in the environment or the config file",
   },
   "database-unreachable": { check: "database", mend: "start PostgreSQL, or correct DATABASE_URL" },
+  "database-unsuitable": { check: "database", mend: "do what the message says, then run the doctor again" },
   "schema-unsafe": {
     check: "rights",
     mend: "run these statements, then the doctor again: the other checks were not made",

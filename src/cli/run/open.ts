@@ -3,6 +3,7 @@
 import { join, resolve } from "node:path";
 import { systemClock } from "../../clock.ts";
 import { type Need, readSettings, type Settings } from "../../config.ts";
+import { warnOfDatabaseUrl } from "../../database-url.ts";
 import { checkDatabase } from "../../db/client.ts";
 import { type DatabaseClock, openDatabaseClock } from "../../db/database-clock.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
@@ -54,6 +55,8 @@ export async function openRecon(
     : createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings));
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
   const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
+  const warning = warnOfDatabaseUrl(databaseUrl);
+  if (warning !== null) log.warn(warning);
   const pools = openPools(databaseUrl, settings.databasePool);
   const { work: sql } = pools;
   const clock = openDatabaseClock(sql, systemClock);

@@ -1,0 +1,38 @@
+/** What an error of TLS means, and what to do about it. */
+
+const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
+
+const OTHERS: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: "its certificate has expired. Renew it at the server",
+  CERT_NOT_YET_VALID:
+    "its certificate is not valid yet. Check the clock of this machine and that of the server",
+  ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS at this port. Check scheme and port",
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a client certificate",
+};
+
+/**
+ * Explains an error of TLS, also one that is the cause of another.
+ * @param setting where a file of certificate authorities can be named besides NODE_EXTRA_CA_CERTS
+ * @returns words that follow the name of the server, without a full stop at the end; null: it is another error
+ */
+export function explainTls(error: unknown, setting = ""): string | null {
+  const { code = "", cause, message = "" } = (error ?? {}) as NodeJS.ErrnoException & { cause?: unknown };
+  if (UNKNOWN_AUTHORITY.has(code)) {
+    const also = setting === "" ? "" : `, or name it in ${setting}`;
+    return `its certificate is signed by an unknown authority (${code}). If it is your own CA, set NODE_EXTRA_CA_CERTS to its file and restart${also}`;
+  }
+  if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
+    const names =
+      / (is not in the cert's .*|does not match .*|.* not in .*)$/.exec(message)?.[0].trim() ?? message;
+    return `its certificate is for another name (${names}). Use a name that the certificate has, or give the server a certificate with this one`;
+  }
+  const known = OTHERS[code];
+  if (known !== undefined) return `${known} (${code})`;
+  return cause instanceof Error ? explainTls(cause, setting) : null;
+}
