@@ -1,4 +1,4 @@
-/** Reads DATABASE_URL for both drivers (docs/settings.md#database_url). */
+/** Reads DATABASE_URL for both drivers (docs/settings.md#addresses). */
 
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";

@@ -111,6 +111,12 @@ export function isOfData(error: unknown): boolean {
   return error instanceof Error && syscall === undefined && !String(code).startsWith("CONNECT");
 }
 
+/** Whether PostgreSQL refused values because of what they are: they would be refused again. */
+export function isRefusedData(error: unknown): boolean {
+  if (!(error instanceof postgres.PostgresError)) return false;
+  return error.code.startsWith(DATA_EXCEPTION) || error.code.startsWith(PROGRAM_LIMIT_EXCEEDED);
+}
+
 const DATA_EXCEPTION = "22";
 
 /** Whether a statement took too long, waited too long for a lock, or exceeded a limit of the server. */

@@ -1,6 +1,6 @@
 /**
  * What a session of PostgreSQL would inherit from `alter role … set`, `alter database … set` or a pooler, and what this program
- * needs instead (docs/operations.md#sessions, decision 300).
+ * needs instead (docs/operations.md#sessions, decision 304).
  */
 
 import type { DatabaseAddress } from "../database-url.ts";

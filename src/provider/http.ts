@@ -1,11 +1,13 @@
 /** One request to the provider over HTTP: returns a complete answer, otherwise rejects with a ReconError. */
 
+import { isUtf8 } from "node:buffer";
 import { Agent as HttpAgent } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import got, { type Got, type PlainResponse, type Request } from "got";
 import type { Clock } from "../clock.ts";
 import { isLoopback, type ProviderSettings } from "../config.ts";
 import { ReconError } from "../errors.ts";
+import { openTranscoder, type Transcoder } from "./charset.ts";
 import { describe, LONGEST_EVIDENCE, type ReceivedAnswer } from "./envelope.ts";
 import { errorOfStatus, readRetryAfter, sortRequestError } from "./errors-of-request.ts";
 import { runPiece } from "./run-in-pieces.ts";
@@ -142,12 +144,14 @@ async function readAnswer(
   onDate: ProviderLimits["onDate"],
 ): Promise<{ readonly response: PlainResponse; readonly text: string }> {
   let response: PlainResponse | null = null;
+  let transcoder: Transcoder | null | undefined;
   asked.on("response", (begun: PlainResponse) => {
     response = begun;
     onDate?.(begun.headers.date ?? null);
   });
   const kept: Buffer[] = [];
   let bytes = 0;
+  let keptBytes = 0;
   for await (const chunk of asked as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (response !== null && !isSuccess(response)) {
@@ -159,17 +163,33 @@ async function readAnswer(
     if (bytes > largestBytes) {
       throw new ReconError("provider-too-large", `${what}: the answer is larger than ${largestBytes} bytes`);
     }
-    if (keepsText || bytes - chunk.length < LONGEST_EVIDENCE) kept.push(chunk);
-    for (let at = 0; list !== undefined && at < chunk.length; at += PIECE_BYTES) {
-      await runPiece(() => list.take(chunk.subarray(at, at + PIECE_BYTES)));
+    if (transcoder === undefined) transcoder = openTranscoder(contentTypeOf(response), what);
+    await takeText(transcoder === null ? chunk : transcoder.take(chunk));
+  }
+  if (transcoder !== null && transcoder !== undefined) await takeText(transcoder.end());
+  if (response === null) throw new Error(`${what} was answered with nothing`);
+  const whole = Buffer.concat(kept);
+  // What a list's reader has read is kept as evidence only.
+  const isEvidence = !isSuccess(response) || list !== undefined;
+  if (!isEvidence && !isUtf8(whole)) {
+    const problem = `${what}: the answer has a text that is not in its charset`;
+    throw new ReconError("provider-not-json", problem, { retryable: true });
+  }
+  // TextDecoder drops a byte order mark.
+  return {
+    response,
+    text: new TextDecoder().decode(keepsText ? whole : whole.subarray(0, LONGEST_EVIDENCE)),
+  };
+
+  async function takeText(text: Buffer): Promise<void> {
+    if (keepsText || keptBytes < LONGEST_EVIDENCE) kept.push(text);
+    keptBytes += text.length;
+    for (let at = 0; list !== undefined && at < text.length; at += PIECE_BYTES) {
+      await runPiece(() => list.take(text.subarray(at, at + PIECE_BYTES)));
     }
   }
-  if (response === null) throw new Error(`${what} was answered with nothing`);
-  return { response, text: decode(kept, keepsText) };
 }
 
-/** TextDecoder drops a byte order mark. */
-function decode(chunks: readonly Buffer[], isWhole: boolean): string {
-  const bytes = Buffer.concat(chunks);
-  return new TextDecoder().decode(isWhole ? bytes : bytes.subarray(0, LONGEST_EVIDENCE));
+function contentTypeOf(response: PlainResponse | null): string | undefined {
+  return response?.headers["content-type"];
 }

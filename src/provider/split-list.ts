@@ -4,6 +4,8 @@
  * (decision 129).
  */
 
+import { isUtf8 } from "node:buffer";
+
 /** The limits of an answer. */
 export interface ListLimits {
   /** of one item; a longer item is cut to its beginning */
@@ -17,11 +19,13 @@ export interface ListItem {
   readonly text: string;
   /** the item was longer than `itemBytes`; `text` is its beginning */
   readonly isCut: boolean;
+  /** the item is not UTF-8; `text` shows its other bytes as \\xe3 */
+  readonly isGarbled: boolean;
 }
 
 export interface ListSplitter {
   take(chunk: Buffer): void;
-  /** The text so far without the items, so that its list is empty. */
+  /** The text so far without the items, so that its list is empty. @throws TypeError if it is not UTF-8 */
   rest(): string;
   /** the text without the items was too long, or has the list twice */
   readonly problem: "rest-too-long" | "second-list" | null;
@@ -83,7 +87,9 @@ export function splitList(
     const isCut = itemBytes > limits.itemBytes;
     item = [];
     itemBytes = 0;
-    onItem({ text: bytes.toString("utf8").trim(), isCut });
+    const read = isCut ? withoutPartOfLetter(bytes) : bytes;
+    const isGarbled = !isUtf8(read);
+    onItem({ text: (isGarbled ? showBytes(read) : read.toString("utf8")).trim(), isCut, isGarbled });
   };
   const isOnPath = () => depth === path.length && path.every((one, level) => names[level] === one);
 
@@ -163,11 +169,26 @@ export function splitList(
   return {
     take,
     // TextDecoder drops a byte order mark.
-    rest: () => new TextDecoder().decode(Buffer.concat(rest)),
+    rest: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(rest)),
     get problem() {
       return problem;
     },
   };
+}
+
+const LONGEST_LETTER_BYTES = 4;
+
+/** A text that was cut may end within a letter. */
+function withoutPartOfLetter(bytes: Buffer): Buffer {
+  for (let less = 0; less < LONGEST_LETTER_BYTES; less += 1) {
+    const shorter = bytes.subarray(0, bytes.length - less);
+    if (isUtf8(shorter)) return shorter;
+  }
+  return bytes;
+}
+
+function showBytes(bytes: Buffer): string {
+  return bytes.toString("latin1").replace(/[\x80-\xff]/g, (byte) => `\\x${byte.charCodeAt(0).toString(16)}`);
 }
 
 /** @returns the place of the next quote or backslash; without any, the length of the chunk */

@@ -3,7 +3,15 @@
 import { isLosslessNumber, parse } from "lossless-json";
 import type { BetPage, BetRecord, RejectedRecord } from "../bet.ts";
 import { describeError, ReconError } from "../errors.ts";
-import { badEnvelope, isObject, notJson, type ReceivedAnswer, readData, textOf } from "./envelope.ts";
+import {
+  badEnvelope,
+  excerpt,
+  isObject,
+  notJson,
+  type ReceivedAnswer,
+  readData,
+  textOf,
+} from "./envelope.ts";
 import type { ListReader } from "./http.ts";
 import { parseUsual } from "./parse-usual.ts";
 import { AMOUNTS, isStorable, readBetRecord } from "./read-bet-record.ts";
@@ -61,7 +69,14 @@ export function openBetPage(productId: string, what: string): BetPageReader {
       splitter.take(chunk);
       check();
     },
-    rest: () => splitter.rest(),
+    rest: () => {
+      try {
+        return splitter.rest();
+      } catch (error) {
+        broken ??= error;
+        return "";
+      }
+    },
     finish: (answered) => {
       if (broken !== null) throw notJson(answered, broken);
       if (answered.status === NO_CONTENT) return { records, rejected, nextId: null };
@@ -81,14 +96,19 @@ function tooLarge(what: string, problem: string): ReconError {
 
 /** @throws SyntaxError where the item is not JSON: then the whole answer is invalid */
 function readItem(
-  { text, isCut }: ListItem,
+  { text, isCut, isGarbled }: ListItem,
   productId: string,
   records: BetRecord[],
   rejected: RejectedRecord[],
 ): void {
   if (isCut) {
     const reason = `the record is longer than ${LIMITS.itemBytes} bytes; only its beginning is kept`;
-    rejected.push({ raw: text.replaceAll("\0", "\ufffd"), reason });
+    rejected.push({ raw: storable(text), reason });
+    return;
+  }
+  if (isGarbled) {
+    const reason = "the record has a text that is not in the charset of the answer";
+    rejected.push({ raw: storable(text), reason });
     return;
   }
   const usual = withoutStacks(() => readUsualItem(text, productId));
@@ -96,12 +116,37 @@ function readItem(
     records.push(usual);
     return;
   }
-  const item: unknown = withoutStacks(() => parse(text));
+  const { item, doubled } = withoutStacks(() => parseItem(text));
+  if (doubled !== null) {
+    rejected.push({ raw: text, reason: sayDoubled(doubled) });
+    return;
+  }
   try {
     records.push(withoutStacks(() => readBetRecord(item, productId)));
   } catch (error) {
     rejected.push({ raw: textOf(item), reason: describeError(error) });
   }
+}
+
+/** PostgreSQL cannot store NUL. */
+function storable(text: string): string {
+  return text.replaceAll("\0", "\\x00");
+}
+
+/** @returns `doubled`: a name that occurs twice with two values; null: there is none */
+function parseItem(text: string): { readonly item: unknown; readonly doubled: string | null } {
+  let doubled: string | null = null;
+  const item = parse(text, null, {
+    onDuplicateKey: ({ key, newValue }) => {
+      doubled ??= key;
+      return newValue;
+    },
+  });
+  return { item, doubled };
+}
+
+function sayDoubled(name: string): string {
+  return `the record has the name ${excerpt(JSON.stringify(name))} twice, with two values`;
 }
 
 /**
@@ -111,13 +156,14 @@ function readItem(
  * @throws ReconError `bad-record`, `bad-amount` or `bad-time` naming field and value
  */
 export function readRecordAgain(raw: string): BetRecord | null {
-  let item: unknown;
+  let read: ReturnType<typeof parseItem>;
   try {
-    item = withoutStacks(() => parse(raw));
+    read = withoutStacks(() => parseItem(raw));
   } catch {
     return null;
   }
-  return readBetRecord(item, null);
+  if (read.doubled !== null) throw new ReconError("bad-record", sayDoubled(read.doubled));
+  return readBetRecord(read.item, null);
 }
 
 /** @returns null: the item needs the exact parser, or is bad */

@@ -1,7 +1,8 @@
 /** Fetches a leased window, and learns how long the next window may be. */
 
-import type { BetRecord } from "../../bet.ts";
+import type { BetPage, BetRecord } from "../../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../../clock.ts";
+import { isRefusedData } from "../../db/database-error.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import { endAbsences, MOST_KEYS, noteAbsences, remember, restartReturned } from "../../sync/absence-store.ts";
@@ -28,6 +29,7 @@ import {
   type WindowSeen,
 } from "../../sync/range-control.ts";
 import { writeRecords } from "../../sync/record-store.ts";
+import { withoutRefused } from "../../sync/refused-records.ts";
 import { writeRejected } from "../../sync/rejected-store.ts";
 import { BEYOND_ENDS_MS, cutIntoPieces, lengthOf, type TimeRange } from "../../window.ts";
 import type { PullContext } from "../context.ts";
@@ -109,49 +111,58 @@ function stepsOf(context: PullContext, leased: LeasedWindow, cut: CutAnswers): W
   let { cursor } = leased;
   // The records of earlier leases are not known one by one, so a window that another process began is not checked.
   let total = leased.pages === 0 ? 0 : null;
+  const commit = async (window: LeasedWindow, page: BetPage, startedAt: Instant) => {
+    const now = clock.now();
+    const { counts, isHalved } = await sql.begin(async (tx) => {
+      const { kept, skipped, refused } = await leaveDeleted(tx, window, page.records);
+      const written = await writeRecords(tx, window.productId, kept, {
+        requestedAt: page.requestedAt,
+        now,
+      });
+      const rejected = [...page.rejected, ...refused];
+      const newlyRejected = await writeRejected(tx, window.productId, rejected, page.requestedAt);
+      await reportRejectedRecords(tx, window.productId, rejected, newlyRejected, now);
+      const { outOfRange, beyondEnds } = countOutside(page.records, window);
+      const counts = {
+        ...written,
+        records: Math.max(0, written.records + skipped - beyondEnds),
+        unchanged: Math.max(0, written.unchanged + skipped - beyondEnds),
+        rejected: rejected.length,
+        outOfRange,
+      };
+      if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
+      remember(returned, page.records, written.created);
+      if (page.nextId === null && total !== null) {
+        const answer = { total: total + page.records.length + page.rejected.length, counts };
+        const suspicion = await halveIfSuspicious(tx, window, answer, context.config.pull.windowMin, now);
+        cut.known = suspicion === "known";
+        if (suspicion !== "none") return { counts, isHalved: true };
+      }
+      if (page.nextId === null && !(await noteAbsences(tx, window, returned, startedAt, now)))
+        context.log.warn(
+          { productId: window.productId, from: formatInstant(window.from), to: formatInstant(window.to) },
+          `this window has more than ${MOST_KEYS} records, which is the most that a worker remembers: it does not notice records that the provider no longer lists here. Choose a shorter pull.windowMax.`,
+        );
+      const { isResumed: resumed } = returned;
+      await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts, resumed });
+      if (page.nextId === null) cut.found = await findCutAnswer(tx, window, now);
+      return { counts, isHalved: false };
+    });
+    cursor = page.nextId;
+    if (total !== null) total += page.records.length + page.rejected.length;
+    context.onPage?.({ ...counts, productId: window.productId });
+    return isHalved ? "halved" : "committed";
+  };
   return {
     fetchPage: (request, signal) => context.fetchPage(request, signal, kind),
     commitPage: async (window, page, startedAt) => {
-      const now = clock.now();
-      const { counts, isHalved } = await sql.begin(async (tx) => {
-        const { kept, skipped, refused } = await leaveDeleted(tx, window, page.records);
-        const written = await writeRecords(tx, window.productId, kept, {
-          requestedAt: page.requestedAt,
-          now,
-        });
-        const rejected = [...page.rejected, ...refused];
-        const newlyRejected = await writeRejected(tx, window.productId, rejected, page.requestedAt);
-        await reportRejectedRecords(tx, window.productId, rejected, newlyRejected, now);
-        const { outOfRange, beyondEnds } = countOutside(page.records, window);
-        const counts = {
-          ...written,
-          records: Math.max(0, written.records + skipped - beyondEnds),
-          unchanged: Math.max(0, written.unchanged + skipped - beyondEnds),
-          rejected: rejected.length,
-          outOfRange,
-        };
-        if (written.created < page.records.length) await endAbsences(tx, window, page.records, now);
-        remember(returned, page.records, written.created);
-        if (page.nextId === null && total !== null) {
-          const answer = { total: total + page.records.length + page.rejected.length, counts };
-          const suspicion = await halveIfSuspicious(tx, window, answer, context.config.pull.windowMin, now);
-          cut.known = suspicion === "known";
-          if (suspicion !== "none") return { counts, isHalved: true };
-        }
-        if (page.nextId === null && !(await noteAbsences(tx, window, returned, startedAt, now)))
-          context.log.warn(
-            { productId: window.productId, from: formatInstant(window.from), to: formatInstant(window.to) },
-            `this window has more than ${MOST_KEYS} records, which is the most that a worker remembers: it does not notice records that the provider no longer lists here. Choose a shorter pull.windowMax.`,
-          );
-        const { isResumed: resumed } = returned;
-        await advanceWindow(tx, window, { nextId: page.nextId, startedAt, now, counts, resumed });
-        if (page.nextId === null) cut.found = await findCutAnswer(tx, window, now);
-        return { counts, isHalved: false };
-      });
-      cursor = page.nextId;
-      if (total !== null) total += page.records.length + page.rejected.length;
-      context.onPage?.({ ...counts, productId: window.productId });
-      return isHalved ? "halved" : "committed";
+      try {
+        return await commit(window, page, startedAt);
+      } catch (error) {
+        if (!isRefusedData(error)) throw error;
+        const rest = await withoutRefused(sql, window.productId, page, clock.now(), error);
+        return await commit(window, rest, startedAt);
+      }
     },
     renew: (window) => renewLease(sql, window),
     restart: async (window) => {

@@ -1,0 +1,182 @@
+/** Texts and records as providers really send them: no page stands still because of one of them, and no name is changed. */
+
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../../src/config-file.ts";
+import { silentLog } from "../../../src/log.ts";
+import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
+import { createTestClock, type TestClock } from "../../support/clock.ts";
+import { emptyTables, useDatabase } from "../../support/database.ts";
+import { NOON } from "../../support/examples.ts";
+import {
+  betItem,
+  CREDENTIALS,
+  page,
+  pageBody,
+  type Respond,
+  useHttpProvider,
+} from "../../support/http-provider.ts";
+import { pullProduct } from "../../support/pull-product.ts";
+
+const { sql } = useDatabase();
+const provider = useHttpProvider();
+let clock: TestClock;
+let client: ProviderClient;
+
+beforeEach(async () => {
+  await emptyTables(sql);
+  clock = createTestClock(NOON);
+  client = openProvider(
+    { baseUrl: provider.url(), ...CREDENTIALS },
+    { requestTimeoutMs: 60_000, connections: 8, production: false },
+    clock,
+  );
+});
+afterEach(() => client.close());
+
+/** Pulls an hour. @returns what is stored */
+async function pull(answer: Respond) {
+  provider.answer(() => answer);
+  const config = parseConfig({
+    products: [{ productId: "P1", since: "2026-11-20T11:30:00Z" }],
+    pull: { attempts: 1, windowMin: "PT30M" },
+  });
+  const context = { sql, config, clock, log: silentLog, fetchPage: client.fetchBetPage };
+  const result = await pullProduct(context, "P1", new AbortController().signal);
+  const stored = await sql<{ username: string; game: string }[]>`
+    select username, game_name as game from bet_records order by bet_id`;
+  const rejected = await sql<
+    { raw: string; reason: string }[]
+  >`select raw, reason from rejected_records order by id`;
+  const gaps = await sql<{ code: string; message: string }[]>`
+    select error_code as code, error_message as message from windows where status = 'gap'`;
+  return { ...result, stored: [...stored], rejected: [...rejected], gaps: [...gaps] };
+}
+
+const bet = (number: number, fields: Record<string, string> = {}) =>
+  betItem({ id: `"rec-${number}"`, betId: `"bet-${number}"`, ...fields });
+const answered =
+  (bytes: Buffer, contentType: string): Respond =>
+  (response) =>
+    response.writeHead(200, { "content-type": contentType }).end(bytes);
+const inCharset = (text: string, charset: string) =>
+  execFileSync("iconv", ["-f", "UTF-8", "-t", charset], { input: text });
+
+describe("an answer in the charset of its Content-Type", () => {
+  test.each([
+    // The second byte of each of the first two letters is a backslash, of the third a brace.
+    ["Shift_JIS", "SHIFT_JIS", "ソ表\uff5bミ十能"],
+    ["gbk", "GBK", "乗淺誠"],
+    ["GB18030", "GB18030", "乗淺誠"],
+    ["Big5", "BIG5", "功許蓋"],
+    ["windows-874", "CP874", "สมชาย"],
+    ["TIS-620", "TIS-620", "สมชาย"],
+    ['"ISO-8859-1"', "ISO-8859-1", "Zoë Müller"],
+    ["euc-kr", "EUC-KR", "김철수"],
+    ["utf-16le", "UTF-16LE", "สมชาย\u{1f3b0}"],
+    ["UTF-8", "UTF-8", "สมชาย\u{1f3b0}"],
+  ])("%s keeps every name", async (charset, name, text) => {
+    const body = inCharset(
+      pageBody([bet(1, { username: JSON.stringify(text), gameName: JSON.stringify(text) }), bet(2)]),
+      name,
+    );
+    const { stored, rejected } = await pull(answered(body, `application/json; charset=${charset}`));
+    expect(rejected).toEqual([]);
+    expect(stored).toEqual([
+      { username: text, game: text },
+      { username: "anna", game: "Game One" },
+    ]);
+  });
+
+  test("an unknown charset is a bad page that names it", async () => {
+    const { stored, gaps } = await pull(
+      answered(Buffer.from(pageBody([bet(1)])), "application/json; charset=utf-7"),
+    );
+    expect(stored).toEqual([]);
+    expect(gaps).toEqual([
+      {
+        code: "provider-not-json",
+        message: expect.stringContaining(`the answer's charset "utf-7" is unknown`),
+      },
+    ]);
+  });
+
+  test.each([
+    ["UTF-8", "application/json", "\xe3\x81", "\\xe3\\x81"],
+    ["Shift_JIS", "application/json; charset=Shift_JIS", "\xa0", "\\xff"],
+  ])(
+    "a record with bytes that are not %s is rejected alone, and two names never become one",
+    async (_, type, bytes, shown) => {
+      const bad = (number: number, byte: string) =>
+        Buffer.from(bet(number, { username: '"an?na"' }).replace("?", byte), "latin1");
+      const parts = pageBody(["A", "B", bet(3)]).split(/[AB](?=[,\]])/);
+      const [before = "", between = "", after = ""] = [
+        parts[0],
+        ",",
+        parts.slice(1).join("").replace(/^,/, ","),
+      ];
+      const body = Buffer.concat([
+        Buffer.from(before),
+        bad(1, bytes),
+        Buffer.from(between),
+        bad(2, bytes),
+        Buffer.from(after.slice(after.indexOf(",", 1))),
+      ]);
+      const { stored, rejected, gaps } = await pull(answered(body, type));
+      expect(gaps).toEqual([]);
+      expect(stored).toEqual([{ username: "anna", game: "Game One" }]);
+      expect(rejected).toHaveLength(2);
+      for (const { raw, reason } of rejected) {
+        expect(reason).toBe("the record has a text that is not in the charset of the answer");
+        expect(raw).toContain(`an${shown}na`);
+        expect(raw).not.toContain("\ufffd");
+      }
+    },
+  );
+
+  test("an envelope that is not in its charset is a bad page", async () => {
+    const body = Buffer.from(pageBody([bet(1)]).replace("success", "succ\xe3ess"), "latin1");
+    const { stored, gaps } = await pull(answered(body, "application/json"));
+    expect(stored).toEqual([]);
+    expect(gaps).toMatchObject([{ code: "provider-not-json" }]);
+  });
+});
+
+test("a record with a name twice and two values is rejected with its whole text, and its page is kept", async () => {
+  const doubled = bet(1).replace(/}$/, ',"stake":99.00}');
+  const same = bet(2).replace(/}$/, ',"stake":10.00}');
+  const { stored, rejected, gaps } = await pull(page([doubled, same, bet(3)]));
+  expect(gaps).toEqual([]);
+  expect(stored).toHaveLength(2);
+  expect(rejected).toEqual([
+    { raw: doubled, reason: 'the record has the name "stake" twice, with two values' },
+  ]);
+});
+
+describe("a page that PostgreSQL refuses because of its data", () => {
+  beforeEach(async () => {
+    await sql`create index if not exists for_our_report on bet_records (game_name)`;
+  });
+  afterEach(async () => {
+    await sql`drop index if exists for_our_report`;
+  });
+
+  test("is committed without the records that it refuses, which are rejected", async () => {
+    // No index entry holds it, and it cannot be compressed.
+    const long = () => JSON.stringify(randomBytes(6_000).toString("base64"));
+    const bets = Array.from({ length: 200 }, (_, number) =>
+      bet(number, number === 7 || number === 150 ? { gameName: long(), more: '{"a":1.10}' } : {}),
+    );
+    const { stored, rejected, gaps } = await pull(page(bets));
+    expect(gaps).toEqual([]);
+    expect(stored).toHaveLength(198);
+    expect(rejected).toHaveLength(2);
+    for (const { raw, reason } of rejected) {
+      expect(reason).toMatch(/^PostgreSQL refuses the record: index row size \d+ exceeds/);
+      expect(JSON.parse(raw)).toMatchObject({ username: "anna", stake: 10, more: { a: 1.1 } });
+    }
+    const alerts = await sql`select kind from alerts`;
+    expect(alerts).toContainEqual({ kind: "rejected-records" });
+  });
+});
