@@ -94,6 +94,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   problems.push(...(production ? needs.flatMap((need) => problemsOfNeed(need, given)) : []));
   problems.push(...providerProblems(needs, given, production));
   problems.push(...alertProblems(given, production));
+  problems.push(...proxyProblems(given));
   if (parsed.success && production) problems.push(...tokenProblems(parsed.data.OPS_TOKENS));
 
   const path = given["RECON_CONFIG"] ?? "recon.config.json";
@@ -166,6 +167,31 @@ function readTracing(given: NodeJS.ProcessEnv): TracingSettings | null {
     given["OTEL_SERVICE_NAME"] !== undefined ||
     /(^|,)\s*service\.name=/.test(given["OTEL_RESOURCE_ATTRIBUTES"] ?? "");
   return { serviceName: isNamed ? null : "wallet-recon" };
+}
+
+/** The proxies of the environment, in both spellings that programs use. */
+export function readProxies(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const names = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = environment[name.toLowerCase()] || environment[name];
+      return value === undefined || value === "" ? [] : [[name, value]];
+    }),
+  );
+}
+
+function proxyProblems(given: NodeJS.ProcessEnv): string[] {
+  const { NO_PROXY: _, ...proxies } = readProxies(given);
+  const canUse = process.allowedNodeEnvironmentFlags.has("--use-env-proxy");
+  return Object.entries(proxies).flatMap(([name, value]) => {
+    if (!URL.canParse(value) || !["http:", "https:"].includes(new URL(value).protocol))
+      return [`${name}: must be a URL that begins with http:// or https://`];
+    return canUse
+      ? []
+      : [
+          `${name} is set, but this Node (${process.version}) cannot use a proxy: use Node 22.21, 24.5 or newer`,
+        ];
+  });
 }
 
 /** What is missing in production for what a command needs. */

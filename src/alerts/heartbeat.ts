@@ -1,8 +1,11 @@
 /** One request to HEARTBEAT_URL. When these requests stop, the service there notices that the work has stopped. */
 
 import got, { HTTPError, RequestError, TimeoutError } from "got";
+import { explainRequest, openAgents } from "../outgoing.ts";
 
 const TIME_OUT_MS = 10_000;
+/** The channels send one request at a time. */
+const MOST_CONNECTIONS = 4;
 const LARGEST_ANSWER_BYTES = 64 * 1024;
 
 /**
@@ -11,12 +14,14 @@ const LARGEST_ANSWER_BYTES = 64 * 1024;
  */
 export async function sendHeartbeat(url: string, signal: AbortSignal): Promise<string | null> {
   const tooLarge = new AbortController();
+  const agents = openAgents(MOST_CONNECTIONS);
   try {
     const asked = got.get(url, {
       headers: { "user-agent": "wallet-recon" },
       timeout: { request: TIME_OUT_MS },
       retry: { limit: 0 },
       followRedirect: false,
+      agent: agents,
       signal: AbortSignal.any([signal, tooLarge.signal]),
     });
     asked.on("downloadProgress", ({ transferred }: { transferred: number }) => {
@@ -29,7 +34,10 @@ export async function sendHeartbeat(url: string, signal: AbortSignal): Promise<s
     if (tooLarge.signal.aborted) return null;
     if (error instanceof HTTPError) return `HEARTBEAT_URL answered with HTTP ${error.response.statusCode}`;
     if (error instanceof TimeoutError) return "HEARTBEAT_URL did not answer within 10 s";
-    if (error instanceof RequestError) return `HEARTBEAT_URL cannot be reached (${error.code})`;
+    if (error instanceof RequestError) return `HEARTBEAT_URL cannot be reached${explainRequest(error)}`;
     throw error;
+  } finally {
+    agents.http.destroy();
+    agents.https.destroy();
   }
 }

@@ -3,6 +3,7 @@
 import got, { HTTPError, RequestError, TimeoutError } from "got";
 import { DateTime } from "luxon";
 import type { Instant } from "../clock.ts";
+import { explainRequest, openAgents } from "../outgoing.ts";
 import type { SendResult } from "./channel.ts";
 
 export interface Post {
@@ -14,6 +15,8 @@ export interface Post {
 }
 
 const TIME_OUT_MS = 10_000;
+/** The channels send one request at a time. */
+const MOST_CONNECTIONS = 4;
 /** Only a word of the answer matters. */
 const LARGEST_ANSWER_BYTES = 64 * 1024;
 /** Statuses of a receiver that will never accept the message. */
@@ -22,6 +25,7 @@ const REFUSES_MESSAGE: ReadonlySet<number> = new Set([400, 413, 422]);
 /** @param signal an abort rejects with the signal's reason */
 export async function postOnce(post: Post, now: Instant, signal: AbortSignal): Promise<SendResult> {
   const tooLarge = new AbortController();
+  const agents = openAgents(MOST_CONNECTIONS);
   try {
     const asked = got.post(post.url, {
       body: post.body,
@@ -30,6 +34,7 @@ export async function postOnce(post: Post, now: Instant, signal: AbortSignal): P
       // The caller decides when to try again.
       retry: { limit: 0 },
       followRedirect: false,
+      agent: agents,
       signal: AbortSignal.any([signal, tooLarge.signal]),
     });
     asked.on("downloadProgress", ({ transferred }: { transferred: number }) => {
@@ -46,8 +51,12 @@ export async function postOnce(post: Post, now: Instant, signal: AbortSignal): P
       return resultOfStatus(post.setting, statusCode, typeof body === "string" ? body : "", retryAfterMs);
     }
     if (error instanceof TimeoutError) return failed(post.setting, "did not answer within 10 s");
-    if (error instanceof RequestError) return failed(post.setting, `cannot be reached (${error.code})`);
+    if (error instanceof RequestError)
+      return failed(post.setting, `cannot be reached${explainRequest(error)}`);
     throw error;
+  } finally {
+    agents.http.destroy();
+    agents.https.destroy();
   }
 }
 

@@ -2,7 +2,9 @@
 
 import { MaxRedirectsError, ReadError, RequestError, TimeoutError } from "got";
 import { DateTime } from "luxon";
+import { explainTls } from "../certificates.ts";
 import { type ErrorCode, type ProviderAnswer, ReconError } from "../errors.ts";
+import { explainProxy } from "../outgoing.ts";
 
 const DROPPED = new Set(["ECONNRESET", "EPIPE", "ERR_HTTP2_STREAM_ERROR", "UND_ERR_SOCKET"]);
 
@@ -27,6 +29,9 @@ export function sortRequestError(error: unknown, what: string): unknown {
   }
   if (code.startsWith("HPE_") && error.timings?.response !== undefined)
     return failure("provider-cut-short", `${what}: the answer is broken HTTP (${code})`, cause);
+  const why = explainTls(error) ?? explainProxy(error) ?? explainProxy(cause);
+  if (why !== null)
+    return failure("provider-unreachable", `${what}: the provider cannot be used: ${why}`, cause);
   if (DROPPED.has(code))
     return failure("provider-dropped", `${what}: the connection was dropped (${code})`, cause);
   return failure("provider-unreachable", `${what}: the provider cannot be reached (${code})`, cause);

@@ -1,12 +1,11 @@
 /** One request to the provider over HTTP: returns a complete answer, otherwise rejects with a ReconError. */
 
 import { isUtf8 } from "node:buffer";
-import { Agent as HttpAgent } from "node:http";
-import { Agent as HttpsAgent } from "node:https";
 import got, { type Got, type PlainResponse, type Request } from "got";
 import type { Clock } from "../clock.ts";
 import { isLoopback, type ProviderSettings } from "../config.ts";
 import { ReconError } from "../errors.ts";
+import { openAgents } from "../outgoing.ts";
 import { openTranscoder, type Transcoder } from "./charset.ts";
 import { describe, LONGEST_EVIDENCE, type ReceivedAnswer } from "./envelope.ts";
 import { errorOfStatus, readRetryAfter, sortRequestError } from "./errors-of-request.ts";
@@ -70,10 +69,7 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
       "PROVIDER_BASE_URL has a query or a fragment: the paths of the agent API are appended to it",
     );
   }
-  const agents = {
-    http: new HttpAgent({ keepAlive: true, maxSockets: limits.connections }),
-    https: new HttpsAgent({ keepAlive: true, maxSockets: limits.connections }),
-  };
+  const agents = openAgents(limits.connections);
   const http = got.extend({
     prefixUrl: settings.baseUrl,
     username: settings.username,
@@ -84,7 +80,7 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
     throwHttpErrors: false,
     followRedirect: false,
     agent: agents,
-    headers: { accept: "application/json", "user-agent": "wallet-recon" },
+    headers: { accept: "application/json", "accept-encoding": ENCODINGS, "user-agent": "wallet-recon" },
   });
   const credentials = secretsOf(settings);
   return {
@@ -95,6 +91,9 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
     },
   };
 }
+
+/** What got decodes in every Node that is supported. */
+const ENCODINGS = "gzip, deflate, br";
 
 /** The secrets that no error may show: the password, and both values as in the header. */
 function secretsOf({ username, password }: ProviderSettings): string[] {
@@ -163,6 +162,7 @@ async function readAnswer(
     if (bytes > largestBytes) {
       throw new ReconError("provider-too-large", `${what}: the answer is larger than ${largestBytes} bytes`);
     }
+    refuseEncoding(response, what);
     if (transcoder === undefined) transcoder = openTranscoder(contentTypeOf(response), what);
     await takeText(transcoder === null ? chunk : transcoder.take(chunk));
   }
@@ -188,6 +188,14 @@ async function readAnswer(
       await runPiece(() => list.take(text.subarray(at, at + PIECE_BYTES)));
     }
   }
+}
+
+/** got removes the header of what it has decoded. */
+function refuseEncoding(response: PlainResponse | null, what: string): void {
+  const encoding = response?.headers["content-encoding"] ?? "identity";
+  if (encoding.toLowerCase() === "identity") return;
+  const problem = `${what}: the answer is compressed as "${encoding.slice(0, 40)}", but only ${ENCODINGS} was asked for`;
+  throw new ReconError("provider-not-json", problem, { retryable: true });
 }
 
 function contentTypeOf(response: PlainResponse | null): string | undefined {

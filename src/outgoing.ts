@@ -1,0 +1,31 @@
+/** The way out of this machine: through the proxy of the environment, or direct. */
+
+import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+import { explainTls } from "./certificates.ts";
+import { readProxies } from "./config.ts";
+
+interface OutgoingAgents {
+  readonly http: HttpAgent;
+  readonly https: HttpsAgent;
+}
+
+/** @param connections the most at the same time to one host */
+export function openAgents(connections: number): OutgoingAgents {
+  const options = { keepAlive: true, maxSockets: connections, proxyEnv: readProxies() };
+  return { http: new HttpAgent(options), https: new HttpsAgent(options) };
+}
+
+/** What the proxy said, if it refused to connect; null: it is another error. */
+export function explainProxy(error: unknown): string | null {
+  const { code = "", message = "" } = (error ?? {}) as NodeJS.ErrnoException;
+  if (!code.startsWith("ERR_PROXY")) return null;
+  const [, said = ""] = / via \S+: (.*)$/s.exec(message) ?? [];
+  return `the proxy of HTTPS_PROXY refuses the way there (${said || code}). Correct HTTPS_PROXY, or name the host in NO_PROXY`;
+}
+
+/** Why a request has no answer: ends the sentence that says so. */
+export function explainRequest(error: Error & { readonly code: string }): string {
+  const why = explainTls(error) ?? explainProxy(error) ?? explainProxy(error.cause);
+  return why === null ? ` (${error.code})` : `: ${why}`;
+}
