@@ -1,9 +1,11 @@
 /** The connections to Redis, and what makes sure that work can use them (docs/operations.md#outages). */
 
 import { Redis, type RedisOptions } from "ioredis";
+import { explainTls } from "../src/certificates.ts";
 import { systemClock } from "../src/clock.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import { endsInTime } from "../src/in-time.ts";
+import { nameRedis, readRedisUrl } from "../src/redis-url.ts";
 
 /** What BullMQ takes by itself. */
 export const DEFAULT_PREFIX = "bull";
@@ -47,7 +49,7 @@ export interface QueueConnection {
 }
 
 export function openQueueConnection(place: RedisPlace, report: (error: unknown) => void): QueueConnection {
-  const redis = new Redis(place.redisUrl, CONNECTION);
+  const redis = new Redis({ ...CONNECTION, ...placeOptions(place) });
   let failure: unknown = null;
   redis.on("error", (error) => {
     failure = error;
@@ -65,6 +67,7 @@ export function openQueueConnection(place: RedisPlace, report: (error: unknown) 
   };
   let underWay: Promise<void> | null = null;
   const check = async () => {
+    await refuseCluster(redis, place);
     await claim(redis, place);
     while ([...waiting].some(({ status }) => status !== "ready")) await systemClock.sleep(LOOK_AGAIN_MS);
   };
@@ -125,11 +128,11 @@ async function claim(redis: Redis, place: RedisPlace): Promise<void> {
 
 function refuseOther(place: RedisPlace, owner: string | null): void {
   const { redisUrl, installationId, prefix } = place;
+  const { master } = readRedisUrl(redisUrl);
   if (owner === null || installationId === null || owner === installationId) return;
-  const { host, protocol } = new URL(redisUrl);
   throw new ReconError(
     "redis-shared",
-    `Redis at ${addressOf(place)} has the queues of another installation (${owner}; this one is ${installationId}), and each would slow the other. Set REDIS_PREFIX, or use another Redis or another of its databases (${protocol}//${host}/1). If the other installation does not use it any more: redis-cli del ${prefix}:installation`,
+    `Redis at ${addressOf(place)} has the queues of another installation (${owner}; this one is ${installationId}), and each would slow the other. Set REDIS_PREFIX, or use another Redis or another of its databases (${master === null ? "redis://host:6379/1" : `redis+sentinel://…/${master}/1`}). If the other installation does not use it any more: redis-cli del ${prefix}:installation`,
   );
 }
 
@@ -137,8 +140,10 @@ async function askRedis<Answer>(
   place: RedisPlace,
   question: (probe: Redis) => Promise<Answer>,
 ): Promise<Answer> {
-  const probe = new Redis(place.redisUrl, {
+  const probe = new Redis({
+    ...placeOptions(place),
     lazyConnect: true,
+    sentinelRetryStrategy: () => null,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
     connectTimeout: LONGEST_PROBE_MS,
@@ -151,6 +156,7 @@ async function askRedis<Answer>(
   });
   try {
     await probe.connect();
+    await refuseCluster(probe, place);
     return await question(probe);
   } catch (error) {
     throw explain(place, error instanceof ReconError ? error : (failure ?? error));
@@ -181,13 +187,48 @@ function explain(place: RedisPlace, error: unknown): ReconError {
 
 function unreachable(place: RedisPlace, error: unknown): ReconError {
   const reason = describeError(error);
-  return new ReconError(
-    "queue-unreachable",
-    `Redis at ${addressOf(place)} does not answer: ${reason}. Check REDIS_URL and that Redis runs.`,
-    { cause: error, retryable: !LASTING_REFUSAL.test(reason) },
-  );
+  const tls = explainTls(error);
+  const problem =
+    tls === null
+      ? `does not answer: ${reason}. Check REDIS_URL and that Redis runs.`
+      : `cannot be used: ${tls}.`;
+  return new ReconError("queue-unreachable", `Redis at ${addressOf(place)} ${problem}`, {
+    cause: error,
+    retryable: !LASTING_REFUSAL.test(reason),
+  });
 }
 
 function addressOf({ redisUrl }: RedisPlace): string {
-  return new URL(redisUrl).host;
+  return nameRedis(readRedisUrl(redisUrl));
+}
+
+/** What ioredis needs to find and enter the server. */
+function placeOptions({ redisUrl }: RedisPlace) {
+  const { hosts, master, tls, username, password, sentinelPassword, db } = readRedisUrl(redisUrl);
+  const shared = {
+    db,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+  };
+  if (master === null) return { ...shared, ...hosts[0], ...(tls ? { tls: {} } : {}) };
+  return {
+    ...shared,
+    sentinels: hosts.map((one) => ({ ...one })),
+    name: master,
+    ...(sentinelPassword === undefined ? {} : { sentinelPassword }),
+    ...(tls ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
+  };
+}
+
+/** BullMQ's scripts touch keys of several slots. A user that may not ask hears it from Redis at the first script. */
+async function refuseCluster(redis: Redis, place: RedisPlace): Promise<void> {
+  const info = await redis.info("cluster").catch((error: unknown) => {
+    if (describeError(error).startsWith("NOPERM")) return "";
+    throw error;
+  });
+  if (!/^cluster_enabled:1/m.test(info)) return;
+  throw new ReconError(
+    "queue-unreachable",
+    `Redis at ${addressOf(place)} is a Redis Cluster, which is not supported. Use a Redis without cluster mode, or sentinels (redis+sentinel://host:26379/master).`,
+  );
 }

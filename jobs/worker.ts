@@ -5,7 +5,7 @@ import type { Job } from "bullmq";
 import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
-import { describeLimit } from "../src/db/database-error.ts";
+import { describeLimit, isConnectionLost } from "../src/db/database-error.ts";
 import { proveWrite } from "../src/db/prove-write.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import { openSharingWatch } from "../src/flows/alerts/watch-sharing.ts";
@@ -28,6 +28,7 @@ import { runDiffJob } from "./diff-job.ts";
 import { checkLedgerAtStart, openLedgerJob } from "./ledger-job.ts";
 import { openFetchJob, pullJobsAtOnce, runPullJob } from "./pull-job.ts";
 import { countJobs, type QueueCounts } from "./queue-counts.ts";
+import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 import { openRetentionJob } from "./retention-job.ts";
 import { openRunningJobs } from "./running-jobs.ts";
 import { ensureSchedules, scheduleOf, schedulesFor, type TickJob } from "./schedules.ts";
@@ -125,6 +126,8 @@ export async function startWorker(
     await ensureSchedules(diffQueue, schedulesFor(config, config.diff.every), clock.now());
     for (const { job, queue } of ticks) await ensureSchedules(queue, [scheduleOf(job)], clock.now());
   };
+  const reportLoss = reportRepeatedErrors(log, "the database is away; jobs run again at their next tick");
+  const reportSchedules = reportRepeatedErrors(log, "the schedules could not be checked");
   const run =
     <Data extends JobData>(work: (data: Data, log: Log) => Promise<void>) =>
     async (job: Job<Data, void, string>) => {
@@ -140,7 +143,8 @@ export async function startWorker(
         noteServed();
       } catch (error) {
         if (ending.signal.aborted) return;
-        logFailure(own, job, describeLimit(context.sql, error) ?? error);
+        if (isConnectionLost(error)) reportLoss(error);
+        else logFailure(own, job, describeLimit(context.sql, error) ?? error);
         throw error;
       }
     };
@@ -169,7 +173,7 @@ export async function startWorker(
       .then(watchSharing)
       .catch((error: unknown) => {
         if (ending.signal.aborted) return;
-        log.warn({ error: describeError(error) }, "the schedules could not be checked");
+        reportSchedules(error);
       });
   };
   try {

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { parseBytes } from "./bytes.ts";
 import { readDatabaseUrl } from "./database-url.ts";
 import { describeError } from "./errors.ts";
+import { readRedisUrl } from "./redis-url.ts";
 
 const url = (protocols: string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
@@ -53,13 +54,16 @@ const basePath = z
     "must be a path such as /api/callback: it begins with a slash, ends without one, and its parts have only letters, digits and - _ . ~",
   );
 
-const databaseUrl = z.string().superRefine((text, context) => {
-  try {
-    readDatabaseUrl(text);
-  } catch (error) {
-    context.addIssue(describeError(error).replace("DATABASE_URL: ", ""));
-  }
-});
+const address = (read: (text: string) => unknown) =>
+  z.string().superRefine((text, context) => {
+    try {
+      read(text);
+    } catch (error) {
+      context.addIssue(describeError(error).replace(/^\w+_URL: /, ""));
+    }
+  });
+const databaseUrl = address(readDatabaseUrl);
+const redisUrl = address(readRedisUrl);
 
 /** A variable that is set to nothing counts as not set, and must be left out. */
 export const environmentSchema = z.object({
@@ -80,7 +84,7 @@ export const environmentSchema = z.object({
       return bytes ?? z.NEVER;
     })
     .optional(),
-  REDIS_URL: url(["redis:", "rediss:"]).optional(),
+  REDIS_URL: redisUrl.optional(),
   REDIS_PREFIX: z
     .string()
     .regex(/^[\w.-]{1,60}$/, "must be at most 60 letters, digits, dots, underscores and hyphens")

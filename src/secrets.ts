@@ -2,6 +2,7 @@
 
 import type { Settings } from "./config.ts";
 import { readDatabaseUrl } from "./database-url.ts";
+import { readRedisUrl } from "./redis-url.ts";
 
 /** Every value of the settings that no log may show. */
 export function secretsOf({
@@ -28,7 +29,11 @@ export function secretsOf({
     const [, written = ""] = /^[^:]+:\/\/[^:@/]*:(.*)@/s.exec(databaseUrl) ?? [];
     secrets.push(written, readDatabaseUrl(databaseUrl).password);
   }
-  if (redisUrl !== null) secrets.push(...secretPartsOf(redisUrl, "password"));
+  if (redisUrl !== null) {
+    const { password = "", sentinelPassword = "" } = readRedisUrl(redisUrl);
+    const all = [password, sentinelPassword];
+    secrets.push(...all, ...all.map(encodeURIComponent));
+  }
   return [...new Set(secrets)].filter((secret) => secret !== "");
 }
 

@@ -1,5 +1,6 @@
 /** Where each check of `recon doctor` looks: the host, the database and the address, so that an "ok" is about the right server. */
 
+import { nameRedis, readRedisUrl } from "../../redis-url.ts";
 import type { OpenRecon } from "../run/open.ts";
 
 /** The checks that are about the database. */
@@ -28,8 +29,8 @@ export function placeOf(check: string, { settings, context }: OpenRecon): string
     return `${host.map((name, index) => `${name}:${port[index] ?? port[0]}`).join(", ")}, database "${database}"`;
   }
   if (check === "redis" && redisUrl !== null) {
-    const { hostname, port, pathname } = new URL(redisUrl);
-    return `${hostname}:${port || "6379"}, database ${pathname.slice(1) || "0"}`;
+    const address = readRedisUrl(redisUrl);
+    return `${nameRedis(address)}, database ${address.db}`;
   }
   if (provider === null || (check !== "provider" && check !== "clock")) return null;
   const { origin, pathname } = new URL(provider.baseUrl);

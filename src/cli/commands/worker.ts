@@ -1,5 +1,6 @@
 /** `recon worker`: runs every scheduled job and the ops server until a stop signal. */
 
+import { format } from "node:util";
 import type { Command } from "commander";
 import { LONGEST_STOP_MS } from "../../../jobs/close-queues.ts";
 import { checkRedis } from "../../../jobs/redis.ts";
@@ -9,6 +10,7 @@ import { openChannels } from "../../alerts/open-channels.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { describeError } from "../../errors.ts";
 import { openAskOutcome } from "../../flows/verify/ask-outcome.ts";
+import type { Log } from "../../log.ts";
 import { openMetrics } from "../../ops/metrics/metrics.ts";
 import { startOpsServer } from "../../ops/server.ts";
 import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
@@ -30,6 +32,16 @@ export function addWorkerCommand(program: Command): void {
     .action(runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker));
 }
 
+/** BullMQ and ioredis print some warnings by themselves: each becomes a line of the log, without a stack trace. */
+function logConsole(log: Log): void {
+  for (const name of ["log", "info", "warn", "error"] as const) {
+    console[name] = (...parts: unknown[]) => {
+      const said = parts.map((part) => (part instanceof Error ? describeError(part) : part));
+      log.warn({ from: "a library" }, format(...said).split("\n    at ")[0]);
+    };
+  }
+}
+
 async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
   const { settings, databaseUrl } = given;
   const { redisUrl, redisPrefix } = settings;
@@ -44,6 +56,7 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
     const place = { redisUrl, prefix: redisPrefix, installationId };
     await waitUntilReady("Redis", () => checkRedis(place), given.context, LONGEST_WAIT_MS);
   }
+  logConsole(given.context.log);
   const tryOut = given.embedded.provider ? await startSandbox(given) : null;
   if (tryOut !== null) opened.push({ name: "the sandbox", longestMs: 500, close: () => tryOut.stop() });
 

@@ -1,0 +1,72 @@
+/** Reads REDIS_URL (docs/settings.md#addresses). */
+
+import { ReconError } from "./errors.ts";
+
+export interface RedisAddress {
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  /** the name of the master, for which the hosts are asked as sentinels; null: the one host is Redis */
+  readonly master: string | null;
+  readonly tls: boolean;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly sentinelPassword: string | undefined;
+  readonly db: number;
+}
+
+const FORMS =
+  "redis://[user:password@]host:6379[/0], rediss:// for TLS, or redis+sentinel://[user:password@]host:26379,host:26379/master[/0]";
+
+/** @throws ReconError `settings-invalid`, without a part of the password */
+export function readRedisUrl(text: string): RedisAddress {
+  const [, scheme, tail = ""] =
+    /^(redis|rediss|redis\+sentinel|rediss\+sentinel):\/\/(.*)$/s.exec(text) ?? [];
+  if (scheme === undefined) throw wrong(`must be ${FORMS}`);
+  const [, authority = "", path = "", query = ""] = /^([^/?#]*)([^?#]*)(?:\?([^#]*))?$/.exec(tail) ?? [];
+  if ((authority === "" && tail !== "") || path.includes("@") || /%(?![0-9a-f]{2})/i.test(authority))
+    throw wrong(
+      "cannot be read: in a user or a password write % as %25, @ as %40, # as %23, / as %2F, ? as %3F",
+    );
+  const at = authority.lastIndexOf("@") + 1;
+  const [username = "", ...secret] = authority.slice(0, Math.max(0, at - 1)).split(":");
+  const isSentinel = scheme.endsWith("+sentinel");
+  const hosts = authority
+    .slice(at)
+    .split(",")
+    .map((place) => {
+      const [, host, port] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(place) ?? [];
+      if (host === undefined) throw wrong("has a host or a port that cannot be read");
+      const name = host.replace(/^\[(.*)\]$/, "$1") || "127.0.0.1";
+      return { host: name, port: Number(port ?? (isSentinel ? 26_379 : 6_379)) };
+    });
+  const parts = path.split("/").slice(1).map(decodeURIComponent);
+  const parameters = new URLSearchParams(query);
+  const unknown = [...parameters.keys()].find((name) => name !== "sentinel_password");
+  if (unknown !== undefined) throw wrong(`has the parameter "${unknown}", which is not known`);
+  const master = isSentinel ? (parts.shift() ?? "") : null;
+  if (master === "") throw wrong("names no master: redis+sentinel://host:26379/master");
+  if (!isSentinel && hosts.length > 1)
+    throw wrong(
+      "names several hosts: Redis Cluster is not supported. Use one Redis, or sentinels with redis+sentinel://",
+    );
+  const db = parts[0] || "0";
+  if (!/^\d{1,4}$/.test(db)) throw wrong(`has "${db}" as database, which is no number`);
+  return {
+    hosts,
+    master,
+    tls: scheme.startsWith("rediss"),
+    username: decodeURIComponent(username) || undefined,
+    password: secret.length === 0 ? undefined : decodeURIComponent(secret.join(":")),
+    sentinelPassword: parameters.get("sentinel_password") ?? undefined,
+    db: Number(db),
+  };
+}
+
+/** "redis.example:6379", or every sentinel with the name of the master */
+export function nameRedis({ hosts, master }: RedisAddress): string {
+  const list = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`).join(",");
+  return master === null ? list : `${list} (sentinels of ${master})`;
+}
+
+function wrong(problem: string): ReconError {
+  return new ReconError("settings-invalid", `REDIS_URL: ${problem}`);
+}
