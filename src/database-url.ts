@@ -111,7 +111,10 @@ function splitHosts(text: string): { url: string; hosts: { host: string; port: s
     return { host: decodeURIComponent(host.replace(/^\[(.*)\]$/, "$1")), port };
   });
   const user = authority.slice(0, at).replaceAll(" ", "%20");
-  return { url: `${head}${user}${hosts.length > 1 ? "host" : places[0]}${tail}`, hosts };
+  return {
+    url: `${head}${user}${hosts.length > 1 ? "host" : places[0]?.replace(/:\d*$/, "")}${tail}`,
+    hosts,
+  };
 }
 
 function parametersOf(url: string): [string, string][] {
