@@ -5,7 +5,7 @@ import type { Job } from "bullmq";
 import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
-import { describeLimit, isConnectionLost } from "../src/db/database-error.ts";
+import { describeLimit } from "../src/db/database-error.ts";
 import { proveWrite } from "../src/db/prove-write.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import { openSharingWatch } from "../src/flows/alerts/watch-sharing.ts";
@@ -126,7 +126,6 @@ export async function startWorker(
     await ensureSchedules(diffQueue, schedulesFor(config, config.diff.every), clock.now());
     for (const { job, queue } of ticks) await ensureSchedules(queue, [scheduleOf(job)], clock.now());
   };
-  const reportLoss = reportRepeatedErrors(log, "the database is away; jobs run again at their next tick");
   const reportSchedules = reportRepeatedErrors(log, "the schedules could not be checked");
   const run =
     <Data extends JobData>(work: (data: Data, log: Log) => Promise<void>) =>
@@ -143,8 +142,7 @@ export async function startWorker(
         noteServed();
       } catch (error) {
         if (ending.signal.aborted) return;
-        if (isConnectionLost(error)) reportLoss(error);
-        else logFailure(own, job, describeLimit(context.sql, error) ?? error);
+        logFailure(own, job, describeLimit(context.sql, error) ?? error);
         throw error;
       }
     };

@@ -1,6 +1,7 @@
 /** Opens and closes the resources of a command: settings, database, log. */
 
 import { join, resolve } from "node:path";
+import { calmLog } from "../../calm-log.ts";
 import { systemClock } from "../../clock.ts";
 import { type Need, readSettings, type Settings } from "../../config.ts";
 import { warnOfDatabaseUrl } from "../../database-url.ts";
@@ -50,9 +51,12 @@ export async function openRecon(
   const withoutProvider = settings.provider === null && !settings.production;
   const config = settings.config ?? tryOutConfig();
   const isTryOut = withoutProvider && settings.config === null && settings.logLevel === null;
-  const log = isTryOut
-    ? createLog("warn", secretsOf(settings), readableLog)
-    : createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings));
+  const log = calmLog(
+    isTryOut
+      ? createLog("warn", secretsOf(settings), readableLog)
+      : createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings)),
+    systemClock,
+  );
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
   const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
   const warning = warnOfDatabaseUrl(databaseUrl);
