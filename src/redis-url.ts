@@ -22,7 +22,7 @@ export function readRedisUrl(text: string): RedisAddress {
     /^(redis|rediss|redis\+sentinel|rediss\+sentinel):\/\/(.*)$/s.exec(text) ?? [];
   if (scheme === undefined) throw wrong(`must be ${FORMS}`);
   const [, authority = "", path = "", query = ""] = /^([^/?#]*)([^?#]*)(?:\?([^#]*))?$/.exec(tail) ?? [];
-  if ((authority === "" && tail !== "") || path.includes("@") || /%(?![0-9a-f]{2})/i.test(authority))
+  if ((authority === "" && tail !== "") || path.includes("@"))
     throw wrong(
       "cannot be read: in a user or a password write % as %25, @ as %40, # as %23, / as %2F, ? as %3F",
     );
@@ -38,7 +38,7 @@ export function readRedisUrl(text: string): RedisAddress {
       const name = host.replace(/^\[(.*)\]$/, "$1") || "127.0.0.1";
       return { host: name, port: Number(port ?? (isSentinel ? 26_379 : 6_379)) };
     });
-  const parts = path.split("/").slice(1).map(decodeURIComponent);
+  const parts = path.split("/").slice(1).map(decode);
   const parameters = new URLSearchParams(query);
   const unknown = [...parameters.keys()].find((name) => name !== "sentinel_password");
   if (unknown !== undefined) throw wrong(`has the parameter "${unknown}", which is not known`);
@@ -54,8 +54,8 @@ export function readRedisUrl(text: string): RedisAddress {
     hosts,
     master,
     tls: scheme.startsWith("rediss"),
-    username: decodeURIComponent(username) || undefined,
-    password: secret.length === 0 ? undefined : decodeURIComponent(secret.join(":")),
+    username: decode(username) || undefined,
+    password: secret.length === 0 ? undefined : decode(secret.join(":")),
     sentinelPassword: parameters.get("sentinel_password") ?? undefined,
     db: Number(db),
   };
@@ -65,6 +65,15 @@ export function readRedisUrl(text: string): RedisAddress {
 export function nameRedis({ hosts, master }: RedisAddress): string {
   const list = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`).join(",");
   return master === null ? list : `${list} (sentinels of ${master})`;
+}
+
+/** A text with a % that is no escape stays as it is. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function wrong(problem: string): ReconError {
