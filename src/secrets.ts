@@ -30,9 +30,9 @@ export function secretsOf({
     secrets.push(written, readDatabaseUrl(databaseUrl).password);
   }
   if (redisUrl !== null) {
+    const [, written = ""] = /^[^:]+:\/\/[^:@/]*:(.*)@/s.exec(redisUrl) ?? [];
     const { password = "", sentinelPassword = "" } = readRedisUrl(redisUrl);
-    const all = [password, sentinelPassword];
-    secrets.push(...all, ...all.map(encodeURIComponent));
+    secrets.push(written, password, sentinelPassword);
   }
   return [...new Set(secrets)].filter((secret) => secret !== "");
 }
