@@ -196,6 +196,7 @@ export const configSchema = z.strictObject({
       since: instant,
       lookback: duration("PT15M"),
       rowsChange: z.enum(["never", "replace"]).default("never"),
+      balances: z.enum(["partial", "complete"]).default("partial"),
     })
     .prefault({}),
   closing: z

@@ -1,0 +1,1 @@
+CREATE INDEX "callback_entries_player" ON "callback_entries" USING btree ("username","occurred_at");
