@@ -129,6 +129,23 @@ function playFeature(round: RoundScript): void {
   else listWhole(round, bets, share);
 }
 
+/** Spins that are settled together, by an item of the last one. The report shows one record, or one for each spin. */
+function settleLastSpin(round: RoundScript): void {
+  const price = round.money();
+  const spins = Array.from({ length: round.random.between(2, 5) }, (_, index) => ({
+    txn: `spin${index + 1}`,
+    stake: ZERO,
+    payout: round.payoutOf(price),
+  }));
+  const buy = { txn: "buy", stake: price, payout: ZERO };
+  round.place("buy", round.at(0), price).settle("buy", round.at(0) + 3_000, ZERO);
+  for (const [index, { txn }] of spins.entries()) round.place(txn, round.at(0.05 * (index + 1)), ZERO);
+  const share = 0.05 * (spins.length + 1);
+  round.settle(spins.at(-1)?.txn ?? "", round.at(share), payoutsOf(spins));
+  if (round.random.oneIn(2)) listEach(round, [buy, ...spins], share);
+  else listWhole(round, [buy, ...spins], share);
+}
+
 /** The same round id returns much later. */
 function reuseRound(round: RoundScript): void {
   for (const [txn, share] of [
@@ -210,6 +227,7 @@ export const ODD_ROUNDS = {
   changeRound,
   listAsOne,
   playFeature,
+  settleLastSpin,
   reuseRound,
   endApart,
   listByOtherIds,
