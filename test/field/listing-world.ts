@@ -3,6 +3,7 @@
 import { beforeEach } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { compareProduct } from "../../src/flows/compare/compare-product.ts";
+import { search } from "../../src/flows/read/search.ts";
 import { readReport } from "../../src/flows/reports/read-report.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
@@ -125,7 +126,11 @@ export function useListingWorld() {
     items: readonly Item[],
     product: object = {},
     diff: object = {},
-  ): Promise<{ opened: string[]; row: Record<string, unknown> }> {
+  ): Promise<{
+    opened: string[];
+    row: Record<string, unknown>;
+    find: (id: string) => ReturnType<typeof search>;
+  }> {
     const clock = createTestClock(Date.parse(at(0)));
     const config = parseConfig({
       products: [{ productId: "P1", since: at(0), stuckOpenAfter: "PT3H", ...product }],
@@ -155,7 +160,11 @@ export function useListingWorld() {
       from mismatches order by 1`;
     const day = { day: "2026-11-20", zone: "UTC", from: NOON - 12 * HOUR_MS, to: NOON + 12 * HOUR_MS };
     const { rows: statement } = await readReport(context, day);
-    return { opened: opened.map(({ story }) => story), row: { ...statement[0] } };
+    return {
+      opened: opened.map(({ story }) => story),
+      row: { ...statement[0] },
+      find: (id) => search(context, id),
+    };
   }
 
   return { sql, play };

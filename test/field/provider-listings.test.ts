@@ -376,6 +376,13 @@ describe("a provider that lists a record for each step of a bet", () => {
 
   test.each(cases)("$name", async (one) => await check(one));
 
+  test.each(["a", "step-1", "step-2"])("is found by the id %s with its last step", async (id) => {
+    const { find } = await play(bet, [open, ended]);
+    const { bets } = await find(id);
+    expect(bets).toHaveLength(1);
+    expect(bets[0]).toMatchObject({ provider: { id: "step-2", payout: "25" }, difference: null });
+  });
+
   test("in a product of sessions, where the steps lie far apart", async () => {
     const session = {
       name: "",
