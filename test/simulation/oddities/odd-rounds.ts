@@ -1,6 +1,7 @@
 /** Rounds of several bets with an odd course, but right in the end. */
 
 import { type Amount, sumAmounts, ZERO } from "../../../src/money.ts";
+import { otherCurrency } from "./bet-faults.ts";
 import type { Oddity } from "./odd-results.ts";
 import type { RoundScript } from "./round-script.ts";
 
@@ -220,7 +221,20 @@ function wholeIds(round: RoundScript): { id: string; betId: string } {
   return { id: `w-${roundId}`, betId: `wb-${roundId}` };
 }
 
+/** A player's round has bets in two currencies. Each item ends the bets of its own currency. */
+function playTwoCurrencies(round: RoundScript): void {
+  const currencies = [round.context.player.currency, otherCurrency(round)];
+  const type = round.random.oneIn(2) ? "BY_ROUND" : "BY_TRANSACTION";
+  for (const [index, currency] of currencies.entries()) {
+    const bet = { txn: NAMES[index] ?? "a", stake: round.money(), payout: round.money() };
+    round.place(bet.txn, round.at(0.1 * index), bet.stake, { currency });
+    round.settle(bet.txn, round.at(0.3 - 0.1 * index), bet.payout, { currency, type });
+    round.show(bet.txn, round.at(0.3), { ...settledAs(bet), currency });
+  }
+}
+
 export const ODD_ROUNDS = {
+  playTwoCurrencies,
   cancelRound,
   voidRound,
   settleRound,
