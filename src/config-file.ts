@@ -109,6 +109,7 @@ const product = z.strictObject({
     .nullable()
     .default(null),
   lostBets: z.enum(["written", "omitted"]).default("written"),
+  nominalStakes: z.boolean().default(false),
   ledgerSince: instant,
 });
 

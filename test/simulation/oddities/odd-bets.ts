@@ -141,6 +141,22 @@ function splitRecord(round: RoundScript): void {
   round.show("a2", round.at(0.1), { status: "SETTLED", stake: rest, payout: ZERO, ...part(2) });
 }
 
+/** The report shows a record for each step of the bet, under other ids. */
+function listSteps(round: RoundScript): void {
+  const stake = round.money();
+  const payout = round.payoutOf(stake);
+  const betId = round.txnId("a");
+  const step = (number: number) => ({ stake, ids: { id: `s${number}-${betId}`, betId } });
+  round.place("a", round.at(0), stake).show("a1", round.at(0), { status: "OPEN", ...step(1) });
+  round.settle("a", round.at(0.3), payout);
+  round.show("a2", round.at(0.3), { status: "SETTLED", payout, ...step(2) });
+  if (!round.random.oneIn(2)) return;
+  const changed = payout.plus(stake);
+  round.rollback("a", round.at(0.5), payout).show("a3", round.at(0.5), { status: "UNSETTLED", ...step(3) });
+  round.settle("a", round.at(0.7), changed);
+  round.show("a4", round.at(0.7), { status: "SETTLED", payout: changed, ...step(4) });
+}
+
 /** The entries of a round contain the balances of the operator's answers. */
 function sendBalances(round: RoundScript): void {
   ODD_RESULTS.settleLate(round);
@@ -162,5 +178,6 @@ export const ODD_BETS = {
   nameRoundOtherwise,
   stayOpen,
   splitRecord,
+  listSteps,
   tellBalances: sendBalances,
 } satisfies Record<string, Oddity>;
