@@ -172,7 +172,6 @@ create table callback_entries (
 alter table callback_entries add constraint callback_entries_pkey PRIMARY KEY (entry_id);
 CREATE INDEX callback_entries_adjusted ON public.callback_entries USING btree (product_id, username, occurred_at) WHERE (callback = 'adjustBalance'::text);
 CREATE INDEX callback_entries_occurred ON public.callback_entries USING btree (occurred_at);
-CREATE INDEX callback_entries_player ON public.callback_entries USING btree (username, occurred_at);
 CREATE INDEX callback_entries_received ON public.callback_entries USING btree (received_at);
 CREATE INDEX callback_entries_rewarded ON public.callback_entries USING btree (product_id, username, occurred_at) WHERE (callback = ANY (ARRAY['winRewards'::text, 'placeTips'::text, 'cancelTips'::text]));
 CREATE INDEX callback_entries_round ON public.callback_entries USING btree (product_id, username, round_id);

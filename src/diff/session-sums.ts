@@ -41,7 +41,7 @@ export interface SessionSums {
 
 export function sumSession(session: PlayerSession): SessionSums {
   const played = session.records.filter((record) => record.betStatus !== "VOID");
-  // A tip's callback may say no amount. Then its record's stake is compared with nothing (§4.2).
+  // A tip's callback may say no amount. Then its record's stake is compared with nothing.
   const unsaid = new Set(
     session.bets
       .filter(({ tip, status, stake }) => tip && status !== "void" && stake.eq(ZERO))

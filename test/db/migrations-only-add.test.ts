@@ -94,11 +94,6 @@ const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; r
     why: "it has rewards and tips alone, so it is made by one reading of the table; writers wait for that once",
   },
   {
-    tag: "0021_balance_chains",
-    statement: /^CREATE INDEX "callback_entries_player"/,
-    why: "no version before it was ever released",
-  },
-  {
     tag: "0006_fair_pulling",
     statement: /^CREATE INDEX "windows_leased"/,
     why: "no version before it was ever released",

@@ -42,8 +42,6 @@ export const callbackEntries = pgTable(
     index("callback_entries_round").on(t.productId, t.username, t.roundId),
     index("callback_entries_received").on(t.receivedAt),
     index("callback_entries_occurred").on(t.occurredAt),
-    // For chains of balances, which cross all products of a player.
-    index("callback_entries_player").on(t.username, t.occurredAt),
     // For sessions, which are ranges of time of a player. Other callbacks need not pay for this index (decision 79).
     index("callback_entries_adjusted")
       .on(t.productId, t.username, t.occurredAt)

@@ -1,1 +1,0 @@
-CREATE INDEX "callback_entries_player" ON "callback_entries" USING btree ("username","occurred_at");
