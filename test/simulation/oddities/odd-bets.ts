@@ -42,7 +42,7 @@ function voidNowhere(round: RoundScript): void {
 }
 
 /** Tips that are listed, unlisted, without an amount, or taken back. A tip is no bet. */
-function tip(round: RoundScript): void {
+function playTip(round: RoundScript, hasBet: boolean): void {
   const amount = round.money();
   const isKnown = round.random.oneIn(2);
   round.say("placeTips", "tip", round.at(0), {
@@ -55,7 +55,7 @@ function tip(round: RoundScript): void {
   } else if (round.random.oneIn(2)) {
     round.show("tip", round.at(0), { status: "SETTLED", stake: amount, payout: ZERO });
   }
-  if (!round.random.oneIn(2)) return;
+  if (!hasBet) return;
   const stake = round.money();
   const payout = round.payoutOf(stake);
   round.place("a", round.at(0.02), stake).settle("a", round.at(0.1), payout);
@@ -171,7 +171,7 @@ export const ODD_BETS = {
   waitThenOpen,
   waitThenCancel,
   voidNowhere,
-  tip,
+  tip: (round) => playTip(round, round.random.oneIn(2)),
   adjust,
   deliverAgain,
   nameNoRound,
@@ -181,3 +181,9 @@ export const ODD_BETS = {
   listSteps,
   tellBalances: sendBalances,
 } satisfies Record<string, Oddity>;
+
+/** In a mixed product a tip without a bet belongs to a session, whose sums differ if the tip is not listed. */
+export const MIXED_BETS = { ...ODD_BETS, tip: (round) => playTip(round, true) } satisfies Record<
+  string,
+  Oddity
+>;
