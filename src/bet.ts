@@ -86,6 +86,8 @@ export type FetchBetPage = (
 export interface StoredRecord extends Omit<BetRecord, "gameCode" | "gameName" | "extra"> {
   readonly versionSeenAt: Instant;
   readonly requestedAt: Instant;
+  /** what the provider lists, if `stake` is 0 because that is nominal (`products[].nominalStakes`) */
+  readonly listedStake?: Amount;
 }
 
 export type LedgerStatus = "open" | "settled" | "void";

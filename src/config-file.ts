@@ -109,6 +109,7 @@ const product = z.strictObject({
     .nullable()
     .default(null),
   lostBets: z.enum(["written", "omitted"]).default("written"),
+  nominalStakes: z.boolean().default(false),
   ledgerSince: instant,
 });
 
@@ -196,6 +197,7 @@ export const configSchema = z.strictObject({
       since: instant,
       lookback: duration("PT15M"),
       rowsChange: z.enum(["never", "replace"]).default("never"),
+      balances: z.enum(["partial", "complete"]).default("partial"),
     })
     .prefault({}),
   closing: z

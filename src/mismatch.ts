@@ -136,18 +136,10 @@ export interface Mismatch
   readonly note: string | null;
 }
 
-/** These kinds explain no difference between the sides of a day's statement, and no player's money is wrong by them. */
-export const KINDS_IN_NO_STATEMENT: readonly MismatchKind[] = [
-  "balance-differs",
-  "provider-inconsistent",
-  "transfer-inconclusive",
-  "transfer-differs",
-  "transfer-late-success",
-  "top-up-rejected",
-  "top-up-inconclusive",
-  "top-up-differs",
-  "top-up-late-success",
-];
+/** The kinds from `balance-differs` on explain no difference of a statement, and no player's money is wrong by them. */
+export const KINDS_IN_NO_STATEMENT: readonly MismatchKind[] = MISMATCH_KINDS.slice(
+  MISMATCH_KINDS.indexOf("balance-differs"),
+);
 
 /** One change of a mismatch in a transaction. Incidents count these changes. */
 export interface MismatchChange {

@@ -46,6 +46,16 @@ export function halve(range: TimeRange): [TimeRange, TimeRange] {
   ];
 }
 
+/**
+ * What is fetched after a window's request failed: its halves. A provider's limit is a whole number of minutes, so if half the
+ * request is one, the halves are requested in exactly that, and two seconds are left as a third part: 59 min 58 s is requested
+ * as 60 min, its parts as 30 min, 30 min and 4 s. Exact halves would be requested as 30 min 1 s.
+ */
+export function halveRequest(window: TimeRange): TimeRange[] {
+  const halfMs = (lengthOf(window) + 2 * BEYOND_ENDS_MS) / 2;
+  return halfMs % 60_000 === 0 ? cutIntoPieces(window, halfMs - 2 * BEYOND_ENDS_MS) : halve(window);
+}
+
 /** Cuts a range into consecutive pieces of at most `pieceMs`, the last one taking the remainder. */
 export function cutIntoPieces(range: TimeRange, pieceMs: number): TimeRange[] {
   const pieces: TimeRange[] = [];

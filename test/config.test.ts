@@ -19,6 +19,7 @@ test("only the product ids are required; every other setting has its documented 
     stuckOpenAfter: 86_400_000,
     topUpPath: null,
     lostBets: "written",
+    nominalStakes: false,
     ledgerSince: null,
   });
   expect(config.pull).toMatchObject({ every: 60_000, windowMax: 3_598_000, windowMin: 60_000, attempts: 5 });

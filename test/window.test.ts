@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   cutIntoPieces,
   halve,
+  halveRequest,
   hoursOf,
   LONGEST_WINDOW_MS,
   lengthOf,
@@ -26,6 +27,20 @@ test("two halves are exactly the range", () => {
     }),
   );
 });
+
+test.each([
+  ["59:58", [1798, 1798, 2]],
+  ["29:58", [898, 898, 2]],
+  ["14:58", [449, 449]],
+  ["60:00", [1800, 1800]],
+])(
+  "a window of %s that failed is halved so that half a request is asked for, if that is whole minutes",
+  (length, parts) => {
+    const [minutes = 0, seconds = 0] = length.split(":").map(Number);
+    const window = { from: 0, to: (minutes * 60 + seconds) * 1000 };
+    expect(halveRequest(window).map((part) => lengthOf(part) / 1000)).toEqual(parts);
+  },
+);
 
 test("pieces follow each other without gap or overlap, and none is longer than the limit", () => {
   fc.assert(

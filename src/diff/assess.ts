@@ -8,9 +8,12 @@ import type { Instant } from "../clock.ts";
 import type { Finding } from "../mismatch.ts";
 import { formatMoney } from "../money.ts";
 import { type AssessSettings, comparePair, type Difference } from "./compare.ts";
+import { endFeatureSpins } from "./feature-spins.ts";
 import { toFinding } from "./finding.ts";
 import { settleOmittedLosses, settleOmittedLossesOfRound } from "./lost-bets.ts";
-import { matchBets, namesBet, type Pair } from "./match.ts";
+import { idRulesOf, matchBets, namesBet, type Pair } from "./match.ts";
+import { countNominalStakes } from "./nominal-stakes.ts";
+import { withoutEarlierSteps } from "./steps.ts";
 import { type EntryTimes, entryTimesOf, isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
 
 /** A finding with what its graces depend on. */
@@ -39,8 +42,8 @@ export interface AssessedPair {
 }
 
 /**
- * Matches and compares the records and bets of one neighbourhood. The order of the input does not matter. Each record
- * and each bet is in exactly one pair.
+ * Matches and compares the records and bets of one neighbourhood. The order of the input does not matter. Each bet, and
+ * each record that no later step of its bet replaces, is in exactly one pair.
  * @param vanished records that the provider no longer returns; they count as absent
  */
 export function assessPairs(
@@ -50,9 +53,11 @@ export function assessPairs(
   vanished: readonly StoredRecord[] = [],
 ): AssessedPair[] {
   const gone = new Set(vanished);
-  const listed = records.filter((record) => !gone.has(record)).sort(byKey);
+  const present = records.filter((record) => !gone.has(record)).sort(byKey);
+  const listed = countNominalStakes(withoutEarlierSteps(present, held), held, settings);
   // A record that the provider has dropped still says that the bet had ended.
-  const bets = settleOmittedLosses(records, held, settings);
+  const lost = settleOmittedLosses(withoutEarlierSteps(records, held), held, settings);
+  const bets = endFeatureSpins(listed, lost, idRulesOf(settings.matchBy));
   const pairs = matchBets(listed, bets, settings)
     .map((pair) => settleOmittedLossesOfRound(pair, settings))
     .flatMap((pair) => withoutOpenPart(pair, settings));
@@ -61,7 +66,7 @@ export function assessPairs(
     pairs.flatMap((pair) => pair.bets),
   );
   return pairs.map((pair) => {
-    const difference = comparePair(pair, settings);
+    const difference = sayNominal(pair, comparePair(pair, settings));
     return {
       pair,
       provider: pair.records.length === 0 ? null : sumRecords(pair.records),
@@ -71,16 +76,37 @@ export function assessPairs(
   });
 }
 
+/** Whether a pair has a record, or its copy with a stake of 0. A record that a later step replaces is in no pair. */
+export function hasRecord({ pair }: Pick<AssessedPair, "pair">, record: StoredRecord): boolean {
+  const { username, betId, id } = record;
+  return pair.records.some((one) => one.id === id && one.betId === betId && one.username === username);
+}
+
 /** The txn id of the ledger bet that a record reports; null: there is no such bet, or several could be meant. */
 export function transactionOf(
   record: StoredRecord,
   pairs: readonly AssessedPair[],
   settings: AssessSettings,
 ): string | null {
-  const bets = pairs.find(({ pair }) => pair.records.includes(record))?.pair.bets ?? [];
+  const bets = pairs.find((one) => hasRecord(one, record))?.pair.bets ?? [];
   const named = bets.find((bet) => namesBet(record, bet.txnId, settings));
   return (named ?? (bets.length === 1 ? bets[0] : undefined))?.txnId ?? null;
 }
+
+/** The provider's side then has another stake than its record, so the reason says why. */
+function sayNominal({ records }: Pair, difference: Difference | null): Difference | null {
+  const nominal = records.flatMap(({ listedStake, currency }) =>
+    listedStake === undefined ? [] : [formatMoney(listedStake, currency)],
+  );
+  if (difference === null || nominal.length === 0) return difference;
+  const stakes = `${nominal.slice(0, MOST_NAMED).join(", ")}${nominal.length > MOST_NAMED ? " and others" : ""}`;
+  return {
+    ...difference,
+    reason: `${difference.reason}; the provider lists a nominal stake of ${stakes}, which counts as 0`,
+  };
+}
+
+const MOST_NAMED = 3;
 
 function judge(
   pair: Pair,

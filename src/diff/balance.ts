@@ -71,23 +71,36 @@ function answerOf({ occurredAt, receivedAt, balanceBefore, balanceAfter }: Callb
 
 function toFinding(subject: string, wrong: readonly AnsweredBalance[]): Finding {
   const entries = wrong.flatMap((answer) => answer.entries);
-  const [first] = entries as [CallbackEntry];
+  const [{ callback, currency, requestId }] = entries as [CallbackEntry];
   const changed = sumAmounts(wrong.map((answer) => answer.changed));
   const moved = sumAmounts(wrong.map((answer) => answer.moved));
+  return findingOfRequest(entries, {
+    subject,
+    moved,
+    amountAtRisk: sumAmounts(wrong.map((answer) => answer.changed.minus(answer.moved).abs())),
+    reason: `the balance changed by ${formatMoney(changed, currency)} with the ${callback} request ${requestId}, but the wallet moved ${formatMoney(moved, currency)} for it`,
+  });
+}
+
+/** A `balance-differs` about the balances of one request. @param entries its items, at least one */
+export function findingOfRequest(
+  entries: readonly CallbackEntry[],
+  about: Pick<Finding, "subject" | "amountAtRisk" | "reason"> & { readonly moved: Amount },
+): Finding {
+  const { moved, ...named } = about;
+  const [first] = entries as [CallbackEntry];
   const times = entries.map((entry) => entry.occurredAt);
   const single = entries.length === 1;
   return {
+    ...named,
     kind: "balance-differs",
     productId: first.productId,
     username: first.username,
     currency: first.currency,
-    subject,
     betId: null,
     transactionId: single ? first.txnId : null,
     roundId: single ? realRound(first.roundId) : null,
     transactionRef: null,
-    amountAtRisk: sumAmounts(wrong.map((answer) => answer.changed.minus(answer.moved).abs())),
-    reason: `the balance changed by ${formatMoney(changed, first.currency)} with the ${first.callback} request ${first.requestId}, but the wallet moved ${formatMoney(moved, first.currency)} for it`,
     provider: null,
     ledger: {
       txnId: single ? first.txnId : null,

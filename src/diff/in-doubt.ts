@@ -4,7 +4,7 @@
  */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
-import { type AssessedPair, assessPairs, type Verdict } from "./assess.ts";
+import { type AssessedPair, assessPairs, hasRecord, type Verdict } from "./assess.ts";
 import type { AssessSettings } from "./compare.ts";
 import type { Absences } from "./vanished.ts";
 
@@ -40,8 +40,8 @@ export function assessInDoubt(
   };
 }
 
-export function containsAny({ pair }: Pick<AssessedPair, "pair">, records: readonly StoredRecord[]): boolean {
-  return pair.records.some((record) => records.includes(record));
+export function containsAny(one: Pick<AssessedPair, "pair">, records: readonly StoredRecord[]): boolean {
+  return records.some((record) => hasRecord(one, record));
 }
 
 function verdictsOf(pairs: readonly AssessedPair[]): Verdict[] {

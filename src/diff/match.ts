@@ -24,6 +24,8 @@ export interface Pair {
 export interface MatchSettings {
   readonly matchBy: readonly MatchRule[];
   readonly lostBets: LostBets;
+  /** a record counts with a stake of 0 if the ledger has its bet so */
+  readonly nominalStakes: boolean;
   readonly tolerance: Tolerance;
 }
 

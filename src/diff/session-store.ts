@@ -116,14 +116,17 @@ export async function findRoundsOfBets(
         and e.callback = any(${OF_BETS_ALONE as string[]}) limit 1 offset 0) found)`;
 }
 
-/** The beginnings of the sessions of some players that are unresolved mismatches. */
-export async function readOpenSessions(
+/**
+ * The beginnings of the sessions of some players that are mismatches, also decided ones: these explain their difference in
+ * the statement until a compared value changes.
+ */
+export async function readDifferingSessions(
   tx: Query,
   productId: string,
   usernames: readonly string[],
 ): Promise<{ readonly username: string; readonly at: Instant }[]> {
   return await tx<{ username: string; at: Instant }[]>`
     select username, occurred_at as at from mismatches
-    where product_id = ${productId} and status in ('open', 'acknowledged') and subject like 'session:%'
-      and username = any(${usernames as string[]})`;
+    where product_id = ${productId} and username = any(${usernames as string[]}) and subject like 'session:%'
+      and (status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon'))`;
 }

@@ -41,7 +41,15 @@ export interface SessionSums {
 
 export function sumSession(session: PlayerSession): SessionSums {
   const played = session.records.filter((record) => record.betStatus !== "VOID");
-  const stake = sumAmounts(played.map((record) => record.stake));
+  // A tip's callback may say no amount. Then its record's stake is compared with nothing.
+  const unsaid = new Set(
+    session.bets
+      .filter(({ tip, status, stake }) => tip && status !== "void" && stake.eq(ZERO))
+      .map(({ txnId }) => txnId),
+  );
+  const stake = sumAmounts(
+    played.filter(({ betId, id }) => !unsaid.has(betId) && !unsaid.has(id)).map((record) => record.stake),
+  );
   const payout = sumAmounts(played.map((record) => record.payout));
   const movements = movementsOf(session);
   return {

@@ -27,6 +27,8 @@ export interface FoldSettings extends RuleSettings {
    * undefined: no such bets
    */
   readonly runningUntil?: Instant;
+  /** a placement that is skipped, and never debited, has a stake of 0: records list a nominal one */
+  readonly nominalStakes?: boolean;
 }
 
 /** The bets that an entry acts on. The first bet carries what cannot be shared. */
@@ -44,7 +46,7 @@ interface Scope {
  * @throws ReconError `bad-record` that names an entry with an unknown callback
  */
 export function foldEntries(entries: readonly CallbackEntry[], settings: FoldSettings): LedgerBet[] {
-  return foldAll(entries, settings).bets.map(toLedgerBet);
+  return foldAll(entries, settings).bets.map((bet) => toLedgerBet(bet, settings));
 }
 
 /**

@@ -240,7 +240,11 @@ export function countAmounts(bet: Folding, { callback }: CallbackEntry): void {
   if (callback === "rollback") bet.payouts = 0;
 }
 
-export function toLedgerBet({ first, state, ...bet }: Folding): LedgerBet {
+export function toLedgerBet(
+  { first, state, ...bet }: Folding,
+  { nominalStakes = false }: { readonly nominalStakes?: boolean },
+): LedgerBet {
+  const placed = state.placed || bet.singleState;
   return {
     productId: first.productId,
     username: first.username,
@@ -248,7 +252,7 @@ export function toLedgerBet({ first, state, ...bet }: Folding): LedgerBet {
     txnId: first.txnId,
     roundId: state.roundId,
     status: state.status,
-    stake: state.stake,
+    stake: nominalStakes && placed && !state.wasDebited ? ZERO : state.stake,
     payout: state.settlement.plus(state.reward),
     payouts: Math.max(1, bet.payouts),
     moved: bet.money.moved,
@@ -263,7 +267,7 @@ export function toLedgerBet({ first, state, ...bet }: Folding): LedgerBet {
     })),
     paidInParts: bet.paidInParts,
     waiting: state.waiting && state.status === "open",
-    placed: state.placed || bet.singleState,
+    placed,
     rewardOnly: state.rewardOnly,
     tip: state.tip,
     settledByRound: bet.settledByRound,

@@ -116,6 +116,62 @@ export async function readEntriesWithin(
   return rows.map(fromRow);
 }
 
+/** A player's time, with the entries of all products around it. */
+export interface PlayerSpan extends TimeRange {
+  readonly username: string;
+}
+
+/**
+ * The entries of players in a time, both ends included, and those next to it on both sides, of all products.
+ * @param around the most entries on each side, and 40 times as many within
+ * @returns for each span; `before` and `after`: whether there may be further entries on that side
+ */
+export async function readEntriesAround(
+  sql: Query,
+  spans: readonly PlayerSpan[],
+  around: number,
+): Promise<{ readonly entries: CallbackEntry[]; readonly before: boolean; readonly after: boolean }[]> {
+  const part = (condition: string, order: "asc" | "desc", most: number) => sql`
+    (select ${entryColumns(sql)} from callback_entries e
+      where e.username = k.username and ${sql.unsafe(condition)}
+      order by e.occurred_at ${sql.unsafe(order)} limit ${most} offset 0)`;
+  const rows = await sql<(EntryRow & { span: number; side: number })[]>`
+    select k.span::int as span, found.* from unnest(${spans.map(({ username }) => username)}::text[],
+      ${spans.map(({ from }) => from)}::timestamptz[], ${spans.map(({ to }) => to)}::timestamptz[])
+      with ordinality as k (username, from_at, to_at, span)
+    cross join lateral (
+      select -1 as side, b.* from ${part("e.occurred_at < k.from_at", "desc", around)} b
+      union all select 0, w.* from ${part("e.occurred_at between k.from_at and k.to_at", "asc", 40 * around)} w
+      union all select 1, a.* from ${part("e.occurred_at > k.to_at", "asc", around)} a
+    ) found`;
+  const bySpan = Map.groupBy(rows, ({ span }) => span);
+  return spans.map((_, index) => {
+    const own = bySpan.get(index + 1) ?? [];
+    const on = (side: number) => own.filter((row) => row.side === side);
+    const isFull = on(0).length >= 40 * around;
+    return {
+      entries: (isFull ? [...on(-1), ...on(0)] : own).map(({ span: _span, side: _side, ...row }) =>
+        fromRow(row),
+      ),
+      before: on(-1).length >= around,
+      after: isFull || on(1).length >= around,
+    };
+  });
+}
+
+/** The times of the former contents of some bets, which were changed or deleted. @param bets [username, txnId] */
+export async function readFormerTimes(
+  sql: Query,
+  productId: string,
+  bets: readonly (readonly [string, string])[],
+): Promise<{ readonly username: string; readonly occurredAt: Instant }[]> {
+  if (bets.length === 0) return [];
+  return await sql<{ username: string; occurredAt: Instant }[]>`
+    select k.username, (v.content ->> 'occurred_at')::timestamptz as "occurredAt"
+    from unnest(${bets.map(([username]) => username)}::text[], ${bets.map(([, ref]) => ref)}::text[]) as k (username, ref)
+    join entry_versions v on v.product_id = ${productId} and v.txn_id = k.ref and v.username = k.username`;
+}
+
 /** All entries of some players. @param most the most rows to read */
 export async function readEntriesOfPlayers(
   sql: Query,

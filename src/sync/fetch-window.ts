@@ -6,7 +6,7 @@ import { setInterval } from "node:timers";
 import type { BetPage, FetchBetPage } from "../bet.ts";
 import type { Clock, Instant } from "../clock.ts";
 import { asksForShorterWindow, describeError, type ErrorCode, ReconError } from "../errors.ts";
-import { BEYOND_ENDS_MS, halve, lengthOf, type TimeRange } from "../window.ts";
+import { BEYOND_ENDS_MS, halveRequest, lengthOf, type TimeRange } from "../window.ts";
 import { afterFailure, type FailureSeen, type NextStep } from "./after-failure.ts";
 import { LEASE_SECONDS, type LeasedWindow, type Postponement } from "./leased-window-store.ts";
 
@@ -17,7 +17,7 @@ export interface WindowSteps {
   commitPage(window: LeasedWindow, page: BetPage, startedAt: Instant): Promise<"committed" | "halved">;
   renew(window: LeasedWindow): Promise<void>;
   restart(window: LeasedWindow): Promise<void>;
-  split(window: LeasedWindow, halves: readonly TimeRange[]): Promise<void>;
+  split(window: LeasedWindow, parts: readonly TimeRange[]): Promise<void>;
   recordGap(
     window: LeasedWindow,
     gap: { code: ErrorCode; message: string; nextAttemptAt: Instant },
@@ -178,7 +178,7 @@ async function meetFailure(
     case "stop":
       throw error;
     case "split":
-      await steps.split(window, halve(window));
+      await steps.split(window, halveRequest(window));
       return { outcome: "split", error };
     case "gap": {
       const nextAttemptAt = clock.now() + step.retryInMs;

@@ -108,7 +108,15 @@ function givenNames(text: SqlText): string[] {
 }
 
 /** What SQL calls its own besides its key words, and what is given a name where no statement shows it. */
-const OTHER_NAMES = ["excluded", "secs", "epoch", "wallet_recon", "recon_truncated", "extra_text"];
+const OTHER_NAMES = [
+  "excluded",
+  "secs",
+  "epoch",
+  "wallet_recon",
+  "recon_truncated",
+  "extra_text",
+  "callback_entries_player",
+];
 
 let known: ReadonlySet<string>;
 /** by table */

@@ -6,7 +6,7 @@ import { compareSession, whatSessionNeeds } from "../../src/diff/sessions.ts";
 import { splitSessions } from "../../src/diff/split-sessions.ts";
 import { foldEntries } from "../../src/ledger/fold.ts";
 import { formatAmount } from "../../src/money.ts";
-import { amount, exampleAdjustment, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { amount, exampleAdjustment, exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { type RecordFields, record } from "./sides.ts";
 
 const at = (minutes: number) => NOON + minutes * MINUTE_MS;
@@ -69,6 +69,21 @@ describe("a session", () => {
     ];
     expect(findings(split(entries, records))).toEqual([]);
     expect(findings(split(entries, records.slice(1)))).toEqual(["2026-11-20T12:00 10"]);
+  });
+
+  test("compares a tip's record with nothing if its callback says no amount", () => {
+    const tip = (stake: string) =>
+      exampleEntry({
+        callback: "placeTips",
+        txnId: "tip",
+        occurredAt: at(1),
+        receivedAt: at(1),
+        betAmount: amount(stake),
+        moved: amount(stake).neg(),
+      });
+    const listed = [played(1, { betId: "tip", stake: "8", payout: "0" })];
+    expect(findings(split([tip("0")], listed))).toEqual([]);
+    expect(findings(split([tip("7")], listed))).toEqual(["2026-11-20T12:01 1"]);
   });
 
   test("without a record, or without an entry, differs by all money of the other side", () => {

@@ -55,5 +55,6 @@ export const SETTINGS: AssessSettings = {
   openBetsListed: false,
   stuckOpenAfterMs: 24 * HOUR_MS,
   lostBets: "written",
+  nominalStakes: false,
   tolerance: new Map(),
 };

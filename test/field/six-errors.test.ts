@@ -38,6 +38,8 @@ interface Entry {
   readonly request?: string;
   readonly round?: string;
   readonly username?: string;
+  /** default: THB */
+  readonly currency?: string;
   readonly stake?: string;
   readonly payout?: string;
   readonly moved: string;
@@ -144,7 +146,21 @@ const credit = (product: string): Entry => ({
   moved: "5000",
   second: 20,
 });
+/** 100 THB are placed, and 200 of a currency are paid. */
+const paidIn = (currency: string): Entry[] => {
+  const of = { product: "SLOTS", bet: "abroad", username: "cora" };
+  return [
+    { ...of, callback: "placeBets", status: "OPEN", stake: "100", moved: "-100", second: 20 },
+    { ...of, callback: "settleBets", status: "SETTLED", currency, payout: "200", moved: "200", second: 19 },
+  ];
+};
 const PLAYS: readonly Play[] = [
+  {
+    name: "a win paid in another currency",
+    records: [listed("SLOTS", "abroad", "cora", ["100", "200"], 19)],
+    right: paidIn("THB"),
+    wrong: paidIn("USD"),
+  },
   { name: "a tip that was debited twice", records: [], right: [tip("t1")], wrong: [tip("t1"), tip("t2")] },
   {
     name: "a buy-in that was never debited, and a credit of 60 that paid 600",
@@ -204,7 +220,7 @@ function insert({ product, callback, status, bet, moved, second, ...one }: Entry
     request,
     product,
     one.username ?? "anna",
-    "THB",
+    one.currency ?? "THB",
     bet,
     round,
     status,
@@ -277,6 +293,7 @@ describe("played wrong", () => {
   test("each error is a mismatch of its kind", async () => {
     await judged();
     expect(await opened()).toEqual([
+      "currency-differs of cora in SLOTS, 200",
       "net-differs of fred in FISH, 640",
       "net-differs of tim in SLOTS, 10",
       "net-differs of vera in VENDOR, 100",
@@ -306,13 +323,15 @@ describe("played wrong", () => {
     expect(await overview()).not.toContain("All is well");
     const day = at(20).slice(0, 10);
     const { json: report } = await ask("report", "--day", day);
-    const rows = report.rows.map(({ productId, outside, rest }: Record<string, string>) => [
+    const rows = report.rows.map(({ productId, currency, outside, rest }: Record<string, string>) => [
       productId,
+      currency,
       outside,
       rest,
     ]);
-    expect(rows).toContainEqual(["NEW", "15", "0"]);
-    expect(rows).toContainEqual(["SLOTS", "5000", "0"]);
+    expect(rows).toContainEqual(["NEW", "THB", "15", "0"]);
+    expect(rows).toContainEqual(["SLOTS", "THB", "5000", "0"]);
+    expect(rows).toContainEqual(["SLOTS", "USD", "0", "0"]);
   });
 });
 

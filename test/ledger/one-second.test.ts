@@ -22,6 +22,7 @@ const SETTINGS: AssessSettings = {
   stuckOpenAfterMs: HOUR_MS,
   openBetsListed: true,
   lostBets: "written",
+  nominalStakes: false,
   tolerance: new Map(),
 };
 

@@ -9,6 +9,7 @@ import {
   type LedgerSide,
   MISMATCH_STATUSES,
   type MismatchKind,
+  type OtherCurrency,
   type ProviderSide,
 } from "../../src/mismatch.ts";
 import { type Amount, formatAmount, parseAmount, sumAmounts, ZERO } from "../../src/money.ts";
@@ -23,7 +24,7 @@ interface OpenMismatch {
   readonly productId: string;
   readonly amountAtRisk: string;
   readonly provider: ProviderSide | null;
-  readonly ledger: LedgerSide | null;
+  readonly ledger: (LedgerSide & { readonly otherCurrencies?: readonly OtherCurrency[] }) | null;
 }
 
 /** Kinds that are about one side alone, without a difference of money between the sides. */
@@ -34,6 +35,7 @@ export async function auditReports(context: FlowContext): Promise<string[]> {
   const { sql } = context;
   const problems = (await seeEntryDays(context)).gone.map((day) => `entries have vanished: ${sayGone(day)}`);
   const explained = new Map<string, Amount>();
+  const pending = new Map<string, Amount>();
   const waiting = await readWaitingProducts(sql);
   for (const from of await readDays(sql)) {
     const day = new Date(from).toISOString().slice(0, 10);
@@ -41,13 +43,19 @@ export async function auditReports(context: FlowContext): Promise<string[]> {
     for (const row of rows) {
       const about = `the report of ${day} for ${row.productId} in ${row.currency}`;
       if (row.rest !== "0") problems.push(`${about} has a rest of ${row.rest}`);
-      if (row.pending !== "0" && !waiting.has(row.productId))
-        problems.push(`${about} has ${row.pending} pending`);
+      if (!waiting.has(row.productId))
+        add(pending, row.productId, row.currency, parseAmount(row.pending, "pending"));
       add(explained, row.productId, row.currency, parseAmount(row.mismatches, "mismatches"));
       const listed = await readEffects(context, row, { from, to: from + DAY_MS });
       if (listed !== null && listed !== row.mismatches)
         problems.push(`${about} has ${row.mismatches} by mismatches, and its mismatches have ${listed}`);
     }
+  }
+  for (const { productId, currency, paid } of await readRunningParts(sql)) {
+    if (!waiting.has(productId)) add(pending, productId, currency, parseAmount(paid, "paid"));
+  }
+  for (const [key, amount] of pending) {
+    if (!amount.eq(ZERO)) problems.push(`${key} has ${formatAmount(amount)} pending`);
   }
   const open = new Map<string, Amount>();
   for (const mismatch of await readOpen(sql)) {
@@ -93,9 +101,15 @@ function differenceOf({ kind, amountAtRisk, provider, ledger }: OpenMismatch): [
   const moved = ledger === null ? ZERO : parseAmount(ledger.moved, "moved");
   const currency = ledger?.currency ?? provider?.currency ?? "";
   if (kind === "currency-differs") {
+    const others = ledger?.otherCurrencies ?? [];
+    const isNamed = others.some((other) => other.currency === provider?.currency);
     return [
-      [provider?.currency ?? "", expected],
+      [provider?.currency ?? "", isNamed ? ZERO : expected],
       [currency, moved.neg()],
+      ...others.map(({ currency, effect }): [string, Amount] => [
+        currency,
+        parseAmount(effect, "effect").neg(),
+      ]),
     ];
   }
   const difference = expected.minus(moved);
@@ -128,6 +142,16 @@ export async function readDays(sql: Sql): Promise<number[]> {
 async function readWaitingProducts(sql: Sql): Promise<Set<string>> {
   const rows = await sql<{ productId: string }[]>`select distinct product_id as "productId" from diff_marks`;
   return new Set(rows.map(({ productId }) => productId));
+}
+
+/** What bets that still run were paid in parts: the provider's record does not have it until the bet ends. */
+async function readRunningParts(sql: Sql): Promise<{ productId: string; currency: string; paid: string }[]> {
+  return await sql`
+    select product_id as "productId", currency, sum(paid) as paid from (
+      select product_id, currency, sum(payout_amount) as paid from callback_entries
+      where callback = 'settleBets' group by product_id, currency, username, txn_id
+      having bool_and(end_round is false)
+    ) running group by product_id, currency`;
 }
 
 async function readOpen(sql: Sql): Promise<OpenMismatch[]> {

@@ -68,7 +68,7 @@ const SPECIAL: readonly SimulatedProduct[] = [
     productId: "LISTED",
     style: "open-listed",
     roundsPerMinute: 0.2,
-    settings: { openBetsListed: true, stuckOpenAfter: STUCK },
+    settings: { openBetsListed: true, nominalStakes: true, stuckOpenAfter: STUCK },
   },
   { productId: "ROUND", style: "by-round", roundsPerMinute: 0.2, settings: { matchBy: ["round"] } },
   { productId: "FISH", style: "session", roundsPerMinute: 0, settings: { settlement: "session" } },

@@ -103,6 +103,7 @@ function answerInTurn(...answers: Respond[]): void {
   provider.answer(() => left.shift() ?? page([]));
 }
 
+const SECONDS_2 = 2 / 60;
 const minutesAsked = () => provider.asked.map(({ from, to }) => [minutesFromNoon(from), minutesFromNoon(to)]);
 const cursorsAsked = () => provider.asked.map(({ nextId }) => nextId);
 const minutesFromNoon = (at: Instant) => (at - NOON) / MINUTE_MS;
@@ -224,10 +225,13 @@ describe("an answer that is too slow", () => {
       [-60, -30],
       [-60, -45],
       [-45, -30],
-      [-30, 0],
-      [-30, 0],
-      [-30, -15],
-      [-15, 0],
+      // 29 min 58 s, requested as 30 minutes, is shorter than what failed, so it is tried.
+      [-30, -SECONDS_2],
+      [-30, -SECONDS_2],
+      [-30, -15 - SECONDS_2],
+      [-15 - SECONDS_2, -2 * SECONDS_2],
+      [-2 * SECONDS_2, -SECONDS_2],
+      [-SECONDS_2, 0],
     ]);
     expectExactly(await readFetched(), { from: NOON - HOUR_MS, to: NOON });
     expect(await countRecords()).toBe(60);

@@ -25,7 +25,7 @@ import { untilSomebodyWaits } from "../support/lock-wait.ts";
 const { sql } = useDatabase();
 
 beforeEach(async () => {
-  await emptyTables(sql, ["windows", "pull_states", "bet_records"]);
+  await emptyTables(sql, ["windows", "pull_states", "pull_turns", "bet_records"]);
   await ensurePullState(
     sql,
     "P1",

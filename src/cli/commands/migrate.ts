@@ -2,6 +2,7 @@
 
 import { stderr } from "node:process";
 import type { Command } from "commander";
+import { ensureChainIndex } from "../../db/chain-index.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { findForeignCreators } from "../../db/schema-rights-store.ts";
 import type { OpenRecon } from "../run/open.ts";
@@ -17,6 +18,7 @@ export function addMigrateCommand(program: Command): void {
 
 async function migrate({ databaseUrl, context }: OpenRecon): Promise<void> {
   const count = await migrateDatabase(databaseUrl);
+  if (context.config.ledger.balances === "complete") await ensureChainIndex(databaseUrl);
   printLine(
     count === 0 ? "The database is up to date." : `${count} migration${count === 1 ? "" : "s"} done.`,
   );

@@ -7,6 +7,7 @@ import { checkRedis } from "../../../jobs/redis.ts";
 import { startWorker } from "../../../jobs/worker.ts";
 import type { TransferApi } from "../../agent-api.ts";
 import { openChannels } from "../../alerts/open-channels.ts";
+import { ensureChainIndex } from "../../db/chain-index.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { describeError } from "../../errors.ts";
 import { openAskOutcome } from "../../flows/verify/ask-outcome.ts";
@@ -51,6 +52,7 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
   const tracing = await startTracing(settings.tracing, given.context.log);
   if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
   await migrateDatabase(databaseUrl, given.context.log);
+  if (given.context.config.ledger.balances === "complete") await ensureChainIndex(databaseUrl);
   const installationId = await proveConnections(given);
   if (redisUrl !== null) {
     const place = { redisUrl, prefix: redisPrefix, installationId };

@@ -14,6 +14,7 @@ import { readFailures } from "../../work/work-store.ts";
 import { type FlowContext, findProduct } from "../context.ts";
 import { openLedgerStart, readLedgerMoment } from "../ledger/known-ledger.ts";
 import { compareMarkedBets } from "./compare-bets.ts";
+import { compareChains } from "./compare-chains.ts";
 import { type Compare, compareInParts, compareOneByOne } from "./compare-in-parts.ts";
 import { compareMarkedSessions } from "./compare-sessions.ts";
 import {
@@ -74,7 +75,9 @@ export async function compareProduct(
 
   // After repeated failures the failing parts are found one by one, and set aside: they would fail the next tick too.
   let isCareful = isFailing(await readFailures(context.sql, { work: "comparing", subject: productId }));
-  if (product.settlement === "bets" && !isCareful)
+  // A round that agrees may have a balance that does not follow from the one before.
+  const isScreened = product.settlement === "bets" && context.config.ledger.balances === "partial";
+  if (isScreened && !isCareful)
     await screenProduct(context, product, now, signal, LONGEST_TURN_MS, screenFrom);
   for (let steps = 0; steps < MOST_STEPS_PER_RUN && !signal.aborted; steps += 1) {
     const step = await compareStep(context, { product, now, limits }, isCareful);
@@ -129,7 +132,11 @@ const NOTHING = { marks: 0, compared: 0, wantsFetch: false, isUnfinished: false 
 const NOTHING_COMPARED: ComparisonResult = { compared: 0, wantsFetch: false, stale: new Set() };
 
 async function compareAs(how: HowToCompare, context: FlowContext, { product, now, limits }: StepOptions) {
-  const compare = COMPARE[product.settlement];
+  const compare: Compare = async (comparison, marks) => {
+    const compared = await COMPARE[product.settlement](comparison, marks);
+    await compareChains(comparison, marks);
+    return compared;
+  };
   // All reads share one snapshot: coverage newer than the records would make a present record look missing (decision 5).
   return await inOneMoment(context.sql, async (tx) => {
     const taken = await takeDue(context, tx, product, now, limits);

@@ -5,7 +5,7 @@ import type { Reference } from "../../diff/link-store.ts";
 import {
   findBetIds,
   findRoundsOfBets,
-  readOpenSessions,
+  readDifferingSessions,
   readTouchedTimes,
 } from "../../diff/session-store.ts";
 import { LONGEST_JOINED_QUIETS } from "../../diff/split-sessions.ts";
@@ -57,7 +57,7 @@ async function touchJoined(
   touched: Map<string, Instant[]>,
 ): Promise<void> {
   const reachMs = LONGEST_JOINED_QUIETS * context.config.diff.sessionQuiet;
-  for (const { username, at } of await readOpenSessions(tx, productId, [...touched.keys()])) {
+  for (const { username, at } of await readDifferingSessions(tx, productId, [...touched.keys()])) {
     const times = touched.get(username) ?? [];
     if (times.some((time) => Math.abs(time - at) <= reachMs)) times.push(at);
   }
@@ -79,7 +79,7 @@ async function referencesOf(
   const [ids, played, open] = await Promise.all([
     findBetIds(tx, productId, named),
     findRoundsOfBets(tx, productId, rounds),
-    readOpenSessions(tx, productId, [...new Set(marks.map(({ username }) => username))]),
+    readDifferingSessions(tx, productId, [...new Set(marks.map(({ username }) => username))]),
   ]);
   const players = new Set(open.map(({ username }) => username));
   const keyOf = (username: string, ref: string) => JSON.stringify([username, ref]);

@@ -70,7 +70,8 @@ export function openComparison(
   deleted: DeletedTime = NOTHING_DELETED,
 ): ComparisonContext {
   const { diff, pull } = context.config;
-  const { productId, matchBy, singleState, openBetsListed, stuckOpenAfter, lostBets } = product;
+  const { productId, matchBy, singleState, openBetsListed, stuckOpenAfter, lostBets, nominalStakes } =
+    product;
   return {
     context,
     tx,
@@ -87,6 +88,7 @@ export function openComparison(
       openBetsListed,
       stuckOpenAfterMs: stuckOpenAfter,
       lostBets,
+      nominalStakes,
       tolerance: readTolerance(diff.tolerance),
     },
     graces: {
@@ -100,6 +102,7 @@ export function openComparison(
     fold: {
       singleState,
       omitsLostBets: lostBets === "omitted",
+      nominalStakes,
       runningUntil: ledgerStart + stuckOpenAfter,
     },
   };

@@ -8,6 +8,9 @@ import { isRewardOrTip } from "../../diff/session-bets.ts";
 import { findBetIds, findRoundsOfBets, readRecordsWithin } from "../../diff/session-store.ts";
 import { isClosed, type PlayerSession } from "../../diff/session-sums.ts";
 import { LONGEST_JOINED_QUIETS, splitSessions } from "../../diff/split-sessions.ts";
+import { withoutEarlierSteps } from "../../diff/steps.ts";
+import { readRecords } from "../../diff/store.ts";
+import { isRunning } from "../../diff/sums.ts";
 import type { Absences } from "../../diff/vanished.ts";
 import { ReconError } from "../../errors.ts";
 import { foldEntries } from "../../ledger/fold.ts";
@@ -128,7 +131,8 @@ async function loadSpans(comparison: ComparisonContext, spans: ReadonlyMap<strin
     readRecordsWithin(tx, product.productId, spans, MOST_ROWS + 1),
   ]);
   if (Math.max(near.length, listed.length) > MOST_ROWS) return null;
-  const { rewards, records } = await withoutBets(comparison, await loadRewards(comparison, near), listed);
+  const counted = await withoutEarlierStepsOf(comparison, listed);
+  const { rewards, records } = await withoutBets(comparison, await loadRewards(comparison, near), counted);
   const foldOf = (own: readonly CallbackEntry[]) => foldEntries(own, comparison.fold);
   const byPlayer = Map.groupBy(rewards, ({ username }) => username);
   // One that began before the span belongs to a session before it.
@@ -148,6 +152,21 @@ async function loadSpans(comparison: ComparisonContext, spans: ReadonlyMap<strin
 
 function keyOfBet({ username, txnId }: { readonly username: string; readonly txnId: string }): string {
   return JSON.stringify([username, txnId]);
+}
+
+/** A later step may lie in another session: a record that runs at 10:00, and one of the same bet that has ended at 15:00. */
+async function withoutEarlierStepsOf(
+  { tx, product: { productId } }: ComparisonContext,
+  listed: readonly StoredRecord[],
+): Promise<readonly StoredRecord[]> {
+  const running = listed.filter(isRunning);
+  if (running.length === 0) return listed;
+  const bets = running.map(({ username, betId }) => [username, betId] as const);
+  const steps = await readRecords(tx, productId, { rounds: [], bets }, { ofRound: null, inAll: MOST_ROWS });
+  const keyOf = ({ username, betId, id }: StoredRecord) => JSON.stringify([username, betId, id]);
+  const all = new Map([...steps, ...listed].map((one) => [keyOf(one), one]));
+  const counted = new Set(withoutEarlierSteps([...all.values()], []));
+  return listed.filter((record) => counted.has(record));
 }
 
 /** All entries of the rewards and tips that have one of some entries. */

@@ -175,7 +175,11 @@ async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBe
   const comparison = { tx: sql, product, deleted: await readDeletedTime(sql, productId) };
   const { fold, settings } = openComparison(context, sql, product, ledgerStart ?? now, now);
   const pairs = assessPairs(sides.records, foldEntries(sides.entries, fold), settings);
-  const own = pairs.find(({ pair }) => holds(pair, ref));
+  // A record that a later step of its bet replaces is in no pair: its bet is.
+  const betIds = sides.records.filter(({ id }) => id === ref).map(({ betId }) => betId);
+  const own = [ref, ...betIds]
+    .map((id) => pairs.find(({ pair }) => holds(pair, id)))
+    .find((pair) => pair !== undefined);
   // A mismatch may have another id of the pair as its subject than the one that was searched.
   const named = own === undefined ? [] : subjectsOf(own.pair.records, own.pair.bets);
   const asked = [`bet:${ref}`, ...(round === null ? [] : [`round:${round}`])];

@@ -4,9 +4,11 @@ import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { type Instant, parseInstant } from "../../clock.ts";
 import { subjectOfRequest } from "../../diff/balance.ts";
+import { endFeatureSpins } from "../../diff/feature-spins.ts";
 import { subjectsOf } from "../../diff/finding.ts";
 import type { PlayerSession } from "../../diff/session-sums.ts";
 import { subjectsOfSession } from "../../diff/sessions.ts";
+import { withoutEarlierSteps } from "../../diff/steps.ts";
 import { isRunning } from "../../diff/sums.ts";
 import type { NamedByMismatch } from "../../mismatches/evidence-store.ts";
 import { ZERO } from "../../money.ts";
@@ -117,8 +119,10 @@ function isBefore(at: Instant, limit: Instant | null): boolean {
   return limit !== null && at < limit;
 }
 
-function isOpen({ records, bets }: BetGroup, { omitsLostBets, deletedRecords }: GroupContext): boolean {
+function isOpen(group: BetGroup, { omitsLostBets, deletedRecords }: GroupContext): boolean {
+  const records = withoutEarlierSteps(group.records, group.bets);
   if (records.some(isRunning)) return true;
+  const bets = endFeatureSpins(records, group.bets, ["betId", "id"]);
   const open = bets.filter((bet) => bet.status === "open");
   const wasNotLost = (bet: LedgerBet) =>
     records.some(

@@ -1,11 +1,13 @@
 /** Loads the whole sessions of old rows: a session is deleted whole, or stays (decision 156). */
 
+import type { StoredRecord } from "../../bet.ts";
 import { parseInstant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { entriesOutside } from "../../diff/outside.ts";
 import { withoutSessions } from "../../diff/session-bets.ts";
 import { NO_ABSENCES } from "../../diff/vanished.ts";
+import { textOfKey } from "../../sync/old-records-store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
 import { loadSessions } from "../compare/load-sessions.ts";
 import type { FlowContext } from "../context.ts";
@@ -40,10 +42,23 @@ export async function loadSessionGroups(
   });
   const played = await loadSessions(comparison, touched, async () => () => NO_ABSENCES);
   const sessions = [...played.values()].flatMap((player) => player.sessions);
+  const counted = new Set([...sessions, ...bets].flatMap(({ records }) => records.map(textOfKey)));
+  // Records that a later step of their bet replaces are in no session. They go with that step.
+  const replaced = Map.groupBy(
+    visited.flatMap(({ records }) => records).filter((record) => !counted.has(textOfKey(record))),
+    keyOfBet,
+  );
   return [
-    ...sessions.map((session) => ({ records: session.records, entries: session.entries, bets: [], session })),
+    ...sessions.map((session) => {
+      const steps = [...new Set(session.records.map(keyOfBet))].flatMap((bet) => replaced.get(bet) ?? []);
+      return { records: [...session.records, ...steps], entries: session.entries, bets: [], session };
+    }),
     ...bets,
   ];
+}
+
+function keyOfBet({ username, betId }: StoredRecord): string {
+  return JSON.stringify([username, betId]);
 }
 
 /** The rows of a group that belong to no session. */

@@ -130,6 +130,12 @@ const NAMED = `
 
 /** The groups whose rows of a side must stay: another row is too young or too old, runs, or is in doubt, or a mismatch names it. */
 const HELD = `
+  -- A record that runs may be an earlier step of a bet that has ended in another record: only decideGroup can say.
+  stepped as materialized (
+    select key from records r where is_running and exists (
+      select from records e where e.key = r.key and e.bet_id = r.bet_id and not e.is_running)
+  ),
+  running as materialized (select key from records where is_running and key not in (select key from stepped)),
   in_doubt as materialized (
     select key from records join (
       select username, bet_id, id from record_absences
@@ -143,11 +149,13 @@ const HELD = `
       from entries
       where occurred_at < $10::timestamptz or received_at >= $4::timestamptz or greatest(occurred_at, received_at) >= $5::timestamptz
       union all
-      select key, greatest(accounting_date, version_seen_at) >= $4::timestamptz or accounting_date < $10::timestamptz or is_running,
-        version_seen_at >= $5::timestamptz or accounting_date < $10::timestamptz or is_running
+      select key, greatest(accounting_date, version_seen_at) >= $4::timestamptz or accounting_date < $10::timestamptz,
+        version_seen_at >= $5::timestamptz or accounting_date < $10::timestamptz
       from records
-      where is_running or accounting_date < $10::timestamptz or greatest(accounting_date, version_seen_at) >= $4::timestamptz
+      where accounting_date < $10::timestamptz or greatest(accounting_date, version_seen_at) >= $4::timestamptz
         or version_seen_at >= $5::timestamptz
+      union all
+      select key, true, true from running
       union all
       select key, true, true from in_doubt
       union all
@@ -168,7 +176,7 @@ export const PLAIN_GROUPS = `${LOADED}, ${TANGLED}, ${OPEN}, ${NAMED}, ${HELD},
   unclear as materialized (
     select key from wide
     union
-    select key from (select key from open union all select key from tangled) not_plain
+    select key from (select key from open union all select key from tangled union all select key from stepped) not_plain
     where key not in (
       select key from held where (records_stay or $4::timestamptz is null) and (entries_stay or $5::timestamptz is null))
   ),

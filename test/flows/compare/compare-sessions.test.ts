@@ -130,18 +130,26 @@ test("a record long after the last movement belongs to the session that it close
   expect(await sessions()).toEqual(["session-differs 12:00 1 open"]);
 });
 
-test("records that made a mismatch larger leave it when their own entries arrive, hours later", async () => {
-  await receive(exampleAdjustment("DEBIT", "100", 0), exampleAdjustment("CREDIT", "85", 30));
-  await listed(shot("0", 10));
-  await settle(91, 92);
-  expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
-  await listed(shot("30", 600));
-  await settle(700, 760, 761);
-  expect(await sessions()).toEqual(["session-differs 12:00 25 open"]);
-  await receive(exampleAdjustment("DEBIT", "10", 590), exampleAdjustment("CREDIT", "30", 610));
-  await settle(900, 960, 961);
-  expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
-});
+test.each(["open", "ignored"])(
+  "records that made a mismatch larger leave it when their own entries arrive, hours later: %s",
+  async (status) => {
+    await receive(exampleAdjustment("DEBIT", "100", 0), exampleAdjustment("CREDIT", "85", 30));
+    await listed(shot("0", 10));
+    await settle(91, 92);
+    expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
+    await listed(shot("30", 600));
+    await settle(700, 760, 761);
+    expect(await sessions()).toEqual(["session-differs 12:00 25 open"]);
+    if (status === "ignored")
+      await actOnMismatches(
+        { sql, config: parseConfig(SETTINGS.settings), clock, log: silentLog },
+        { action: "ignore", target: { ids: ["1"] }, note: "n", by: "mia", expected: null, adjustment: null },
+      );
+    await receive(exampleAdjustment("DEBIT", "10", 590), exampleAdjustment("CREDIT", "30", 610));
+    await settle(900, 960, 961);
+    expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
+  },
+);
 
 test("a debit that moved nothing and a credit that paid ten times as much are one mismatch, which names both", async () => {
   await receive(

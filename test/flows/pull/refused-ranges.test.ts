@@ -1,56 +1,31 @@
 /** A provider that refuses ranges above a quarter of an hour, in every way that public reports tell of. */
 
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { formatInstant, type Instant } from "../../../src/clock.ts";
-import { parseConfig } from "../../../src/config-file.ts";
-import type { PullContext } from "../../../src/flows/context.ts";
 import { findBackfill, planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.ts";
-import { silentLog } from "../../../src/log.ts";
-import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
 import { readCoverage } from "../../../src/sync/coverage-store.ts";
 import { readPullProgress } from "../../../src/sync/progress-store.ts";
 import { planWindows } from "../../../src/sync/window-store.ts";
 import { lengthOf, subtractRanges } from "../../../src/window.ts";
-import { createTestClock, type TestClock } from "../../support/clock.ts";
-import { emptyTables, useDatabase } from "../../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
 import {
   betItem,
   body,
-  CREDENTIALS,
   cutShort,
   drop,
   page,
   type ReceivedRequest,
   type Respond,
   status,
-  useHttpProvider,
 } from "../../support/http-provider.ts";
 import { pullProduct } from "../../support/pull-product.ts";
+import { usePullWorld } from "../../support/pull-world.ts";
 import { runBackfills } from "../../support/run-backfills.ts";
 
-const { sql } = useDatabase();
-const provider = useHttpProvider();
+const { sql, provider, clock, ...world } = usePullWorld();
+const worker = (since: Instant, pull: Record<string, unknown> = {}) =>
+  world.worker(since, { attempts: 3, ...pull });
 const never = new AbortController().signal;
-let clock: TestClock;
-let client: ProviderClient;
-
-beforeEach(async () => {
-  await emptyTables(sql);
-  clock = createTestClock(NOON);
-  const limits = { requestTimeoutMs: 60_000, connections: 8, production: false };
-  client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, clock);
-});
-afterEach(() => client.close());
-
-/** Pulls P1 since a time; every minute has a record. */
-function worker(since: Instant, pull: Record<string, unknown> = {}): PullContext {
-  const config = parseConfig({
-    products: [{ productId: "P1", since: formatInstant(since) }],
-    pull: { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: [], every: "PT1H", attempts: 3, ...pull },
-  });
-  return { sql, config, clock, log: silentLog, fetchPage: client.fetchBetPage };
-}
 
 /** The minutes of the range in pages of `size`; a cursor counts the records before it. */
 function minutesOf({ from, to, nextId }: ReceivedRequest, size = 1_000): Respond {
@@ -110,7 +85,7 @@ describe("a provider that refuses long ranges", () => {
       expect((await readPullProgress(sql))[0]).toMatchObject({ head: NOON, gaps: 0 });
       const before = { all: provider.asked.length, tooLong: tooLongAsked() };
       expect(before.tooLong).toBeLessThanOrEqual(15);
-      clock.advance(24 * HOUR_MS);
+      clock().advance(24 * HOUR_MS);
       await pullProduct(context, "P1", never);
       await expectFetched(NOON - 3 * HOUR_MS, NOON + 24 * HOUR_MS);
       expect((tooLongAsked() - before.tooLong) / (provider.asked.length - before.all)).toBeLessThan(0.15);
@@ -140,7 +115,7 @@ describe("a provider that refuses long ranges", () => {
     await pullProduct(context, "P1", never);
     const range = { from: NOON - 24 * HOUR_MS, to: NOON - 2 * HOUR_MS };
     const { id } = await requestBackfill(context, await planBackfill(context, { productId: "P1", ...range }));
-    await runBackfills(context, clock);
+    await runBackfills(context, clock());
     expect(await findBackfill(context, String(id))).toMatchObject({ status: "done", records: 22 * 60 });
     await expectFetched(range.from, range.to);
     // Eight fetchers ask at the same time before the first refusal, and later the length is tried again now and then. Each hour by
@@ -154,13 +129,13 @@ test("a length that failed only while nothing was answered is not learned", asyn
   await pullProduct(context, "P1", never);
   provider.answer(() => status(500));
   for (let minute = 1; minute <= 70; minute += 1) {
-    clock.set(NOON + minute * MINUTE_MS);
+    clock().set(NOON + minute * MINUTE_MS);
     await pullProduct(context, "P1", never);
   }
   provider.answer((asked) => minutesOf(asked));
   const asked = provider.asked.length;
   for (let minute = 71; minute <= 75; minute += 1) {
-    clock.set(NOON + minute * MINUTE_MS);
+    clock().set(NOON + minute * MINUTE_MS);
     await pullProduct(context, "P1", never);
   }
   expect((await readPullProgress(sql))[0]).toMatchObject({ gaps: 0, firstMissingAt: null });

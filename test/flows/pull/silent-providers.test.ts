@@ -1,50 +1,19 @@
 /** Providers that leave records out without saying so: at the ends of a range, or above a number of records. */
 
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { formatInstant, type Instant } from "../../../src/clock.ts";
-import { parseConfig } from "../../../src/config-file.ts";
-import type { PullContext } from "../../../src/flows/context.ts";
 import { planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.ts";
-import { silentLog } from "../../../src/log.ts";
-import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
 import { EXCLUDED_ENDS, isInRange } from "../../../src/sandbox/server/bet-query.ts";
 import { readCoverage } from "../../../src/sync/coverage-store.ts";
 import { BEYOND_ENDS_MS, LONGEST_RANGE_MS, lengthOf, subtractRanges } from "../../../src/window.ts";
-import { createTestClock, type TestClock } from "../../support/clock.ts";
-import { emptyTables, useDatabase } from "../../support/database.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
-import {
-  betItem,
-  CREDENTIALS,
-  page,
-  type ReceivedRequest,
-  type Respond,
-  useHttpProvider,
-} from "../../support/http-provider.ts";
+import { betItem, page, type ReceivedRequest, type Respond } from "../../support/http-provider.ts";
 import { pullProduct } from "../../support/pull-product.ts";
+import { usePullWorld } from "../../support/pull-world.ts";
 import { runBackfills } from "../../support/run-backfills.ts";
 
-const { sql } = useDatabase();
-const provider = useHttpProvider();
+const { sql, provider, worker, clock } = usePullWorld();
 const never = new AbortController().signal;
-let clock: TestClock;
-let client: ProviderClient;
-
-beforeEach(async () => {
-  await emptyTables(sql);
-  clock = createTestClock(NOON);
-  const limits = { requestTimeoutMs: 60_000, connections: 8, production: false };
-  client = openProvider({ baseUrl: provider.url(), ...CREDENTIALS }, limits, clock);
-});
-afterEach(() => client.close());
-
-function worker(since: Instant): PullContext {
-  const config = parseConfig({
-    products: [{ productId: "P1", since: formatInstant(since) }],
-    pull: { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: [], every: "PT1H" },
-  });
-  return { sql, config, clock, log: silentLog, fetchPage: client.fetchBetPage };
-}
 
 function listed(times: readonly Instant[]): Respond {
   return page(
@@ -76,7 +45,7 @@ describe.each(EXCLUDED_ENDS)("a provider whose ranges leave out: %s", (excludes)
       listed(times.filter((at) => isInRange(at, rangeOf(asked), { excludes, wholeSeconds }))),
     );
     await requestBackfill(context, plan);
-    await runBackfills(context, clock);
+    await runBackfills(context, clock());
     expect(await fetchedTimes()).toEqual(times);
     // Each record is counted by the window that covers its time.
     const [{ records } = {}] = await sql`select sum(records) as records from windows where kind = 'backfill'`;
@@ -97,7 +66,7 @@ describe("answers with the same number of records again and again", () => {
     provider.answer((asked) => listed(inRange(asked).slice(0, 100)));
     const context = worker(from);
     await pullProduct(context, "P1", never);
-    clock.advance(MINUTE_MS);
+    clock().advance(MINUTE_MS);
     await pullProduct(context, "P1", never);
     expect(await fetchedTimes()).toEqual(times);
     const whole = { from, to: NOON };
@@ -116,7 +85,7 @@ describe("answers with the same number of records again and again", () => {
     // Several backfills of the same time have parts of the same ranges.
     for (let count = 0; count < 2; count += 1) {
       await requestBackfill(context, await planBackfill(context, { productId: "P1", from, to: NOON }));
-      await runBackfills(context, clock);
+      await runBackfills(context, clock());
     }
     expect(await fetchedTimes()).toEqual(times);
     expect(await readAlerts()).toEqual([]);
@@ -131,7 +100,7 @@ describe("answers with the same number of records again and again", () => {
     await pullProduct(context, "P1", never);
     const dense = Array.from({ length: 150 }, (_, index) => NOON + index * 200);
     provider.answer(() => listed(dense.slice(0, 100)));
-    clock.advance(MINUTE_MS);
+    clock().advance(MINUTE_MS);
     await pullProduct(context, "P1", never);
     const toDo = (await readAlerts()).map(({ body }) => (body as { toDo: string }).toDo);
     expect(toDo).toContainEqual(expect.stringContaining("Set a shorter pull.windowMin"));

@@ -74,6 +74,23 @@ beforeEach(async () => {
 describe("bets older than retain.records and retain.entries", () => {
   beforeEach(ledgerBegins);
 
+  test("are deleted with a record of an earlier step, and with spins that another one's settlement ended", async () => {
+    await play("a");
+    const step = { betId: "a", id: "step of a", roundId: "round of a", betStatus: "OPEN" } as const;
+    await listed(recordOf("0", { ...step, updatedDate: iso(-5) }));
+    const feature = { roundId: "feature", betAmount: amount("0") };
+    await receive(
+      exampleEntry({ ...feature, txnId: "spin" }),
+      ...callbacksOf("25", { ...feature, txnId: "last" }),
+    );
+    await listed(
+      recordOf("25", { betId: "last", id: "rec of last", roundId: "feature", stake: amount("0") }),
+    );
+    await age();
+    await drop();
+    expect([await bets(), await txns()]).toEqual([[], []]);
+  });
+
   test("are deleted on both sides in batches, and their numbers with them", async () => {
     for (const id of ["a", "b", "c", "d", "e"]) await play(id);
     await age();

@@ -103,7 +103,12 @@ const TIMES: Times = {
 const PRODUCTS: readonly LiveProduct[] = [
   { productId: "ODD", style: "odd", share: 5, settings: { topUpPath: "ODD_seamless" } },
   { productId: "SINGLE", style: "single-state", share: 1, settings: { singleState: true } },
-  { productId: "LISTED", style: "open-listed", share: 1, settings: { openBetsListed: true } },
+  {
+    productId: "LISTED",
+    style: "open-listed",
+    share: 1,
+    settings: { openBetsListed: true, nominalStakes: true },
+  },
   {
     productId: "ROUND",
     style: "by-round",

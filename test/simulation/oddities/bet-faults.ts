@@ -67,7 +67,7 @@ function nameSomebodyElse(round: RoundScript): Script {
 
 function nameOtherCurrency(round: RoundScript): Script {
   const ledger = playBet(round);
-  const currency = round.context.player.currency === "USD" ? "THB" : "USD";
+  const currency = otherCurrency(round);
   const version = { status: "SETTLED", ...ledger, currency } as const;
   if (round.random.oneIn(2)) {
     round.show("a", round.at(0.2), version);
@@ -242,6 +242,10 @@ function contradictItself(round: RoundScript): Script {
     payoutStatus: isWin ? "WIN" : "LOSE",
   });
   return round.wrong("provider-inconsistent", { bets: ["a"], records: ["a"], ledger: NOTHING }, ZERO);
+}
+
+export function otherCurrency({ context }: RoundScript): string {
+  return context.player.currency === "USD" ? "THB" : "USD";
 }
 
 /** Draws a difference, from the last digit to a large amount. */

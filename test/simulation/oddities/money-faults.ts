@@ -2,7 +2,7 @@
 
 import { type Amount, ZERO } from "../../../src/money.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
-import { difference, type PlantFault } from "./bet-faults.ts";
+import { difference, otherCurrency, type PlantFault } from "./bet-faults.ts";
 import type { RoundScript } from "./round-script.ts";
 
 /** A settled bet with other callbacks than its record. @param wallet writes the callbacks */
@@ -89,6 +89,20 @@ function runForNothing(round: RoundScript): Script {
   return round.wrong("net-differs", { bets: ["a"], records: ["a"], ledger: { stake, payout: ZERO } });
 }
 
+/** The stake is taken in one currency, and the payout is paid in another. */
+function payOtherCurrency(round: RoundScript): Script {
+  const stake = round.money();
+  const payout = round.money();
+  const currency = otherCurrency(round);
+  round.place("a", round.at(0), stake).settle("a", round.at(0.2), payout, { currency });
+  const isListed = !round.random.oneIn(3);
+  if (isListed) round.show("a", round.at(0.2), { status: "SETTLED", stake, payout });
+  const records = isListed ? ["a"] : [];
+  // What the placement's currency lacks: the payout, or the stake of a bet that the provider never had.
+  const atRisk = isListed ? payout : stake;
+  return round.wrong("currency-differs", { bets: ["a"], records, ledger: { stake, payout } }, atRisk);
+}
+
 /** The sums of a round agree, but the wallet took the stake of one bet twice. */
 function debitTwiceInRound(round: RoundScript): Script {
   const stakes = { a: round.money(), b: round.money() };
@@ -150,4 +164,5 @@ export const MONEY_FAULTS = {
   runForNothing,
   debitTwiceInRound,
   sumOtherwise,
+  payOtherCurrency,
 } satisfies Record<string, PlantFault>;

@@ -42,7 +42,7 @@ function voidNowhere(round: RoundScript): void {
 }
 
 /** Tips that are listed, unlisted, without an amount, or taken back. A tip is no bet. */
-function tip(round: RoundScript): void {
+function playTip(round: RoundScript, hasBet: boolean): void {
   const amount = round.money();
   const isKnown = round.random.oneIn(2);
   round.say("placeTips", "tip", round.at(0), {
@@ -55,7 +55,7 @@ function tip(round: RoundScript): void {
   } else if (round.random.oneIn(2)) {
     round.show("tip", round.at(0), { status: "SETTLED", stake: amount, payout: ZERO });
   }
-  if (!round.random.oneIn(2)) return;
+  if (!hasBet) return;
   const stake = round.money();
   const payout = round.payoutOf(stake);
   round.place("a", round.at(0.02), stake).settle("a", round.at(0.1), payout);
@@ -141,6 +141,22 @@ function splitRecord(round: RoundScript): void {
   round.show("a2", round.at(0.1), { status: "SETTLED", stake: rest, payout: ZERO, ...part(2) });
 }
 
+/** The report shows a record for each step of the bet, under other ids. */
+function listSteps(round: RoundScript): void {
+  const stake = round.money();
+  const payout = round.payoutOf(stake);
+  const betId = round.txnId("a");
+  const step = (number: number) => ({ stake, ids: { id: `s${number}-${betId}`, betId } });
+  round.place("a", round.at(0), stake).show("a1", round.at(0), { status: "OPEN", ...step(1) });
+  round.settle("a", round.at(0.3), payout);
+  round.show("a2", round.at(0.3), { status: "SETTLED", payout, ...step(2) });
+  if (!round.random.oneIn(2)) return;
+  const changed = payout.plus(stake);
+  round.rollback("a", round.at(0.5), payout).show("a3", round.at(0.5), { status: "UNSETTLED", ...step(3) });
+  round.settle("a", round.at(0.7), changed);
+  round.show("a4", round.at(0.7), { status: "SETTLED", payout: changed, ...step(4) });
+}
+
 /** The entries of a round contain the balances of the operator's answers. */
 function sendBalances(round: RoundScript): void {
   ODD_RESULTS.settleLate(round);
@@ -155,12 +171,19 @@ export const ODD_BETS = {
   waitThenOpen,
   waitThenCancel,
   voidNowhere,
-  tip,
+  tip: (round) => playTip(round, round.random.oneIn(2)),
   adjust,
   deliverAgain,
   nameNoRound,
   nameRoundOtherwise,
   stayOpen,
   splitRecord,
+  listSteps,
   tellBalances: sendBalances,
 } satisfies Record<string, Oddity>;
+
+/** In a mixed product a tip without a bet belongs to a session, whose sums differ if the tip is not listed. */
+export const MIXED_BETS = { ...ODD_BETS, tip: (round) => playTip(round, true) } satisfies Record<
+  string,
+  Oddity
+>;

@@ -144,6 +144,27 @@ function settleInParts(round: RoundScript): void {
   }
 }
 
+/** The bet is cashed out in parts and goes on running, to its end or for ever. The report may list it while it runs. */
+function cashOut(round: RoundScript): void {
+  const stake = round.money();
+  const ends = round.random.oneIn(2);
+  const isListed = !ends || round.random.oneIn(2);
+  const parts = round.random.between(1, 3);
+  let payout = ZERO;
+  round.place("a", round.at(0), stake);
+  if (isListed) round.show("a", round.at(0), { status: "OPEN", stake });
+  for (let part = 1; part <= parts; part += 1) {
+    const amount = round.money();
+    payout = payout.plus(amount);
+    round.settle("a", round.at(part * 0.1), amount, { endRound: false, unasked: true });
+    if (isListed) round.show("a", round.at(part * 0.1), { status: "OPEN", stake });
+  }
+  if (!ends) return;
+  const last = round.payoutOf(stake);
+  round.settle("a", round.at(0.6), last, { endRound: true });
+  round.show("a", round.at(0.6), { status: "SETTLED", stake, payout: payout.plus(last) });
+}
+
 export const ODD_RESULTS = {
   settleLate,
   changeResult,
@@ -153,4 +174,5 @@ export const ODD_RESULTS = {
   rewardAlone,
   restate,
   settleInParts,
+  cashOut,
 } satisfies Record<string, Oddity>;

@@ -1,6 +1,7 @@
 /** Rounds of several bets with an odd course, but right in the end. */
 
 import { type Amount, sumAmounts, ZERO } from "../../../src/money.ts";
+import { otherCurrency } from "./bet-faults.ts";
 import type { Oddity } from "./odd-results.ts";
 import type { RoundScript } from "./round-script.ts";
 
@@ -129,6 +130,23 @@ function playFeature(round: RoundScript): void {
   else listWhole(round, bets, share);
 }
 
+/** Spins that are settled together, by an item of the last one. The report shows one record, or one for each spin. */
+function settleLastSpin(round: RoundScript): void {
+  const price = round.money();
+  const spins = Array.from({ length: round.random.between(2, 5) }, (_, index) => ({
+    txn: `spin${index + 1}`,
+    stake: ZERO,
+    payout: round.payoutOf(price),
+  }));
+  const buy = { txn: "buy", stake: price, payout: ZERO };
+  round.place("buy", round.at(0), price).settle("buy", round.at(0) + 3_000, ZERO);
+  for (const [index, { txn }] of spins.entries()) round.place(txn, round.at(0.05 * (index + 1)), ZERO);
+  const share = 0.05 * (spins.length + 1);
+  round.settle(spins.at(-1)?.txn ?? "", round.at(share), payoutsOf(spins));
+  if (round.random.oneIn(2)) listEach(round, [buy, ...spins], share);
+  else listWhole(round, [buy, ...spins], share);
+}
+
 /** The same round id returns much later. */
 function reuseRound(round: RoundScript): void {
   for (const [txn, share] of [
@@ -203,13 +221,27 @@ function wholeIds(round: RoundScript): { id: string; betId: string } {
   return { id: `w-${roundId}`, betId: `wb-${roundId}` };
 }
 
+/** A player's round has bets in two currencies. Each item ends the bets of its own currency. */
+function playTwoCurrencies(round: RoundScript): void {
+  const currencies = [round.context.player.currency, otherCurrency(round)];
+  const type = round.random.oneIn(2) ? "BY_ROUND" : "BY_TRANSACTION";
+  for (const [index, currency] of currencies.entries()) {
+    const bet = { txn: NAMES[index] ?? "a", stake: round.money(), payout: round.money() };
+    round.place(bet.txn, round.at(0.1 * index), bet.stake, { currency });
+    round.settle(bet.txn, round.at(0.3 - 0.1 * index), bet.payout, { currency, type });
+    round.show(bet.txn, round.at(0.3), { ...settledAs(bet), currency });
+  }
+}
+
 export const ODD_ROUNDS = {
+  playTwoCurrencies,
   cancelRound,
   voidRound,
   settleRound,
   changeRound,
   listAsOne,
   playFeature,
+  settleLastSpin,
   reuseRound,
   endApart,
   listByOtherIds,

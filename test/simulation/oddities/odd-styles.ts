@@ -3,7 +3,7 @@
 import { BET_FAULTS, type PlantFault } from "./bet-faults.ts";
 import { OMITTED_FAULTS, OMITTED_ODDITIES } from "./lost-omitted.ts";
 import { MONEY_FAULTS } from "./money-faults.ts";
-import { ODD_BETS } from "./odd-bets.ts";
+import { MIXED_BETS, ODD_BETS } from "./odd-bets.ts";
 import { ODD_LISTINGS } from "./odd-listings.ts";
 import type { OddStyle } from "./odd-plan.ts";
 import { ODD_RESULTS, type Oddity } from "./odd-results.ts";
@@ -21,12 +21,17 @@ export interface Happenings {
 }
 
 /** The styles whose rounds are written line by line. */
-export type RoundStyle = Exclude<OddStyle, "session" | "mixed">;
+export type RoundStyle = Exclude<OddStyle, "session">;
 
 export const HAPPENINGS: Readonly<Record<RoundStyle, Happenings>> = {
   odd: {
     oddities: valuesOf({ ...ODD_RESULTS, ...ODD_BETS, ...ODD_ROUNDS, ...ODD_SETTLES, ...ODD_LISTINGS }),
     faults: valuesOf({ ...BET_FAULTS, ...MONEY_FAULTS }),
+  },
+  // A bet without its entries would be a part of a session, so only sessions have faults.
+  mixed: {
+    oddities: valuesOf({ ...ODD_RESULTS, ...MIXED_BETS, ...ODD_ROUNDS, ...ODD_SETTLES, ...ODD_LISTINGS }),
+    faults: [],
   },
   "single-state": { oddities: valuesOf(SINGLE_ODDITIES), faults: valuesOf(SINGLE_FAULTS) },
   "open-listed": { oddities: valuesOf(LISTED_ODDITIES), faults: valuesOf(LISTED_FAULTS) },

@@ -2,7 +2,7 @@
 
 import { ZERO } from "../../../src/money.ts";
 import type { Script } from "../../../src/sandbox/world/script.ts";
-import { BET_FAULTS, type PlantFault } from "./bet-faults.ts";
+import { BET_FAULTS, difference, type PlantFault } from "./bet-faults.ts";
 import { ODD_BETS } from "./odd-bets.ts";
 import { ODD_LISTINGS } from "./odd-listings.ts";
 import { ODD_RESULTS, type Oddity } from "./odd-results.ts";
@@ -27,7 +27,19 @@ function considerLong(round: RoundScript): void {
   round.settle("a", round.at(1), payout).show("a", round.at(1), { status: "SETTLED", stake, payout });
 }
 
+/** A free game: its record carries a stake that no player paid. */
+function playFree(round: RoundScript): void {
+  const stake = round.money();
+  const payout = round.payoutOf(stake);
+  if (round.random.oneIn(2)) round.place("a", round.at(0), ZERO);
+  else round.place("a", round.at(0), stake, { skip: true, moved: ZERO });
+  round.show("a", round.at(0), { status: "OPEN", stake });
+  round.settle("a", round.at(0.2), payout).show("a", round.at(0.2), { status: "SETTLED", stake, payout });
+}
+
 export const LISTED_ODDITIES = {
+  playFree,
+  listSteps: ODD_BETS.listSteps,
   listFromTheStart,
   considerLong,
   stayOpen: ODD_BETS.stayOpen,
@@ -57,7 +69,18 @@ function considerForEver(round: RoundScript): Script {
   return round.wrong("stuck-open", { bets: ["a"], records: [], ledger: { stake, payout: ZERO } });
 }
 
+/** The win of a free game is paid short. */
+function payFreeGameShort(round: RoundScript): Script {
+  const [stake, payout] = [round.money(), round.money()];
+  const paid = payout.plus(difference(round));
+  round.place("a", round.at(0), ZERO).settle("a", round.at(0.2), payout);
+  round.show("a", round.at(0.2), { status: "SETTLED", stake, payout: paid });
+  const ledger = { stake: ZERO, payout };
+  return round.wrong("payout-differs", { bets: ["a"], records: ["a"], ledger }, paid.minus(payout));
+}
+
 export const LISTED_FAULTS = {
+  payFreeGameShort,
   listNever,
   loseSettlement: BET_FAULTS.loseSettlement,
   considerForEver,

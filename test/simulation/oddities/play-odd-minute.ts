@@ -44,10 +44,9 @@ export function playOddMinute(
     product.style === "session"
       ? playSessions(plan, players, product, minute)
       : product.style === "mixed"
-        ? // A bet without its entries would be a part of a session, so only sessions have faults.
-          [
+        ? [
             ...playSessions(plan, players, product, minute),
-            ...playRounds({ ...plan, faultEveryMinutes: 0 }, players, { ...product, style: "odd" }, minute),
+            ...playRounds(plan, players, { ...product, style: product.style }, minute),
           ]
         : playRounds(plan, players, { ...product, style: product.style }, minute);
   const planted = scripts.flatMap(({ startedAt, fault }) => (fault === null ? [] : [{ startedAt, fault }]));

@@ -6,7 +6,7 @@ import type { Instant } from "../../../src/clock.ts";
 import { type Amount, formatAmount, sumAmounts, ZERO } from "../../../src/money.ts";
 import type { PlantedFault } from "../../../src/sandbox/world/plant-fault.ts";
 import { dateText } from "../../../src/sandbox/world/provider-side.ts";
-import type { Random } from "../../../src/sandbox/world/random.ts";
+import { hashText, type Random } from "../../../src/sandbox/world/random.ts";
 import type { Script, ShownVersion } from "../../../src/sandbox/world/script.ts";
 import { riskOf } from "./books.ts";
 import { drawAmount, drawFactor } from "./odd-amounts.ts";
@@ -59,7 +59,7 @@ export class RoundScript {
       requestId: `q-${context.roundId}-${line.request ?? number}`,
       productId: context.productId,
       username: context.player.username,
-      currency: context.player.currency,
+      currency: line.currency ?? context.player.currency,
       txnId: callback === "adjustBalance" ? `${context.roundId}-${number}` : this.txnId(txn),
       roundId: callback === "adjustBalance" ? null : (line.round ?? context.roundId),
       status: line.status ?? STATUS_OF[callback],
@@ -75,7 +75,8 @@ export class RoundScript {
       occurredAt: at,
       receivedAt: Math.max(at + random.below(most + 1), ...before.map(({ entry }) => entry.receivedAt)),
     };
-    this.#lines.push({ entry, moved: line.moved, txn, unasked: line.unasked ?? false });
+    const kept = this.#style.wholeSeconds ? inWholeSeconds(entry) : entry;
+    this.#lines.push({ entry: kept, moved: line.moved, txn, unasked: line.unasked ?? false });
     return this;
   }
 
@@ -229,6 +230,17 @@ export class RoundScript {
   #last(name: string): ShownVersion | undefined {
     return this.#records.get(name)?.at(-1);
   }
+}
+
+/** As a ledger keeps an entry that has whole seconds and random ids. */
+function inWholeSeconds(entry: CallbackEntry): CallbackEntry {
+  const cut = (at: Instant) => Math.floor(at / 1000) * 1000;
+  return {
+    ...entry,
+    entryId: `${hashText(entry.entryId).toString(16)}-${entry.entryId}`,
+    occurredAt: cut(entry.occurredAt),
+    receivedAt: cut(entry.receivedAt),
+  };
 }
 
 const SILENCED = new WeakMap<CallbackEntry, Amount>();

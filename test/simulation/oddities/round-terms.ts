@@ -37,6 +37,8 @@ export interface EntryTerms {
   /** lines of one request share this name; default: a request of its own */
   readonly request?: string;
   readonly round?: string;
+  /** default: the player's */
+  readonly currency?: string;
   /** `moved` differs from the item's amounts, so the ledger must contain `moved` */
   readonly unasked?: boolean;
 }

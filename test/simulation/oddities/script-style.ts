@@ -14,6 +14,8 @@ export interface ScriptStyle {
   readonly prompt: boolean;
   /** the transactionType of an item for one transaction: that of its line, the older word, or nothing */
   readonly ownType: "as written" | "BY_BET" | "nothing";
+  /** the ledger keeps whole seconds, and its ids are in no order */
+  readonly wholeSeconds: boolean;
   /** the settlement of a placed bet says that it is not single-state */
   readonly flagsPlaced: boolean;
 }
@@ -26,6 +28,7 @@ export function drawStyle(random: Random): ScriptStyle {
     silentWallet: random.oneIn(4),
     latestReport: random.oneIn(10),
     prompt: false,
+    wholeSeconds: random.oneIn(8),
     ownType: random.pick(["as written", "as written", "BY_BET", "nothing"]),
     flagsPlaced: random.oneIn(3),
   };

@@ -1,0 +1,75 @@
+/** Spins of a feature that are placed with a stake of 0, each under its own id, and settled together under the last one. */
+
+import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
+import { sumAmounts, ZERO } from "../money.ts";
+import type { IdRule } from "./match.ts";
+import { isRunning } from "./sums.ts";
+
+/**
+ * Ends the open spins that moved no money and were placed before another bet of their round was settled. Once the round has
+ * ended on both sides, they count as settled with it, and the round is compared by its sums, as after a BY_ROUND settle. If
+ * each bet has a record of its own and only these spins differ, their own settlements are missing, and they stay open. A spin without
+ * a record, in a round that the provider does not have or of which a paid bet is open, counts as void: it agrees with absent.
+ * @param rules the ids by which a record names its bet
+ */
+export function endFeatureSpins(
+  records: readonly StoredRecord[],
+  bets: readonly LedgerBet[],
+  rules: readonly IdRule[],
+): readonly LedgerBet[] {
+  if (!bets.some(isUnpaidSpin)) return bets;
+  const listed = Map.groupBy(records, ({ roundId }) => realRound(roundId));
+  const ended = new Map<LedgerBet, LedgerBet>();
+  for (const [roundId, held] of Map.groupBy(bets, (bet) => bet.roundId)) {
+    if (roundId === null || !held.some(isUnpaidSpin)) continue;
+    for (const bet of endOfRound(listed.get(roundId) ?? [], held, rules)) ended.set(bet.before, bet.after);
+  }
+  return ended.size === 0 ? bets : bets.map((bet) => ended.get(bet) ?? bet);
+}
+
+function endOfRound(
+  records: readonly StoredRecord[],
+  held: readonly LedgerBet[],
+  rules: readonly IdRule[],
+): { readonly before: LedgerBet; readonly after: LedgerBet }[] {
+  if (records.some(isRunning)) return [];
+  const settled = held.filter(({ status, placed, tip }) => status === "settled" && placed && !tip);
+  const isListed = records.length > 0;
+  const spins = held.filter(
+    (spin) =>
+      isUnpaidSpin(spin) &&
+      settled.some(
+        ({ firstEntryAt, lastEntryAt }) =>
+          // Spins that are placed in one moment may be settled one by one, which the records of the round would show.
+          lastEntryAt >= spin.lastEntryAt && (isListed || firstEntryAt > spin.firstEntryAt),
+      ),
+  );
+  const named = (bet: LedgerBet) =>
+    records.filter((record) => rules.some((rule) => record[rule] === bet.txnId));
+  const hasEnded = isListed && held.every((bet) => bet.status !== "open" || spins.includes(bet));
+  if (!hasEnded)
+    return spins
+      .filter((spin) => named(spin).length === 0)
+      .map((spin) => ({ before: spin, after: { ...spin, status: "void" } }));
+  const areSettledAlone =
+    !haveEqualSums(records, held) &&
+    spins.every((spin) => named(spin).length > 0) &&
+    settled.every((bet) => named(bet).length > 0 && sumOf(named(bet), "payout").eq(bet.payout));
+  if (areSettledAlone) return [];
+  return spins.map((spin) => ({ before: spin, after: { ...spin, status: "settled", settledByRound: true } }));
+}
+
+function isUnpaidSpin({ status, stake, payout, moved, asked, ...bet }: LedgerBet): boolean {
+  if (status !== "open" || !bet.placed || bet.waiting || bet.tip || bet.others.length > 0) return false;
+  return [stake, payout, moved, asked].every((amount) => amount.eq(ZERO));
+}
+
+function haveEqualSums(records: readonly StoredRecord[], held: readonly LedgerBet[]): boolean {
+  const listed = records.filter(({ betStatus }) => betStatus !== "VOID");
+  const counted = held.filter(({ status, tip }) => status !== "void" && !tip);
+  return (["stake", "payout"] as const).every((amount) => sumOf(listed, amount).eq(sumOf(counted, amount)));
+}
+
+function sumOf(sides: readonly (StoredRecord | LedgerBet)[], amount: "stake" | "payout") {
+  return sumAmounts(sides.map((side) => side[amount]));
+}

@@ -1,0 +1,145 @@
+/** Compares the chains of balances that marks touch, where the ledger has every movement (`ledger.balances`). */
+
+import type { CallbackEntry } from "../../callback.ts";
+import type { Instant } from "../../clock.ts";
+import {
+  type BrokenLink,
+  findBrokenLinks,
+  type JudgedChain,
+  subjectOfLink,
+} from "../../diff/balance-chain.ts";
+import { type DiffMark, putMarks } from "../../diff/store.ts";
+import { askedByEntry } from "../../ledger/fold.ts";
+import { type PlayerSpan, readEntries, readEntriesAround, readFormerTimes } from "../../ledger/store.ts";
+import { readKnownOf } from "../../mismatches/store.ts";
+import type { ComparisonContext } from "./comparison-context.ts";
+import { type JudgedPart, writeJudgements } from "./write-judgements.ts";
+
+/** Entries on each side of what was touched: few at first, many before a broken link counts. */
+const AROUND = [20, 1_000] as const;
+/** Touched times with a longer pause between them are loaded apart. */
+const APART_MS = 600_000;
+
+/**
+ * Judges all requests of the product near the marked entries. Those of other products get a mark when a mismatch of
+ * theirs must open or end: their product is compared by itself.
+ */
+export async function compareChains(
+  comparison: ComparisonContext,
+  marks: readonly DiffMark[],
+): Promise<void> {
+  const { context, tx, product, graces, now } = comparison;
+  if (context.config.ledger.balances === "partial") return;
+  const parts: JudgedPart[] = [];
+  const others: CallbackEntry[] = [];
+  const marksOf = Map.groupBy(marks, ({ username }) => username);
+  for (const [username, chains] of await judgeSpans(comparison, await spansOf(comparison, marks))) {
+    const isOwn = (entry: CallbackEntry) => entry.productId === product.productId;
+    const broken = chains.flatMap((chain) => chain.broken);
+    const judged = chains.flatMap((chain) => chain.judged);
+    const ripeFrom = ({ receivedAt }: BrokenLink) => receivedAt + graces.callbackGraceMs;
+    const ownBroken = broken.filter(({ entries }) => entries.some(isOwn));
+    parts.push({
+      username,
+      subjects: [...new Set(judged.filter(isOwn).map(subjectOfLink))],
+      seen: ownBroken.map((one) => ({
+        finding: one.finding,
+        subjects: [one.finding.subject],
+        ripe: now >= ripeFrom(one),
+      })),
+      marks: marksOf.get(username) ?? [],
+      waits: broken.filter((one) => now < ripeFrom(one)).map((one) => ({ until: ripeFrom(one) })),
+    });
+    const due = new Set(broken.filter((one) => now >= ripeFrom(one)).flatMap(({ entries }) => entries));
+    const holds = new Set(broken.flatMap(({ entries }) => entries));
+    others.push(
+      ...(await findOthers(
+        comparison,
+        judged.filter((one) => !isOwn(one)),
+        due,
+        holds,
+      )),
+    );
+  }
+  await writeJudgements(comparison, parts);
+  for (const [productId, own] of Map.groupBy(others, (entry) => entry.productId))
+    await putMarks(
+      tx,
+      productId,
+      own.map(({ username, txnId }) => ({ username, roundId: null, betRef: txnId, dueAt: now })),
+    );
+}
+
+/** The times of the marked entries of each player, and of their former contents. */
+async function spansOf(
+  { tx, product: { productId }, limits }: ComparisonContext,
+  marks: readonly DiffMark[],
+): Promise<PlayerSpan[]> {
+  const keysOf = (name: "roundId" | "betRef") =>
+    marks.flatMap((mark) => (mark[name] === null ? [] : [[mark.username, mark[name]] as const]));
+  const keys = { rounds: keysOf("roundId"), bets: keysOf("betRef") };
+  const touched = [
+    ...(await readEntries(tx, productId, keys, { ofRound: limits.wholeRound, inAll: limits.rows })),
+    ...(await readFormerTimes(tx, productId, keys.bets)),
+  ];
+  return [...Map.groupBy(touched, ({ username }) => username)].flatMap(([username, own]) => {
+    const spans: { username: string; from: Instant; to: Instant }[] = [];
+    for (const at of own.map(({ occurredAt }) => occurredAt).sort((a, b) => a - b)) {
+      const last = spans.at(-1);
+      if (last !== undefined && at - last.to <= APART_MS) last.to = at;
+      else spans.push({ username, from: at, to: at });
+    }
+    return spans;
+  });
+}
+
+async function judgeSpans(
+  comparison: ComparisonContext,
+  spans: readonly PlayerSpan[],
+): Promise<Map<string, JudgedChain[]>> {
+  const { tx, settings, deleted, fold } = comparison;
+  const since = Math.max(settings.ledgerStart, deleted.entries.to);
+  const judged = new Map<string, JudgedChain[]>();
+  let left = spans;
+  for (const around of AROUND) {
+    const loaded = await readEntriesAround(tx, left, around);
+    const chains = loaded.map(({ entries, before, after }) => {
+      const compared = entries.filter(({ occurredAt }) => occurredAt >= since);
+      const cut = { before: before && compared.length === entries.length, after };
+      return findBrokenLinks(compared, askedByEntry(compared, fold), settings.tolerance, cut);
+    });
+    const isCertain = (index: number) => around === AROUND.at(-1) || chains[index]?.broken.length === 0;
+    left.forEach(({ username }, index) => {
+      const chain = chains[index];
+      if (chain !== undefined && isCertain(index))
+        judged.set(username, [...(judged.get(username) ?? []), chain]);
+    });
+    left = left.filter((_, index) => !isCertain(index));
+    if (left.length === 0) break;
+  }
+  return judged;
+}
+
+/** Entries of other products whose mismatch must open, or end. */
+async function findOthers(
+  { tx }: ComparisonContext,
+  judged: readonly CallbackEntry[],
+  due: ReadonlySet<CallbackEntry>,
+  holds: ReadonlySet<CallbackEntry>,
+): Promise<CallbackEntry[]> {
+  const found: CallbackEntry[] = [];
+  for (const [productId, own] of Map.groupBy(judged, (entry) => entry.productId)) {
+    const asked = own.map((entry) => [entry.username, subjectOfLink(entry)] as const);
+    const known = new Map((await readKnownOf(tx, productId, asked)).map((one) => [one.subject, one]));
+    found.push(
+      ...own.filter((entry) => {
+        const one = known.get(subjectOfLink(entry));
+        const isOpen = one?.status === "open" || one?.status === "acknowledged";
+        return holds.has(entry)
+          ? due.has(entry) && (one === undefined || one.hasCeased || (!isOpen && one.resolvedBy === "recon"))
+          : isOpen;
+      }),
+    );
+  }
+  return found;
+}
