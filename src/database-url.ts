@@ -17,8 +17,6 @@ export interface DatabaseAddress {
   readonly database: string | undefined;
   /** "prefer": TLS if the server has it, without a look at its certificate */
   readonly ssl: false | "prefer" | ConnectionOptions;
-  /** the schema of the tables */
-  readonly schema: string;
   readonly applicationName: string | null;
   /** start parameter `options`, such as "-c geqo=off" */
   readonly options: string | null;
@@ -31,8 +29,6 @@ type TargetSession = (typeof TARGETS)[number];
 
 const DEFAULT_PORT = 5432;
 const CONNECT_SECONDS = 10;
-/** Of the tables. */
-const SCHEMA = "public";
 
 const MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 /** What other drivers call a mode, or pass as `ssl`. */
@@ -78,7 +74,6 @@ export function readDatabaseUrl(text: string): DatabaseAddress {
     password: config.password ?? "",
     database: parameters.get("dbname") ?? config.database ?? undefined,
     ssl: isLocal ? false : tlsOf(mode, config.ssl, hosts),
-    schema: SCHEMA,
     applicationName:
       parameters.get("application_name") ?? parameters.get("fallback_application_name") ?? null,
     options: parameters.get("options") ?? null,

@@ -1,6 +1,8 @@
 /** The index that only `ledger.balances: "complete"` needs: others would pay for it with every insert. */
 
-import postgres from "postgres";
+import { readDatabaseUrl } from "../database-url.ts";
+import { openDriver } from "./client.ts";
+import { NO_LIMITS } from "./session.ts";
 
 /** The number of the advisory lock; any number that nothing else locks. */
 const BUILD_LOCK = 73_267;
@@ -10,7 +12,7 @@ const BUILD_LOCK = 73_267;
  * entries take about half a minute. Safe when several workers start at once: one builds, the others go on without it.
  */
 export async function ensureChainIndex(url: string): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10 });
+  const sql = openDriver(readDatabaseUrl(url), NO_LIMITS, { max: 1 });
   try {
     // Two builds at once would wait for each other.
     const [turn] = await sql<{ got: boolean }[]>`select pg_try_advisory_lock(${BUILD_LOCK}) as got`;

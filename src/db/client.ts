@@ -8,7 +8,13 @@ import { endsInTime } from "../in-time.ts";
 import { nameOf, unreachable } from "./database-error.ts";
 import { learnArrayTypesOnce, outliveLostConnections, runEachAlone } from "./driver-workarounds.ts";
 import { renewable } from "./renewable.ts";
-import { requireSession, type SessionLimits, startParameters } from "./session.ts";
+import {
+  noteRefusedPin,
+  pinWherePossible,
+  requireSession,
+  type SessionLimits,
+  startParameters,
+} from "./session.ts";
 
 const NUMERIC = 1700;
 const INT8 = 20;
@@ -68,27 +74,36 @@ export function openDatabase(url: string, most = 10, limits: DatabaseLimits = WO
 }
 
 function openPool(address: DatabaseAddress, most: number, limits: DatabaseLimits): Sql {
-  const sql = postgres({
-    ...driverOptions(address, { ...limits, silenceMs: LONGEST_SILENCE_MS }),
-    max: most,
-    backoff: () => RECONNECT_SECONDS,
-    types: {
-      instant: {
-        to: TIMESTAMPTZ,
-        from: [TIMESTAMPTZ],
-        serialize: (value: Instant | string) => (typeof value === "number" ? toTimestamp(value) : value),
-        parse: (text: string) => Date.parse(`${text.slice(0, 10)}T${text.slice(11)}:00`),
+  const sql = openDriver(
+    address,
+    { ...limits, silenceMs: LONGEST_SILENCE_MS },
+    {
+      max: most,
+      backoff: () => RECONNECT_SECONDS,
+      types: {
+        instant: {
+          to: TIMESTAMPTZ,
+          from: [TIMESTAMPTZ],
+          serialize: (value: Instant | string) => (typeof value === "number" ? toTimestamp(value) : value),
+          parse: (text: string) => Date.parse(`${text.slice(0, 10)}T${text.slice(11)}:00`),
+        },
+        count: { to: INT8, from: [INT8], serialize: String, parse: Number },
+        decimal: { to: NUMERIC, from: [NUMERIC], serialize: String, parse: (text: string) => text },
       },
-      count: { to: INT8, from: [INT8], serialize: String, parse: Number },
-      decimal: { to: NUMERIC, from: [NUMERIC], serialize: String, parse: (text: string) => text },
     },
-  }) as unknown as Sql;
+  ) as unknown as Sql;
   learnArrayTypesOnce(sql);
   return runEachAlone(outliveLostConnections(sql));
 }
 
-/** The options of postgres.js that all connections share. */
-export function driverOptions(address: DatabaseAddress, limits: SessionLimits) {
+/** Opens postgres.js with what all connections share. @param own the caller's options */
+export function openDriver(address: DatabaseAddress, limits: SessionLimits, own: object): postgres.Sql {
+  const sql = postgres({ ...driverOptions(address, limits), ...own });
+  pinWherePossible(sql.options as never);
+  return sql as postgres.Sql;
+}
+
+function driverOptions(address: DatabaseAddress, limits: SessionLimits) {
   const { hosts, user, password, database, ssl, target } = address;
   const [first] = hosts;
   const isLocal = first?.host.startsWith("/") === true;
@@ -108,11 +123,6 @@ export function driverOptions(address: DatabaseAddress, limits: SessionLimits) {
   } as unknown as postgres.Options<Record<string, never>>;
 }
 
-/** The schema of the tables, as the pool's connections search it. */
-function schemaOf({ options }: Pick<Sql, "options">): string {
-  return String((options.connection as Record<string, unknown>)["search_path"]);
-}
-
 /** The longest wait for an answer. A server that accepts connections and never answers counts as unreachable. */
 const LONGEST_CHECK_MS = 10_000;
 
@@ -122,8 +132,12 @@ const LONGEST_CHECK_MS = 10_000;
  */
 export async function checkDatabase(sql: Sql): Promise<void> {
   const { options } = sql;
+  const ask = () => requireSession((statement) => sql.unsafe(statement), nameOf(options));
   try {
-    const asked = requireSession((statement) => sql.unsafe(statement), schemaOf(sql), nameOf(options));
+    const asked = ask().catch((error: unknown) => {
+      if (!noteRefusedPin(options, error)) throw error;
+      return ask();
+    });
     if (await endsInTime(asked, LONGEST_CHECK_MS)) return;
   } catch (error) {
     throw error instanceof ReconError ? error : unreachable(options, error);

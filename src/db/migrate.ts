@@ -5,7 +5,7 @@ import { systemClock } from "../clock.ts";
 import { readDatabaseUrl } from "../database-url.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
-import { checkDatabase, driverOptions, type Query, type Sql } from "./client.ts";
+import { checkDatabase, openDriver, type Query, type Sql } from "./client.ts";
 import { isConnectionLost, unreachable } from "./database-error.ts";
 import { requireSessions } from "./require-sessions.ts";
 import { findForeignCreators, refusePlanted } from "./schema-rights-store.ts";
@@ -17,6 +17,7 @@ import {
   readSchemaVersion,
   type SchemaVersion,
 } from "./schema-version.ts";
+import { NO_LIMITS } from "./session.ts";
 
 /** The number of the advisory lock; any number that nothing else locks. The digits spell "recon" on a telephone. */
 const MIGRATION_LOCK = 73_266;
@@ -76,11 +77,8 @@ export async function migrateDatabase(
   }
 }
 
-/** A migration may rewrite large tables: its statements have no limit of time. */
-const NO_LIMITS = { statementMs: 0, lockMs: 0, silenceMs: 0 };
-
 function connect(url: string): postgres.Sql {
-  return postgres({ ...driverOptions(readDatabaseUrl(url), NO_LIMITS), max: 1 }) as postgres.Sql;
+  return openDriver(readDatabaseUrl(url), NO_LIMITS, { max: 1 });
 }
 
 async function waitForTurn(client: postgres.Sql, log: Log): Promise<void> {

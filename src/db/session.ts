@@ -4,7 +4,10 @@
  */
 
 import type { DatabaseAddress } from "../database-url.ts";
-import { ReconError } from "../errors.ts";
+import { describeError, ReconError } from "../errors.ts";
+
+/** The schema of the tables. */
+const SCHEMA = "public";
 
 /**
  * Sent with the start of every connection. Each can change what a statement means or returns: with `array_nulls = off` the word
@@ -34,31 +37,55 @@ export interface SessionLimits {
   readonly silenceMs: number;
 }
 
-/** The parameters that PgBouncer passes on by itself. */
-const PASSED_ON = new Set([
-  "application_name",
-  "DateStyle",
-  "TimeZone",
-  "standard_conforming_strings",
-  "client_encoding",
-]);
+/** A migration and the build of an index may take long. */
+export const NO_LIMITS: SessionLimits = { statementMs: 0, lockMs: 0, silenceMs: 0 };
+
+/** Of what is pinned, PgBouncer passes only these on by itself. */
+const PASSED_ON = new Set(["DateStyle", "TimeZone", "standard_conforming_strings"]);
+const REFUSED_BY_POOLERS: ReadonlySet<string> = new Set(
+  ["search_path", ...Object.keys(PINNED)].filter((name) => !PASSED_ON.has(name)),
+);
 
 /** What `ignore_startup_parameters` of PgBouncer must name. */
 export const TO_IGNORE: readonly string[] = [
-  ...["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "search_path"],
-  ...Object.keys(PINNED).filter((name) => !PASSED_ON.has(name)),
+  "statement_timeout",
+  "lock_timeout",
+  "idle_in_transaction_session_timeout",
 ];
+
+type Place = { readonly host: readonly string[]; readonly port: readonly number[] };
+
+/** The poolers that refuse what they do not know. Their sessions are checked instead of pinned. */
+const refusing = new Set<string>();
+const placeOf = ({ host, port }: Place) => `${host.join()}:${port.join()}`;
+
+/** Remembers a pooler that refuses what is pinned. @returns whether to connect again, without it */
+export function noteRefusedPin(place: Place, error: unknown): boolean {
+  const [, name = ""] = /unsupported startup parameter: (\w+)/.exec(describeError(error)) ?? [];
+  const isPin = REFUSED_BY_POOLERS.has(name);
+  if (isPin) refusing.add(placeOf(place));
+  return isPin;
+}
+
+/** Lets the next connections of a driver send only what their pooler takes. */
+export function pinWherePossible(options: Place & { connection: object }): void {
+  const all = Object.entries(options.connection);
+  const taken = all.filter(([name]) => !REFUSED_BY_POOLERS.has(name));
+  Object.defineProperty(options, "connection", {
+    get: () => Object.fromEntries(refusing.has(placeOf(options)) ? taken : all),
+  });
+}
 
 /** The start parameters of a connection. */
 export function startParameters(
-  { schema, applicationName, options }: DatabaseAddress,
+  { applicationName, options }: DatabaseAddress,
   { statementMs, lockMs, silenceMs }: SessionLimits,
 ): Record<string, string> {
   return {
     application_name: applicationName ?? "wallet-recon",
     ...(options === null ? {} : { options }),
     ...PINNED,
-    search_path: schema,
+    search_path: SCHEMA,
     statement_timeout: String(statementMs),
     lock_timeout: String(lockMs),
     idle_in_transaction_session_timeout: String(silenceMs),
@@ -91,7 +118,6 @@ interface Inherited {
  */
 export async function requireSession(
   ask: (statement: string) => PromiseLike<readonly unknown[]>,
-  schema: string,
   server: string,
 ): Promise<void> {
   const [inherited] = (await ask(INHERITED)) as readonly Inherited[];
@@ -109,7 +135,7 @@ export async function requireSession(
     );
   }
   const others: [string, string][] = Object.entries(PINNED).filter(([name, value]) => found[name] !== value);
-  if (path !== schema && inherited.schema !== schema) others.push(["search_path", schema]);
+  if (path !== SCHEMA && inherited.schema !== SCHEMA) others.push(["search_path", SCHEMA]);
   if (others.length === 0) return;
   const list = others
     .map(([name]) => `${name} = '${name === "search_path" ? path : found[name]}'`)
