@@ -6,6 +6,8 @@ const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  // Signed by another authority of the same name.
+  "CERT_SIGNATURE_FAILURE",
 ]);
 
 const OTHERS: Readonly<Record<string, string>> = {

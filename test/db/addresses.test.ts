@@ -15,8 +15,8 @@ import { makeCertificates } from "../support/certificates.ts";
 import { useDatabase } from "../support/database.ts";
 
 const { url } = useDatabase();
-const own = makeCertificates("IP:127.0.0.1");
-const other = makeCertificates("DNS:elsewhere.example");
+const own = await makeCertificates({ type: "ip", value: "127.0.0.1" });
+const other = await makeCertificates({ type: "dns", value: "elsewhere.example" });
 
 beforeAll(async () => {
   const admin = openDatabase(inject("adminUrl"), 1);

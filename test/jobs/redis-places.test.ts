@@ -27,7 +27,7 @@ import { useSmallWorld } from "./small-world.ts";
 const CACHE = join(import.meta.dirname, "../../.recon/test/redis");
 const small = useSmallWorld();
 const { sql, url: databaseUrl } = useDatabase();
-const own = makeCertificates("IP:127.0.0.1");
+const own = await makeCertificates({ type: "ip", value: "127.0.0.1" });
 afterAll(() => rmSync(own.folder, { recursive: true }));
 beforeEach(() => emptyTables(sql));
 

@@ -29,7 +29,7 @@ import {
 const { url: databaseUrl } = useDatabase();
 const provider = useHttpProvider();
 const listener = useAlertListener();
-const own = makeCertificates("DNS:localhost");
+const own = await makeCertificates({ type: "dns", value: "localhost" });
 afterAll(() => rmSync(own.folder, { recursive: true }));
 
 async function listen(server: Server): Promise<number> {
