@@ -167,14 +167,22 @@ export function sayEffect(mismatch: Advised): string | null {
   return `${mismatch.username} has ${amount} too ${effect.gt(ZERO) ? "much" : "little"}`;
 }
 
-/** The ledger's player has what the provider's player should have. */
+/**
+ * The ledger's player has what the provider's player should have. If no outcome of the bet explains the amount at risk,
+ * the ledger has the bet under both names, and the money of both together is right: what moved for the one player
+ * belongs to the other.
+ */
 function moveBetween(mismatch: Advised): string | null {
   const sides = sidesOf(mismatch);
   if (sides === null || sides.provider === null || sides.ledger === null) return null;
   const { provider, ledger } = sides;
-  const [expected = ZERO] = expectedOf(mismatch.kind, sides);
+  const moved = parseAmount(ledger.moved, "moved");
+  const atRisk =
+    mismatch.amountAtRisk === undefined ? null : parseAmount(mismatch.amountAtRisk, "amountAtRisk");
+  const explains = (one: Amount) => atRisk === null || moved.minus(one).abs().eq(atRisk);
+  const expected = expectedOf(mismatch.kind, sides).find(explains) ?? moved;
   const moves = [
-    correct(parseAmount(ledger.moved, "moved"), ledger.username, ledger.currency),
+    correct(moved, ledger.username, ledger.currency),
     correct(expected.neg(), provider.username, provider.currency),
   ].filter((one) => one !== null);
   return moves.length === 0 ? null : moves.join(" and ");

@@ -13,6 +13,7 @@ import { toFinding } from "./finding.ts";
 import { settleOmittedLosses, settleOmittedLossesOfRound } from "./lost-bets.ts";
 import { idRulesOf, matchBets, namesBet, type Pair } from "./match.ts";
 import { countNominalStakes } from "./nominal-stakes.ts";
+import { joinPaidElsewhere } from "./paid-elsewhere.ts";
 import { withoutEarlierSteps } from "./steps.ts";
 import { type EntryTimes, entryTimesOf, isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
 
@@ -65,8 +66,10 @@ export function assessPairs(
     listed,
     pairs.flatMap((pair) => pair.bets),
   );
-  return pairs.map((pair) => {
-    const difference = sayNominal(pair, comparePair(pair, settings));
+  const compared = pairs.map((pair) => ({ pair, difference: comparePair(pair, settings) }));
+  return joinPaidElsewhere(compared, settings).map((one) => {
+    const { pair } = one;
+    const difference = sayNominal(pair, one.difference);
     return {
       pair,
       provider: pair.records.length === 0 ? null : sumRecords(pair.records),

@@ -52,6 +52,18 @@ export async function readBetsOfOthers(
     ) found`;
 }
 
+/** Parts of these ledger bets under the player's name in another case. */
+export async function readBetsOfNamesakes(
+  tx: Query,
+  productId: string,
+  bets: readonly Reference[],
+): Promise<DiffMark[]> {
+  if (bets.length === 0) return [];
+  const found = await readBetsOfOthers(tx, productId, bets);
+  const names = new Set(bets.map(({ username, ref }) => JSON.stringify([username.toLowerCase(), ref])));
+  return found.filter(({ username, betRef }) => names.has(JSON.stringify([username.toLowerCase(), betRef])));
+}
+
 /**
  * Bets with an open `username-differs` mismatch against one of these records: the records have changed, so compare
  * the bets again.

@@ -1,9 +1,16 @@
-/** Finds bets under two names: the provider lists the bet under another player than the callbacks named. */
+/**
+ * Finds bets under two names: the provider lists the bet under another player than the callbacks named, or than some of
+ * them named.
+ */
 
-import type { StoredRecord } from "../bet.ts";
+import type { LedgerBet, StoredRecord } from "../bet.ts";
+import type { CallbackEntry } from "../callback.ts";
 import { type AssessedPair, type Verdict, verdictOf } from "./assess.ts";
-import type { AssessSettings } from "./compare.ts";
-import { type MatchRule, namesBet } from "./match.ts";
+import { type AssessSettings, comparePair } from "./compare.ts";
+import { toFinding } from "./finding.ts";
+import { type MatchRule, namesBet, type Pair } from "./match.ts";
+import { amountAtRisk, effectOfPair } from "./money-moved.ts";
+import { entryTimesOf } from "./sums.ts";
 
 /** The assessed pairs of one neighbourhood. */
 export interface AssessedPlayer {
@@ -14,9 +21,9 @@ export interface AssessedPlayer {
 /** A bet, and the record that the provider lists under another name. */
 export interface MisnamedBet {
   readonly verdict: Verdict;
-  /** the pair of the player whose ledger has the bet */
+  /** the pair of the player whose ledger has the bet, or the part of it that has no record */
   readonly ledger: AssessedPair;
-  /** the pair of the other player who has the record */
+  /** the pair of the other player, who has the record, and the rest of the bet if the ledger has both names */
   readonly provider: AssessedPair;
 }
 
@@ -77,4 +84,86 @@ function misnamed({ pair: { bets } }: AssessedPair, record: StoredRecord, settin
     settings,
   );
   return { ...verdict, asksAgain: true };
+}
+
+/** The pairs of one neighbourhood with the entries that they were folded from. */
+interface HeldPlayer extends AssessedPlayer {
+  readonly neighbourhood: { readonly entries: readonly CallbackEntry[] };
+}
+
+/** A pair of one bet, with its entries. */
+interface PartOfBet {
+  readonly username: string;
+  readonly assessed: AssessedPair;
+  readonly bet: LedgerBet;
+  readonly entries: readonly CallbackEntry[];
+}
+
+/**
+ * Finds bets whose entries are of two names that differ in case only: `placeBets` of Anna, `settleBets` of anna. Each
+ * part has a difference, and all entries under the record's name agree with the record. If they do not agree, there is
+ * a second fault, and both differences stay.
+ * @param fold folds the entries of one player into bets
+ */
+export function findSplitByCase(
+  assessed: readonly HeldPlayer[],
+  settings: AssessSettings,
+  fold: (entries: readonly CallbackEntry[]) => readonly LedgerBet[],
+): MisnamedBet[] {
+  const parts = assessed.flatMap(({ username, pairs, neighbourhood: { entries } }) =>
+    pairs.flatMap((one): PartOfBet[] => {
+      const [bet, ...others] = one.pair.bets;
+      if (one.verdict === null || bet === undefined || others.length > 0) return [];
+      return [{ username, assessed: one, bet, entries: entries.filter(({ txnId }) => txnId === bet.txnId) }];
+    }),
+  );
+  const { listed = [], unlisted = [] } = Object.groupBy(parts, ({ assessed: { pair } }) =>
+    pair.records.length > 0 ? "listed" : "unlisted",
+  );
+  if (listed.length === 0) return [];
+  const byTxnId = Map.groupBy(unlisted, ({ bet }) => bet.txnId);
+  return listed.flatMap((own) => {
+    const found = (byTxnId.get(own.bet.txnId) ?? []).flatMap((other) => {
+      const verdict = differInCase(own, other) ? splitByCase(own, other, settings, fold) : null;
+      return verdict === null ? [] : [{ ledger: other.assessed, provider: own.assessed, verdict }];
+    });
+    return found.length === 1 ? found : [];
+  });
+}
+
+function differInCase(one: PartOfBet, other: PartOfBet): boolean {
+  return one.username !== other.username && one.username.toLowerCase() === other.username.toLowerCase();
+}
+
+/** @returns null if the bet does not agree with its record under one name either */
+function splitByCase(
+  own: PartOfBet,
+  other: PartOfBet,
+  settings: AssessSettings,
+  fold: (entries: readonly CallbackEntry[]) => readonly LedgerBet[],
+): Verdict | null {
+  const { pair } = own.assessed;
+  if (!pair.records.every((record) => namesBet(record, own.bet.txnId, settings))) return null;
+  const bets = fold(
+    [...own.entries, ...other.entries].map((entry) => ({ ...entry, username: own.username })),
+  );
+  const whole: Pair = { ...pair, bets };
+  if (bets.length !== 1 || comparePair(whole, settings) !== null) return null;
+  const parts: Pair = { ...pair, bets: [other.bet, own.bet] };
+  const reason = `the player of ${callbacksOf(other)} is ${other.username} in the ledger, but ${own.username} at the provider and in ${callbacksOf(own)}; under one name both sides agree`;
+  return {
+    ...verdictOf(parts, { kind: "username-differs", reason }, settings),
+    finding: {
+      ...toFinding({ ...pair, bets: [other.bet] }, { kind: "username-differs", reason }, settings),
+      // The money of both names together: each alone would seem to be at risk.
+      amountAtRisk: amountAtRisk(whole),
+      effect: effectOfPair(whole),
+    },
+    entryTimes: entryTimesOf(parts.bets),
+    asksAgain: true,
+  };
+}
+
+function callbacksOf({ entries }: PartOfBet): string {
+  return [...new Set(entries.map(({ callback }) => callback))].join(" and ");
 }

@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
+import type { CallbackEntry } from "../../src/callback.ts";
 import { assessPairs } from "../../src/diff/assess.ts";
 import type { AssessSettings } from "../../src/diff/compare.ts";
-import { findMisnamed } from "../../src/diff/other-player.ts";
+import { findMisnamed, findSplitByCase } from "../../src/diff/other-player.ts";
+import { foldEntries } from "../../src/ledger/fold.ts";
+import { amount, exampleEntry, exampleSettle } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
 
 type Sides = Record<string, { records?: StoredRecord[]; bets?: LedgerBet[] }>;
@@ -63,4 +66,87 @@ test.each<{ name: string; players: Sides; settings?: Partial<AssessSettings>; fo
   },
 ])("one bet is reported under two names: $name", ({ players, settings, found }) => {
   expect(misnamed(players, settings)).toEqual(found);
+});
+
+function splitByCase(entries: readonly CallbackEntry[], records: readonly StoredRecord[]): string[] {
+  const fold = (some: readonly CallbackEntry[]) => foldEntries(some, { singleState: false });
+  const usernames = [...new Set([...entries, ...records].map(({ username }) => username))];
+  const assessed = usernames.map((username) => {
+    const own = entries.filter((one) => one.username === username);
+    const listed = records.filter((one) => one.username === username);
+    return { username, neighbourhood: { entries: own }, pairs: assessPairs(listed, fold(own), SETTINGS) };
+  });
+  return findSplitByCase(assessed, SETTINGS, fold).map(
+    ({ ledger, provider, verdict: { finding } }) =>
+      `${ledger.pair.bets[0]?.username} of ${provider.pair.records[0]?.username}, ${finding.username}'s ${finding.subject}, effect ${finding.effect}`,
+  );
+}
+
+const PLACED = exampleEntry({ username: "Anna" });
+const SETTLED = exampleSettle({ payoutAmount: amount("25") });
+const LISTED = record({ username: "Anna", payout: "25" });
+
+test.each<{
+  name: string;
+  entries: CallbackEntry[];
+  records: StoredRecord[];
+  found: string[];
+}>([
+  {
+    name: "a placement and a settlement that agree with the placement's record",
+    entries: [PLACED, SETTLED],
+    records: [LISTED],
+    found: ["anna of Anna, anna's bet:bet-1, effect 0"],
+  },
+  {
+    name: "…or with the settlement's",
+    entries: [PLACED, SETTLED],
+    records: [record({ payout: "25" })],
+    found: ["Anna of anna, Anna's bet:bet-1, effect 0"],
+  },
+  {
+    name: "but not if they do not agree together",
+    entries: [PLACED, exampleSettle({ payoutAmount: amount("20") })],
+    records: [LISTED],
+    found: [],
+  },
+  {
+    name: "but not if the wallet moved another amount",
+    entries: [{ ...PLACED, moved: amount("-20") }, SETTLED],
+    records: [LISTED],
+    found: [],
+  },
+  {
+    name: "but not if both names have a record",
+    entries: [PLACED, SETTLED],
+    records: [LISTED, record({ payout: "25" })],
+    found: [],
+  },
+  { name: "but not without a record", entries: [PLACED, SETTLED], records: [], found: [] },
+  {
+    name: "but not if two names could be the rest of the bet",
+    entries: [PLACED, SETTLED, { ...SETTLED, entryId: "s2", username: "ANNA" }],
+    records: [LISTED],
+    found: [],
+  },
+  {
+    name: "but not if the names differ in more than the case",
+    entries: [PLACED, { ...SETTLED, username: "annie" }],
+    records: [LISTED],
+    found: [],
+  },
+  {
+    name: "but not if the record does not name the bet",
+    entries: [PLACED, SETTLED],
+    records: [{ ...LISTED, betId: "x", id: "y" }],
+    found: [],
+  },
+  {
+    name: "but not if the player's own entries agree with the record",
+    entries: [PLACED, { ...SETTLED, username: "Anna" }, { ...SETTLED, entryId: "s2" }],
+    records: [LISTED],
+    found: [],
+  },
+])("one bet has callbacks of two names that differ in case: $name", ({ entries, records, found }) => {
+  expect(splitByCase(entries, records)).toEqual(found);
 });

@@ -19,6 +19,8 @@ const at = (minutes: number) => new Date(NOON - HOUR_MS + minutes * MINUTE_MS).t
 /** A row of the ledger. `at` is in minutes after 11:00. */
 export interface Row {
   readonly callback: string;
+  /** default: anna */
+  readonly username?: string;
   readonly txn: string;
   readonly at: number;
   readonly round?: string | null;
@@ -32,6 +34,8 @@ export interface Row {
 /** An item of the provider's answer. `at` is in minutes after 11:00: its accountingDate and updatedDate. */
 export interface Item {
   readonly bet: string;
+  /** default: anna */
+  readonly username?: string;
   readonly id?: string;
   readonly round?: string;
   readonly stake: string;
@@ -61,6 +65,8 @@ export const settle = (txn: string, minutes: number, payout: string, more: Parti
 
 /** Everything is judged at the last of these minutes: a bet may run for three hours. */
 const STEPS = [20, 45, 60, 90, 120, 180, 240, 300, 360];
+/** The minute from which the operator has corrected rows. */
+const CORRECTED_AT = 240;
 const never = new AbortController().signal;
 
 /** Call at the top of a test file. */
@@ -76,7 +82,7 @@ export function useListingWorld() {
       callback,
       request_id: `q-${number}`,
       product_id: "P1",
-      username: "anna",
+      username: row.username ?? "anna",
       currency: "THB",
       txn_id: txn,
       round_id: row.round === undefined ? "round-1" : row.round,
@@ -103,6 +109,7 @@ export function useListingWorld() {
             betItem({
               id: text(item.id ?? `rec-${item.bet}`),
               betId: text(item.bet),
+              username: text(item.username ?? "anna"),
               roundId: text(item.round ?? "round-1"),
               stake: item.stake,
               payout: item.payout ?? "0",
@@ -119,6 +126,7 @@ export function useListingWorld() {
   /**
    * Writes the rows and lists the items as time goes on, and compares at each step.
    * @param product settings of the product
+   * @param correction a statement by which the operator corrects rows of the ledger, before the last steps
    * @returns every mismatch that ever opened, and the statement of the day
    */
   async function play(
@@ -126,6 +134,7 @@ export function useListingWorld() {
     items: readonly Item[],
     product: object = {},
     diff: object = {},
+    correction: string | null = null,
   ): Promise<{
     opened: string[];
     row: Record<string, unknown>;
@@ -147,6 +156,7 @@ export function useListingWorld() {
         for (const row of rows.filter((one) => one.at <= now && !written.has(one))) {
           await insert(row, written.add(row).size);
         }
+        if (now === CORRECTED_AT && correction !== null) await sql.unsafe(correction);
         list(items, now);
         await pullProduct(context, "P1", never);
         await compareProduct(context, "P1", never);

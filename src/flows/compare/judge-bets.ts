@@ -8,10 +8,11 @@ import { subjectsOf } from "../../diff/finding.ts";
 import { containsAny } from "../../diff/in-doubt.ts";
 import { subjectOfRecord } from "../../diff/inconsistent.ts";
 import { keyOfSubject } from "../../diff/neighbourhood.ts";
-import { findMisnamed, type MisnamedBet } from "../../diff/other-player.ts";
+import { findMisnamed, findSplitByCase, type MisnamedBet } from "../../diff/other-player.ts";
 import { type Conditions, conditionsOf, type Graces } from "../../diff/ripeness.ts";
+import { foldEntries } from "../../ledger/fold.ts";
 import type { SeenFinding } from "../../mismatches/transitions.ts";
-import type { JudgeContext } from "./comparison-context.ts";
+import type { ComparisonContext, JudgeContext } from "./comparison-context.ts";
 import type { DecidedAbsences } from "./decide-absences.ts";
 import { findOneSided } from "./judge-one-sided.ts";
 import type { VerdictCandidate, Wait } from "./judge-ripeness.ts";
@@ -38,9 +39,14 @@ export interface Judgement {
   readonly waits: readonly Wait[];
 }
 
-export function findVerdicts({ assessments, judged }: LoadedBets, context: JudgeContext): FoundVerdicts {
-  const { settings, graces, now } = context;
-  const misnamed = findMisnamed(assessments, settings);
+export function findVerdicts(
+  { assessments, judged }: LoadedBets,
+  { settings, fold, graces, now }: JudgeContext & Pick<ComparisonContext, "fold">,
+): FoundVerdicts {
+  const misnamed = [
+    ...findMisnamed(assessments, settings),
+    ...findSplitByCase(assessments, settings, (entries) => foldEntries(entries, fold)),
+  ];
   const verdicts = assessments.map((assessment) =>
     verdictsOf(assessment, misnamed).filter(({ finding }) =>
       judged.has(keyOfSubject(assessment.username, finding.subject)),
@@ -76,7 +82,11 @@ export function judgeBets(
     const own = verdicts[index] ?? [];
     const oneSided = findOneSided(context, assessment, requests);
     const otherwise = assessment.otherwise.filter((one) => holds(one, now));
-    const subjects = subjectsOf(neighbourhood.records, neighbourhood.entries);
+    const subjects = new Set([
+      ...subjectsOf(neighbourhood.records, neighbourhood.entries),
+      // A bet whose rows were all deleted or renamed has nothing but its mark, and its mismatch ends.
+      ...neighbourhood.marks.flatMap(({ betRef }) => (betRef === null ? [] : [`bet:${betRef}`])),
+    ]);
     return {
       assessment,
       seen: [
@@ -85,7 +95,7 @@ export function judgeBets(
         ...oneSided.seen,
       ],
       subjects: [
-        ...subjects.filter((subject) => judged.has(keyOfSubject(username, subject))),
+        ...[...subjects].filter((subject) => judged.has(keyOfSubject(username, subject))),
         ...ownSubjects(assessment),
       ],
       waits: [

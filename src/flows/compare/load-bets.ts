@@ -7,6 +7,7 @@ import { findBalances, subjectOfRequest } from "../../diff/balance.ts";
 import { type AssessedInDoubt, assessInDoubt } from "../../diff/in-doubt.ts";
 import {
   type Reference,
+  readBetsOfNamesakes,
   readBetsOfOthers,
   readBetsOfRequests,
   readMisnamedBy,
@@ -82,30 +83,40 @@ async function assessAll(
 }
 
 /**
- * Loads marks of other players that share an id with a one-sided bet, or whose mismatch names a compared player.
+ * Loads marks of other players that share an id with a one-sided bet, that have the name in another case of a bet with a
+ * difference, or whose mismatch names a compared player.
  */
 async function loadOthers(
   { tx, product: { productId } }: ComparisonContext,
   assessed: readonly { readonly pairs: readonly AssessedPair[] }[],
 ): Promise<DiffMark[]> {
-  const pairs = assessed.flatMap((one) => one.pairs.map(({ pair }) => pair));
+  const all = assessed.flatMap((one) => one.pairs);
+  const pairs = all.map(({ pair }) => pair);
   const bets = pairs.filter(({ records }) => records.length === 0).flatMap((pair) => pair.bets);
   const agreeing = pairs.filter((pair) => pair.bets.length === 0).flatMap(({ records }) => records);
   const matched = pairs.filter((pair) => pair.bets.length > 0).flatMap(({ records }) => records);
-  const [records, ledgerBets, misnamed] = await Promise.all([
+  const differing = all
+    .filter(({ pair, verdict }) => verdict !== null && pair.records.length > 0 && pair.bets.length === 1)
+    .flatMap(({ pair }) => pair.bets);
+  const [records, ledgerBets, namesakes, misnamed] = await Promise.all([
     readRecordsOfOthers(
       tx,
       productId,
       bets.map(({ username, txnId }) => ({ username, ref: txnId })),
     ),
     readBetsOfOthers(tx, productId, agreeing.flatMap(referencesOf)),
+    readBetsOfNamesakes(
+      tx,
+      productId,
+      differing.map(({ username, txnId }) => ({ username, ref: txnId })),
+    ),
     readMisnamedBy(
       tx,
       productId,
       matched.map(({ username, betId }) => ({ username, ref: betId })),
     ),
   ]);
-  return [...records, ...ledgerBets, ...misnamed];
+  return [...records, ...ledgerBets, ...namesakes, ...misnamed];
 }
 
 function referencesOf({ username, betId, id }: StoredRecord): Reference[] {
