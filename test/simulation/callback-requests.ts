@@ -94,7 +94,9 @@ function writeItem(item: CallbackEntry, all: readonly CallbackEntry[]): string {
     ...(transactionType === null ? {} : { transactionType }),
     ...(skipBalanceUpdate ? { skipBalanceUpdate } : {}),
     // Equal parts without ids of their own would be one part that is sent again (docs/callbacks.md#answers).
-    ...(isFollowedByPart(item, all) ? { isEndRound: false, txnId: `part-${partOf(item, all)}` } : {}),
+    ...(item.endRound === false || isFollowedByPart(item, all)
+      ? { isEndRound: false, txnId: `part-${partOf(item, all)}` }
+      : {}),
     ...(item.singleState === null ? {} : { isSingleState: item.singleState }),
   };
   return withAmounts(fields, [...bet, ...payout]);

@@ -90,17 +90,24 @@ function runForNothing(round: RoundScript): Script {
 }
 
 /** The stake is taken in one currency, and the payout is paid in another. */
+function playTwoCurrencies(round: RoundScript): { stake: Amount; payout: Amount } {
+  const [stake, payout] = [round.money(), round.money()];
+  round.place("a", round.at(0), stake);
+  round.settle("a", round.at(0.2), payout, { currency: otherCurrency(round) });
+  return { stake, payout };
+}
+
+/** The placement's currency lacks the payout. */
 function payOtherCurrency(round: RoundScript): Script {
-  const stake = round.money();
-  const payout = round.money();
-  const currency = otherCurrency(round);
-  round.place("a", round.at(0), stake).settle("a", round.at(0.2), payout, { currency });
-  const isListed = !round.random.oneIn(3);
-  if (isListed) round.show("a", round.at(0.2), { status: "SETTLED", stake, payout });
-  const records = isListed ? ["a"] : [];
-  // What the placement's currency lacks: the payout, or the stake of a bet that the provider never had.
-  const atRisk = isListed ? payout : stake;
-  return round.wrong("currency-differs", { bets: ["a"], records, ledger: { stake, payout } }, atRisk);
+  const ledger = playTwoCurrencies(round);
+  round.show("a", round.at(0.2), { status: "SETTLED", ...ledger });
+  return round.wrong("currency-differs", { bets: ["a"], records: ["a"], ledger }, ledger.payout);
+}
+
+/** The provider never had the bet: the placement's currency lacks the stake. */
+function inventInOtherCurrency(round: RoundScript): Script {
+  const ledger = playTwoCurrencies(round);
+  return round.wrong("currency-differs", { bets: ["a"], records: [], ledger }, ledger.stake);
 }
 
 /** The sums of a round agree, but the wallet took the stake of one bet twice. */
@@ -165,4 +172,5 @@ export const MONEY_FAULTS = {
   debitTwiceInRound,
   sumOtherwise,
   payOtherCurrency,
+  inventInOtherCurrency,
 } satisfies Record<string, PlantFault>;

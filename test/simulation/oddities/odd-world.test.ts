@@ -167,8 +167,11 @@ describe("the faults of a world full of oddities", () => {
       const own = entries.filter((entry) => isAbout(fault, entry.txnId, entry.roundId));
       if (own.some(({ moved }) => moved === null)) return [];
       const listed = records.filter((record) => isAbout(fault, record.betId, record.roundId));
-      const comparable = listed.filter(({ currency }) => own.every((entry) => entry.currency === currency));
-      const moved = sum(own.map((entry: CallbackEntry) => entry.moved ?? Big("0")));
+      // A bet counts in the currency of its placement.
+      const currency = own.find(({ callback }) => callback === "placeBets")?.currency ?? own[0]?.currency;
+      const comparable = listed.filter((record) => currency === undefined || record.currency === currency);
+      const counting = own.filter((entry) => entry.currency === currency);
+      const moved = sum(counting.map((entry: CallbackEntry) => entry.moved ?? Big("0")));
       const placements = own.filter(({ callback }) => callback === "placeBets");
       // Of a free game the record's stake is nominal: no player paid it.
       const isFree = placements.length > 0 && placements.every(({ betAmount }) => betAmount?.eq("0"));
