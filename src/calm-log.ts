@@ -43,7 +43,7 @@ export function calmLog(log: Log, clock: Clock): Log {
           const loss = isSuppressed(about);
           if (loss === true) return;
           if (loss === null) method.call(target, about, ...words);
-          else target.warn(loss, "a store is away: its work goes on when it is back");
+          else target.warn(loss, ...(words as [string]));
         };
       },
     });

@@ -94,7 +94,7 @@ const ENCODE = "in a user or a password write % as %25, @ as %40, # as %23, / as
 /** `postgres://a:1,b:2/name` is no URL: reads the hosts, and leaves the first without its port. Shows no part of a password. */
 function splitHosts(text: string): { url: string; hosts: { host: string; port: string }[] } {
   const [, head, authority = "", tail = ""] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(text) ?? [];
-  if (head === undefined) throw wrong("it must begin with postgres:// or postgresql://");
+  if (head === undefined) throw wrong("must be a URL that begins with postgres:// or postgresql://");
   const path = tail.replace(/\?.*$/s, "");
   if (path.includes("#") || path.includes("@") || /%(?![0-9a-f]{2})/i.test(authority + path))
     throw wrong(`it cannot be read: ${ENCODE}`);

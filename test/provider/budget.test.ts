@@ -210,6 +210,8 @@ describe("a 429 of one product", () => {
   beforeEach(async () => {
     await database.sql`delete from request_pauses`;
     await database.sql`update request_budget set paused_until = 'epoch'`;
+    // A slot that the test before has kept is free again only after its lease.
+    await database.sql`update request_slots set held_until = 'epoch'`;
   });
   afterAll(async () => {
     await database.sql`delete from request_pauses`;

@@ -62,6 +62,7 @@ export function planCallbackRun(seed: number, kills: number): CallbackPlan {
     settlement: product.settlement,
     singleState: product.singleState,
     openBetsListed: product.openBetsListed,
+    nominalStakes: product.nominalStakes,
     // The run can never last a day.
     stuckOpenAfter: iso(product.stuckOpenAfter / (product.stuckOpenAfter > stuckMs ? 1 : PACE)),
   }));
