@@ -32,6 +32,8 @@ export interface JudgedChain {
   readonly broken: readonly BrokenLink[];
   /** the entries of all judged requests, the broken ones included */
   readonly judged: readonly CallbackEntry[];
+  /** the entries of requests that overlap what was not loaded */
+  readonly left: readonly CallbackEntry[];
 }
 
 /**
@@ -50,11 +52,17 @@ export function findBrokenLinks(
   const chains = [...Map.groupBy(entries, ({ currency }) => currency)].map(([currency, own]) => {
     const clusters = clustersOf(linksOf(own, asked, tolerance));
     const whole = clusters.slice(cut.before ? 1 : 0, cut.after ? -1 : undefined);
-    return { broken: walk(whole, currency, tolerance), judged: whole.flat().flatMap((link) => link.entries) };
+    const left = clusters.filter((cluster) => !whole.includes(cluster));
+    return {
+      broken: walk(whole, currency, tolerance),
+      judged: whole.flat().flatMap((link) => link.entries),
+      left: left.flat().flatMap((link) => link.entries),
+    };
   });
   return {
     broken: chains.flatMap(({ broken }) => broken),
     judged: chains.flatMap(({ judged }) => judged),
+    left: chains.flatMap(({ left }) => left),
   };
 }
 

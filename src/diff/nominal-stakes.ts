@@ -7,7 +7,8 @@ import { idRulesOf, type MatchSettings } from "./match.ts";
 /**
  * Counts the stake of a record as 0 if the ledger has its bet with a stake of 0: a placement of 0, one that is skipped (the
  * fold gives it a stake of 0), or a reward alone. A bet without a placement has no known stake. A record that names no bet
- * counts so if all bets of its round are free. If the stakes of a round are equal as listed, none of them is nominal: one
+ * counts so if all bets of its round are free and no record of the round names one: beside one that does, it is a bet
+ * that the ledger lacks. If the stakes of a round are equal as listed, none of them is nominal: one
  * record of 20 under the id of a free spin reports the paid bet of 20 beside it.
  */
 export function countNominalStakes(
@@ -29,11 +30,17 @@ export function countNominalStakes(
     );
   const paid = new Set([...listed.keys()].filter(isAsListed));
   const rules = idRulesOf(matchBy);
+  const betOf = (record: StoredRecord) =>
+    rules.map((rule) => byId.get(record[rule])).find((bet) => bet !== undefined);
+  const byIds = new Set(
+    records.filter((record) => betOf(record) !== undefined).map(({ roundId }) => realRound(roundId)),
+  );
   return records.map((record) => {
     const round = realRound(record.roundId);
     if (record.stake.eq(ZERO) || paid.has(round)) return record;
-    const named = rules.map((rule) => byId.get(record[rule])).find((bet) => bet !== undefined);
-    const own = named === undefined ? ((round === null ? null : held.get(round)) ?? []) : [named];
+    const named = betOf(record);
+    const inRound = round === null || byIds.has(round) ? [] : (held.get(round) ?? []);
+    const own = named === undefined ? inRound : [named];
     if (own.length === 0 || !own.every(isFree)) return record;
     return { ...record, stake: ZERO, listedStake: record.stake };
   });

@@ -41,14 +41,16 @@ export interface SessionSums {
 
 export function sumSession(session: PlayerSession): SessionSums {
   const played = session.records.filter((record) => record.betStatus !== "VOID");
-  // A tip's callback may say no amount. Then its record's stake is compared with nothing.
+  // A tip's callback may say no amount. Then its record's stake is compared with nothing. A record with a payout is no tip.
   const unsaid = new Set(
     session.bets
       .filter(({ tip, status, stake }) => tip && status !== "void" && stake.eq(ZERO))
       .map(({ txnId }) => txnId),
   );
   const stake = sumAmounts(
-    played.filter(({ betId, id }) => !unsaid.has(betId) && !unsaid.has(id)).map((record) => record.stake),
+    played
+      .filter(({ betId, id, payout }) => !payout.eq(ZERO) || !(unsaid.has(betId) || unsaid.has(id)))
+      .map((record) => record.stake),
   );
   const payout = sumAmounts(played.map((record) => record.payout));
   const movements = movementsOf(session);

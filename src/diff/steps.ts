@@ -26,7 +26,11 @@ export function withoutEarlierSteps(
     const ids = new Set(ofBet.flatMap(({ betId, id }) => [betId, id]));
     const held = sumAmounts([...ids].flatMap((id) => stakes.get(id) ?? []));
     const areParts = !held.eq(ZERO) && held.eq(sumAmounts(ofBet.map(({ stake }) => stake)));
-    if (areParts) continue;
+    // Records of a ticket, of which each has a bet of its own.
+    const ownBets = new Set(
+      ofBet.filter(({ betId, id }) => id !== betId && stakes.has(id)).map(({ id }) => id),
+    );
+    if (areParts || ownBets.size > 1) continue;
     for (const steps of Map.groupBy(ofBet, ({ stake }) => stake.toFixed()).values()) {
       const endedAt = lastUpdate(steps.filter((one) => !isRunning(one)));
       const ranAt = lastUpdate(steps.filter(isRunning));

@@ -83,6 +83,8 @@ describe("a session", () => {
       });
     const listed = [played(1, { betId: "tip", stake: "8", payout: "0" })];
     expect(findings(split([tip("0")], listed))).toEqual([]);
+    const paid = [played(1, { betId: "tip", stake: "8", payout: "3" })];
+    expect(findings(split([tip("0")], paid))).toEqual(["2026-11-20T12:01 5"]);
     expect(findings(split([tip("7")], listed))).toEqual(["2026-11-20T12:01 1"]);
   });
 

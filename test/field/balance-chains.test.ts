@@ -87,3 +87,17 @@ test("rows of one second, read in any order, are no alarm", async () => {
   await compareAt(30);
   expect(await found()).toEqual([]);
 });
+
+test("a player without a pause, whose requests overlap all that is loaded at first, is compared too", async () => {
+  await ledgerBegins();
+  for (let part = 0; part < 3; part += 1) {
+    for (let number = part * 40; number < part * 40 + 40; number += 1) {
+      const before = 1_000 - number - (number >= 60 ? 30 : 0);
+      const at = number / 60;
+      await place(`e${number}`, at, `${before} > ${before - 1}`, { received_at: iso(at + 2 / 60) });
+    }
+    await compareAt((part + 1) * 0.7);
+  }
+  await compareAt(40);
+  expect(await found()).toEqual(["P1 e60 30 open"]);
+});

@@ -400,3 +400,36 @@ describe("a provider that lists a record for each step of a bet", () => {
     await check(session, { settlement: "session" }, { providerGrace: "PT2H", callbackGrace: "PT2H" });
   });
 });
+
+test("a paid bet that the ledger lacks, in the round of a free game, keeps its stake", async () => {
+  await check(
+    {
+      name: "",
+      rows: [place("a", 5, "0"), settle("a", 6, "5")],
+      items: [listed("a", 6, "20", "5"), listed("p", 7, "20", "0")],
+      opened: ["missing-in-ledger of p, effect 20"],
+      net: ["-15", "5", "20"],
+    },
+    { nominalStakes: true },
+  );
+});
+
+test("bets of one ticket, each named by the id of its record, are no steps of one bet", async () => {
+  await check({
+    name: "",
+    rows: [
+      place("a", 5, "10"),
+      settle("a", 6, "3"),
+      place("b", 5, "10"),
+      place("d", 5, "12"),
+      settle("d", 6, "0"),
+    ],
+    items: [
+      listed("R", 6, "10", "3", { id: "a" }),
+      listed("R", 8, "10", "0", { id: "b", status: "UNSETTLED" }),
+      listed("R", 6, "10", "0", { id: "d" }),
+    ],
+    opened: ["stake-differs of d, effect -2"],
+    net: ["-27", "-29", "30"],
+  });
+});

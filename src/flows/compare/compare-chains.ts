@@ -15,8 +15,11 @@ import { readKnownOf } from "../../mismatches/store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import { type JudgedPart, writeJudgements } from "./write-judgements.ts";
 
-/** Entries on each side of what was touched: few at first, many before a broken link counts. */
-const AROUND = [20, 1_000] as const;
+/**
+ * Entries on each side of what was touched: few at first, many before a broken link counts, and more for requests that
+ * overlap all of these, such as those of a player without a pause.
+ */
+const AROUND = [20, 1_000, 20_000] as const;
 /** Touched times with a longer pause between them are loaded apart. */
 const APART_MS = 600_000;
 
@@ -108,7 +111,16 @@ async function judgeSpans(
       const cut = { before: before && compared.length === entries.length, after };
       return findBrokenLinks(compared, askedByEntry(compared, fold), settings.tolerance, cut);
     });
-    const isCertain = (index: number) => around === AROUND.at(-1) || chains[index]?.broken.length === 0;
+    const isTouched =
+      ({ from, to }: PlayerSpan) =>
+      (entry: CallbackEntry) =>
+        entry.occurredAt >= from && entry.occurredAt <= to;
+    const isCertain = (index: number) => {
+      const [span, chain] = [left[index], chains[index]];
+      if (around === AROUND.at(-1) || span === undefined || chain === undefined) return true;
+      if (chain.left.some(isTouched(span))) return false;
+      return around > AROUND[0] || chain.broken.length === 0;
+    };
     left.forEach(({ username }, index) => {
       const chain = chains[index];
       if (chain !== undefined && isCertain(index))
