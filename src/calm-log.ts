@@ -3,8 +3,7 @@
 import type { Clock } from "./clock.ts";
 import { describeError } from "./errors.ts";
 import type { Log } from "./log.ts";
-
-const SAY_EVERY_MS = 60_000;
+import { openRepeats, repeatedError } from "./repeats.ts";
 
 /** What the drivers of PostgreSQL and Redis say of a connection that is lost or cannot be opened. Other errors begin with other words. */
 const LOSS =
@@ -12,25 +11,7 @@ const LOSS =
 
 /** @returns writes to `log`, and so do its children */
 export function calmLog(log: Log, clock: Clock): Log {
-  /** by the address, if the error has one */
-  const said = new Map<string, { at: number; suppressed: number }>();
-  const isSuppressed = (about: unknown): object | null | true => {
-    const { err, error } = (typeof about === "object" && about !== null ? about : {}) as Record<
-      string,
-      unknown
-    >;
-    const text = err === undefined ? error : describeError(err);
-    if (typeof text !== "string" || !LOSS.test(text)) return null;
-    const key = /\S+:\d+/.exec(text)?.[0] ?? "";
-    const last = said.get(key);
-    if (last !== undefined && clock.now() - last.at < SAY_EVERY_MS) {
-      last.suppressed += 1;
-      return true;
-    }
-    said.set(key, { at: clock.now(), suppressed: 0 });
-    const repeated = last?.suppressed ?? 0;
-    return { error: text, ...(repeated === 0 ? {} : { repeated }) };
-  };
+  const repeats = openRepeats(clock);
   const wrap = (inner: Log): Log =>
     new Proxy(inner, {
       get: (target, name) => {
@@ -40,12 +21,21 @@ export function calmLog(log: Log, clock: Clock): Log {
           return (...parts: Parameters<Log["child"]>) => wrap(target.child(...parts) as unknown as Log);
         if (name !== "warn" && name !== "error") return method.bind(target);
         return (about: unknown, ...words: unknown[]) => {
-          const loss = isSuppressed(about);
-          if (loss === true) return;
-          if (loss === null) method.call(target, about, ...words);
-          else target.warn(loss, ...(words as [string]));
+          const loss = lossIn(about);
+          if (loss === null) return method.call(target, about, ...words);
+          // By the address, if the error has one.
+          const repeated = repeats(/\S+:\d+/.exec(loss)?.[0] ?? "");
+          if (repeated !== null) target.warn(repeatedError(loss, repeated), ...(words as [string]));
         };
       },
     });
   return wrap(log);
+}
+
+/** The error of a lost connection among the fields of a line; null: there is none */
+function lossIn(about: unknown): string | null {
+  const fields = typeof about === "object" && about !== null ? about : {};
+  const { err, error } = fields as Record<string, unknown>;
+  const text = err === undefined ? error : describeError(err);
+  return typeof text === "string" && LOSS.test(text) ? text : null;
 }

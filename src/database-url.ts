@@ -5,6 +5,7 @@ import { isIP } from "node:net";
 import { type ConnectionOptions, checkServerIdentity, type PeerCertificate } from "node:tls";
 import { parse } from "pg-connection-string";
 import { describeError, ReconError } from "./errors.ts";
+import { HOW_TO_ENCODE, readHosts } from "./host-list.ts";
 
 /** A server, and how to reach and enter it. */
 export interface DatabaseAddress {
@@ -89,25 +90,20 @@ export function warnOfDatabaseUrl(text: string): string | null {
   return "DATABASE_URL asks for channel_binding=require, which wallet-recon cannot do: use sslmode=verify-full, which makes sure of the server as well";
 }
 
-const ENCODE = "in a user or a password write % as %25, @ as %40, # as %23, / as %2F, ? as %3F";
-
 /** `postgres://a:1,b:2/name` is no URL: reads the hosts, and leaves the first without its port. Shows no part of a password. */
 function splitHosts(text: string): { url: string; hosts: { host: string; port: string }[] } {
   const [, head, authority = "", tail = ""] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(text) ?? [];
   if (head === undefined) throw wrong("must be a URL that begins with postgres:// or postgresql://");
   const path = tail.replace(/\?.*$/s, "");
   if (path.includes("#") || path.includes("@") || /%(?![0-9a-f]{2})/i.test(authority + path))
-    throw wrong(`it cannot be read: ${ENCODE}`);
+    throw wrong(`it cannot be read: ${HOW_TO_ENCODE}`);
   const at = authority.lastIndexOf("@") + 1;
-  const places = authority.slice(at).split(",");
-  const hosts = places.map((place) => {
-    const [, host, port = ""] = /^(\[[^\]]*\]|[^:]*)(?::(\d*))?$/.exec(place) ?? [];
-    if (host === undefined) throw wrong(`a host or a port cannot be read: ${ENCODE}`);
-    return { host: decodeURIComponent(host.replace(/^\[(.*)\]$/, "$1")), port };
-  });
+  const named = readHosts(authority.slice(at));
+  if (named === null) throw wrong(`a host or a port cannot be read: ${HOW_TO_ENCODE}`);
+  const hosts = named.map(({ host, port }) => ({ host: decodeURIComponent(host), port }));
   const user = authority.slice(0, at).replaceAll(" ", "%20");
   return {
-    url: `${head}${user}${hosts.length > 1 ? "host" : places[0]?.replace(/:\d*$/, "")}${tail}`,
+    url: `${head}${user}${hosts.length > 1 ? "host" : authority.slice(at).replace(/:\d*$/, "")}${tail}`,
     hosts,
   };
 }
@@ -150,7 +146,7 @@ function parseWith(url: string, mode: string, parameters: ReadonlyMap<string, st
   try {
     return parse(`${url.replace(/[?#].*$/s, "")}?${kept}`, { useLibpqCompat: true });
   } catch (error) {
-    throw wrong(`it cannot be read (${describeError(error)}): ${ENCODE}`);
+    throw wrong(`it cannot be read (${describeError(error)}): ${HOW_TO_ENCODE}`);
   }
 }
 

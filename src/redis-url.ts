@@ -1,6 +1,7 @@
 /** Reads REDIS_URL (docs/settings.md#addresses). */
 
 import { ReconError } from "./errors.ts";
+import { HOW_TO_ENCODE, readHosts } from "./host-list.ts";
 
 export interface RedisAddress {
   readonly hosts: readonly { readonly host: string; readonly port: number }[];
@@ -23,21 +24,17 @@ export function readRedisUrl(text: string): RedisAddress {
   if (scheme === undefined) throw wrong(`must be ${FORMS}`);
   const [, authority = "", path = "", query = ""] = /^([^/?#]*)([^?#]*)(?:\?([^#]*))?$/.exec(tail) ?? [];
   if ((authority === "" && tail !== "") || path.includes("@"))
-    throw wrong(
-      "cannot be read: in a user or a password write % as %25, @ as %40, # as %23, / as %2F, ? as %3F",
-    );
+    throw wrong(`cannot be read: ${HOW_TO_ENCODE}`);
   const at = authority.lastIndexOf("@") + 1;
   const [username = "", ...secret] = authority.slice(0, Math.max(0, at - 1)).split(":");
   const isSentinel = scheme.endsWith("+sentinel");
-  const hosts = authority
-    .slice(at)
-    .split(",")
-    .map((place) => {
-      const [, host, port] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(place) ?? [];
-      if (host === undefined) throw wrong("has a host or a port that cannot be read");
-      const name = host.replace(/^\[(.*)\]$/, "$1") || "127.0.0.1";
-      return { host: name, port: Number(port ?? (isSentinel ? 26_379 : 6_379)) };
-    });
+  const named = readHosts(authority.slice(at));
+  if (named === null || named.some(({ port }) => port.length > 5))
+    throw wrong("has a host or a port that cannot be read");
+  const hosts = named.map(({ host, port }) => ({
+    host: host || "127.0.0.1",
+    port: Number(port || (isSentinel ? 26_379 : 6_379)),
+  }));
   const parts = path.split("/").slice(1).map(decode);
   const parameters = new URLSearchParams(query);
   const unknown = [...parameters.keys()].find((name) => name !== "sentinel_password");

@@ -9,11 +9,11 @@ import { nameOf, unreachable } from "./database-error.ts";
 import { learnArrayTypesOnce, outliveLostConnections, runEachAlone } from "./driver-workarounds.ts";
 import { renewable } from "./renewable.ts";
 import {
-  noteRefusedPin,
   pinWherePossible,
   requireSession,
   type SessionLimits,
   startParameters,
+  withTakenPins,
 } from "./session.ts";
 
 const NUMERIC = 1700;
@@ -132,12 +132,10 @@ const LONGEST_CHECK_MS = 10_000;
  */
 export async function checkDatabase(sql: Sql): Promise<void> {
   const { options } = sql;
-  const ask = () => requireSession((statement) => sql.unsafe(statement), nameOf(options));
   try {
-    const asked = ask().catch((error: unknown) => {
-      if (!noteRefusedPin(options, error)) throw error;
-      return ask();
-    });
+    const asked = withTakenPins(options, () =>
+      requireSession((statement) => sql.unsafe(statement), nameOf(options)),
+    );
     if (await endsInTime(asked, LONGEST_CHECK_MS)) return;
   } catch (error) {
     throw error instanceof ReconError ? error : unreachable(options, error);

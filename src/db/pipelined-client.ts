@@ -4,7 +4,7 @@ import { connect as openSocket } from "node:net";
 import { Client, type ClientConfig } from "pg";
 import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
-import { noteRefusedPin } from "./session.ts";
+import { withTakenPins } from "./session.ts";
 
 type Options = Sql["options"];
 
@@ -15,10 +15,7 @@ export async function connectClient(options: Options): Promise<Client> {
   for (const address of addresses) {
     try {
       const settings = { ...settingsOf(options), ...address };
-      const client = await connect(options, settings).catch((error: unknown) => {
-        if (!noteRefusedPin(options, error)) throw error;
-        return connect(options, settings);
-      });
+      const client = await withTakenPins(options, () => connect(options, settings));
       if (addresses.length === 1 || (await takesWrites(client))) return client;
       failure = new Error(`${address.host}:${address.port} accepts no writes`);
     } catch (error) {

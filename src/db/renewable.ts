@@ -6,7 +6,7 @@
 import type { Sql } from "./client.ts";
 import { READ_ONLY } from "./database-error.ts";
 import { replacePool } from "./driver-workarounds.ts";
-import { noteRefusedPin } from "./session.ts";
+import { withTakenPins } from "./session.ts";
 import { STALE_PLANS } from "./transactions.ts";
 
 interface Renewable {
@@ -41,10 +41,9 @@ export function renewable(open: () => Sql): Sql {
   };
   const begin = async (...parts: Parameters<Sql["begin"]>): Promise<unknown> => {
     try {
-      return await current.begin(...parts);
+      return await withTakenPins(current.options, () => current.begin(...parts));
     } catch (error) {
       noteRefusal(sql, error);
-      if (noteRefusedPin(current.options, error)) return await current.begin(...parts);
       if (!STALE_PLANS.has((error as { code?: string }).code)) throw error;
       state.renew(GRACE_OF_PLANS_SECONDS);
       return await current.begin(...parts);

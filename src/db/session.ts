@@ -59,8 +59,18 @@ type Place = { readonly host: readonly string[]; readonly port: readonly number[
 const refusing = new Set<string>();
 const placeOf = ({ host, port }: Place) => `${host.join()}:${port.join()}`;
 
-/** Remembers a pooler that refuses what is pinned. @returns whether to connect again, without it */
-export function noteRefusedPin(place: Place, error: unknown): boolean {
+/** Runs work that connects, once more if a pooler refuses what is pinned: then without it. */
+export async function withTakenPins<Result>(place: Place, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!noteRefusedPin(place, error)) throw error;
+    return await work();
+  }
+}
+
+/** Remembers a pooler that refuses what is pinned. @returns whether it does */
+function noteRefusedPin(place: Place, error: unknown): boolean {
   const [, name = ""] = /unsupported startup parameter: (\w+)/.exec(describeError(error)) ?? [];
   const isPin = REFUSED_BY_POOLERS.has(name);
   if (isPin) refusing.add(placeOf(place));

@@ -3,7 +3,6 @@ import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import type { PullContext } from "../../src/flows/context.ts";
 import { findBackfill, planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
-import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { QUEUE_PLACES } from "./queue-places.ts";
@@ -17,13 +16,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   const database = useDatabase();
   const queues = open(database);
   const { sql } = database;
-  const context = {
-    sql,
-    config: small.config(),
-    clock: systemClock,
-    log: silentLog,
-    fetchPage: small.fetchPage,
-  };
+  const context = small.context(sql);
 
   test("a worker runs backfills that were asked for before and after the queues were emptied", async () => {
     const before = await ask(context);

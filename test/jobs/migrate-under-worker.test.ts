@@ -20,7 +20,7 @@ test("a worker of the version before works on without a failed job while a newer
     error: (about: unknown) => errors.push(about),
     child: () => log,
   });
-  const context = { sql, config: small.config(), clock: systemClock, log, fetchPage: small.fetchPage };
+  const context = small.context(sql, log);
   const worker = await startWorker(context, { redisUrl: null, databaseUrl: url }, 200);
   onTestFinished(() => worker.stop());
   const pulledSince = (since: number) =>

@@ -16,7 +16,6 @@ import { freePort } from "../../src/embedded/free-port.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
 import { findRedis } from "../../src/embedded/redis-program.ts";
 import { readStatus } from "../../src/flows/read/read-status.ts";
-import { silentLog } from "../../src/log.ts";
 import { readRedisUrl } from "../../src/redis-url.ts";
 import { startRecon } from "../cli/run-recon.ts";
 import { makeCertificates } from "../support/certificates.ts";
@@ -65,13 +64,7 @@ async function runRedis(settings: readonly string[], ...options: string[]) {
 }
 
 async function work(redisUrl: string) {
-  const context = {
-    sql,
-    config: small.config(),
-    clock: systemClock,
-    log: silentLog,
-    fetchPage: small.fetchPage,
-  };
+  const context = small.context(sql);
   const worker = await startWorker(context, { redisUrl, databaseUrl }, 200);
   onTestFinished(() => worker.stop());
   const untilPulled = async () => {

@@ -6,7 +6,6 @@ import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
 import { readStatus } from "../../src/flows/read/read-status.ts";
-import { silentLog } from "../../src/log.ts";
 import { emptyTables, type TestDatabase, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
@@ -35,7 +34,7 @@ async function openRedis() {
 }
 
 function contextOf({ sql }: TestDatabase) {
-  return { sql, config: small.config(), clock: systemClock, log: silentLog, fetchPage: small.fetchPage };
+  return small.context(sql);
 }
 
 async function work(database: TestDatabase, redisUrl: string, changes: { redisPrefix?: string } = {}) {

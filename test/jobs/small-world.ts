@@ -4,6 +4,9 @@ import { afterAll, beforeAll } from "vitest";
 import type { FetchBetPage } from "../../src/bet.ts";
 import { formatInstant, systemClock } from "../../src/clock.ts";
 import { type Config, parseConfig } from "../../src/config-file.ts";
+import type { Sql } from "../../src/db/client.ts";
+import type { PullContext } from "../../src/flows/context.ts";
+import { type Log, silentLog } from "../../src/log.ts";
 import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/server/server.ts";
 import { createWorld, type World } from "../../src/sandbox/world/world.ts";
@@ -14,10 +17,10 @@ const CREDENTIALS = { username: "tests", password: "a small world" };
 export interface SmallWorld {
   readonly world: World;
   readonly begin: number;
-  /** asks the sandbox over HTTP */
-  readonly fetchPage: FetchBetPage;
   /** for all products of the world, or the named ones, with intervals short enough for a test */
   config(changes?: { products?: readonly string[]; pullEvery?: string }): Config;
+  /** of a worker that pulls this world from the sandbox over HTTP, and compares it */
+  context(sql: Sql, log?: Log): PullContext;
 }
 
 /** Call at the top of a test file. The sandbox runs as long as the tests of the file. */
@@ -56,15 +59,20 @@ export function useSmallWorld(): SmallWorld {
     provider.close();
     await sandbox.close();
   });
+  const config: SmallWorld["config"] = ({
+    products: named = products.map(({ productId }) => productId),
+    pullEvery = "PT0.2S",
+  } = {}) =>
+    parseConfig({
+      products: named.map((productId) => ({ productId, since: formatInstant(begin) })),
+      pull: { every: pullEvery, settleDelay: "PT0S", overlap: "PT5S", requestTimeout: "PT10S" },
+      diff: { every: "PT0.2S", callbackGrace: "PT0S", providerGrace: "PT0S" },
+    });
+  const fetchPage: FetchBetPage = (request, signal) => provider.fetchBetPage(request, signal);
   return {
     world,
     begin,
-    fetchPage: (request, signal) => provider.fetchBetPage(request, signal),
-    config: ({ products: named = products.map(({ productId }) => productId), pullEvery = "PT0.2S" } = {}) =>
-      parseConfig({
-        products: named.map((productId) => ({ productId, since: formatInstant(begin) })),
-        pull: { every: pullEvery, settleDelay: "PT0S", overlap: "PT5S", requestTimeout: "PT10S" },
-        diff: { every: "PT0.2S", callbackGrace: "PT0S", providerGrace: "PT0S" },
-      }),
+    config,
+    context: (sql, log = silentLog) => ({ sql, config: config(), clock: systemClock, log, fetchPage }),
   };
 }

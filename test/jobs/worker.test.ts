@@ -37,13 +37,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
   const database = useDatabase();
   const { sql } = database;
   const queues = open(database);
-  const context = {
-    sql,
-    config: small.config(),
-    clock: systemClock,
-    log: silentLog,
-    fetchPage: small.fetchPage,
-  };
+  const context = small.context(sql);
 
   afterEach(async () => {
     await eventually("every connection of every worker is closed", async () => {

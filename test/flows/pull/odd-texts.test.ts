@@ -2,46 +2,17 @@
 
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseConfig } from "../../../src/config-file.ts";
-import { silentLog } from "../../../src/log.ts";
-import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
-import { createTestClock, type TestClock } from "../../support/clock.ts";
-import { emptyTables, useDatabase } from "../../support/database.ts";
-import { NOON } from "../../support/examples.ts";
-import {
-  betItem,
-  CREDENTIALS,
-  page,
-  pageBody,
-  type Respond,
-  useHttpProvider,
-} from "../../support/http-provider.ts";
+import { MINUTE_MS, NOON } from "../../support/examples.ts";
+import { betItem, page, pageBody, type Respond } from "../../support/http-provider.ts";
 import { pullProduct } from "../../support/pull-product.ts";
+import { usePullWorld } from "../../support/pull-world.ts";
 
-const { sql } = useDatabase();
-const provider = useHttpProvider();
-let clock: TestClock;
-let client: ProviderClient;
+const { sql, provider, worker } = usePullWorld();
 
-beforeEach(async () => {
-  await emptyTables(sql);
-  clock = createTestClock(NOON);
-  client = openProvider(
-    { baseUrl: provider.url(), ...CREDENTIALS },
-    { requestTimeoutMs: 60_000, connections: 8, production: false },
-    clock,
-  );
-});
-afterEach(() => client.close());
-
-/** Pulls an hour. @returns what is stored */
+/** Pulls half an hour. @returns what is stored */
 async function pull(answer: Respond) {
   provider.answer(() => answer);
-  const config = parseConfig({
-    products: [{ productId: "P1", since: "2026-11-20T11:30:00Z" }],
-    pull: { attempts: 1, windowMin: "PT30M" },
-  });
-  const context = { sql, config, clock, log: silentLog, fetchPage: client.fetchBetPage };
+  const context = worker(NOON - 30 * MINUTE_MS, { attempts: 1, windowMin: "PT30M" });
   const result = await pullProduct(context, "P1", new AbortController().signal);
   const stored = await sql<{ username: string; game: string }[]>`
     select username, game_name as game from bet_records order by bet_id`;
