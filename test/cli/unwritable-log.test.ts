@@ -43,6 +43,12 @@ function newFolder(): string {
 }
 
 type Program = "callbacks" | "tap" | "worker";
+/** The last line of a start. A program answers before it is written. */
+const BEGUN: Readonly<Record<Program, string>> = {
+  callbacks: "the callbacks are served",
+  tap: "the tap passes callbacks on",
+  worker: "the worker runs",
+};
 
 /** Starts a program with these descriptors as its outputs, and waits until it answers. */
 async function start(program: Program, outputs: { readonly log: number; readonly out?: number }) {
@@ -205,6 +211,11 @@ describe.each<Program>(["callbacks", "tap", "worker"])(
     test("with a log whose reader goes away; it says what was lost when a reader comes back", async () => {
       const pipe = openPipe();
       const { logLines, work, dropped, end } = await start(program, { log: pipe.writer });
+      let before = "";
+      await eventually("it has begun", () => {
+        before += pipe.read();
+        return before.includes(BEGUN[program]);
+      });
       pipe.leave();
       await logLines(5);
       expect(await work()).not.toBe("");
