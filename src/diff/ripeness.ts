@@ -10,6 +10,8 @@ import type { Verdict } from "./assess.ts";
 import type { Pair } from "./match.ts";
 import { type EntryTimes, entryTimesOf, isRunning } from "./sums.ts";
 
+const SECOND_MS = 1_000;
+
 export interface Graces {
   /** a callback may arrive this late */
   readonly callbackGraceMs: number;
@@ -190,15 +192,17 @@ export function fetchable(
 
 /**
  * Whether all records contain the bets' last entry: they were updated after it. A record of the same moment counts
- * only where both sides run, or neither does, because a bet may be placed and settled in one moment. Records of a
- * provider that writes whole seconds seem older than its callbacks, so their pairs need the confirm fetch (decision
- * 6).
+ * only if both sides run, or neither does, because a bet may be placed and settled in one moment. A ledger of whole
+ * seconds dates a settlement of 10:00:00.900 at 10:00:00, before the bet's OPEN record of 10:00:00.100, so such a moment
+ * is a second long. Records of a provider that writes whole seconds seem older than its callbacks, so their pairs need
+ * the confirm fetch (decision 6).
  */
 function includeLastEntry({ records, bets }: Pair, { lastEntryAt }: EntryTimes): boolean {
   const runs = bets.some((bet) => bet.status === "open");
+  const momentEnds = lastEntryAt % SECOND_MS === 0 ? lastEntryAt + SECOND_MS - 1 : lastEntryAt;
   const includesIt = (record: StoredRecord) => {
     const updatedAt = parseInstant(record.updatedDate, "updatedDate");
-    return updatedAt > lastEntryAt || (updatedAt === lastEntryAt && isRunning(record) === runs);
+    return updatedAt > momentEnds || (updatedAt >= lastEntryAt && isRunning(record) === runs);
   };
   return records.length > 0 && records.every(includesIt);
 }

@@ -142,6 +142,14 @@ describe("a confirm fetch is required", () => {
     expect(fetchOf([placed], [settledAt(minute(-10))])).toHaveLength(1);
   });
 
+  test("if the record may be that of the placement, because the ledger's dates are whole seconds", () => {
+    const updatedDate = new Date(minute(-10) + 400).toISOString();
+    const placed = listed({ betStatus: "OPEN", payout: "0", updatedDate });
+    expect(fetchOf([placed], [held({ firstEntryAt: minute(-10) })])).toHaveLength(1);
+    const ended = listed({ updatedDate });
+    expect(fetchOf([ended], [held({ firstEntryAt: minute(-10) })])).toEqual([]);
+  });
+
   test("where the record is older by the fraction that a provider with whole seconds leaves out", () => {
     const [again, ...others] = fetchOf(
       [listed({ updatedDate: iso(-10) })],
