@@ -70,7 +70,7 @@ export function planCallbackRun(seed: number, kills: number): CallbackPlan {
     seed,
     begin,
     lastsMs,
-    world: { ...world, lateReportMs: LATE_REPORT_MS },
+    world: { ...world, lateReportMs: LATE_REPORT_MS, throughCallbacks: true },
     singleState: new Map(products.map(({ productId, singleState }) => [productId, singleState])),
     blows: planBlows(seed, kills, lastsMs),
     faults: MILD_FAULTS,

@@ -82,10 +82,11 @@ function moveWithCorrection(round: RoundScript): Script {
 
 /**
  * Its money does not change and no callback comes, but the record has another date, once or twice; with enough time between,
- * so that no two fetches in a row miss it.
+ * so that no two fetches in a row miss it. It is listed promptly: if it moved by more than providerGrace before any fetch could
+ * see it, the bet would rightly be missing at the provider until a resweep.
  */
 function moveAlone(round: RoundScript): Script {
-  const { stake, payout } = settle(round, 0.1);
+  const { stake, payout } = settle(round.promptly(), 0.1);
   const isLong = round.context.plan.lateSettlementMs >= LONG_ROUND_MS;
   const once = round.random.between(20, 95) / 100;
   for (const share of isLong && round.random.oneIn(3) ? [0.35, 0.95] : [once]) {

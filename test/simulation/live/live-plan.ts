@@ -177,6 +177,7 @@ export function worldPlanOf(plan: LiveRunPlan, startsAt: Instant): OddWorldPlan 
     reportLagMs: reportLag,
     lateReportMs: lateReport,
     faultEveryMinutes: 0,
+    throughCallbacks: true,
   };
 }
 

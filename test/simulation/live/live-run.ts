@@ -66,9 +66,13 @@ interface Played {
 async function play(stage: LiveStage, report: (line: string) => void): Promise<Played> {
   const { plan, sql, world, crews } = stage;
   await Promise.all([crews.worker.untilUp(), crews.callbacks.untilUp()]);
-  for (const { username, currency } of world.players) {
-    const ref = `${username} ${currency}`;
-    await creditWallet(sql, { username, currency, amount: CREDIT, ref }, systemClock.now());
+  // A round may be in another currency than its player's.
+  const currencies = new Set(world.players.map(({ currency }) => currency));
+  for (const { username } of world.players) {
+    for (const currency of currencies) {
+      const ref = `${username} ${currency}`;
+      await creditWallet(sql, { username, currency, amount: CREDIT, ref }, systemClock.now());
+    }
   }
   const startsAt = systemClock.now() + LEAD_MS;
   world.begin(startsAt);

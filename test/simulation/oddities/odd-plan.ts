@@ -19,4 +19,7 @@ export type StyleName = PlainStyle | OddStyle;
 
 /** For a product with the style `session`, `roundsPerMinute` has no effect: the players alone decide its sessions, as in `mixed`. */
 export type OddProductPlan = ProductPlan<OddStyle>;
-export type OddWorldPlan = WorldPlan<StyleName>;
+export interface OddWorldPlan extends WorldPlan<StyleName> {
+  /** Callbacks carry milliseconds, so no round of a world that is played through them is kept in whole seconds. */
+  readonly throughCallbacks?: true;
+}

@@ -25,7 +25,8 @@ export class RoundScript {
   constructor(context: RoundContext) {
     this.context = context;
     this.random = context.random;
-    this.#style = drawStyle(context.random);
+    const style = drawStyle(context.random);
+    this.#style = context.plan.throughCallbacks ? { ...style, wholeSeconds: false } : style;
   }
 
   /** A moment of the round. @param share of the longest time of a round; below 1 */
