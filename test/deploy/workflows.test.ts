@@ -44,7 +44,7 @@ describe.each(globSync("*.yml", { cwd: FOLDER }))("%s", (name) => {
   test("takes actions by their commit, with the version beside it, and no secret but the one that GitHub makes for a run", () => {
     const used = Array.from(content.matchAll(/^ *(?:- )?uses: (.*)$/gm), ([, action = ""]) => action);
     expect(used.length).toBeGreaterThan(0);
-    for (const action of used) expect(action).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+    for (const action of used) expect(action).toMatch(/^[\w-]+(?:\/[\w-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
     const secrets = Array.from(content.matchAll(/secrets\.(\w+)/g), ([, secret]) => secret);
     expect(new Set(secrets).difference(new Set(["GITHUB_TOKEN"]))).toEqual(new Set());
   });

@@ -8,14 +8,9 @@
  */
 
 import { parseArgs } from "node:util";
-import { openCallbackPlays } from "./callback-plays.ts";
-import { openKills } from "./kills.ts";
-import { LEDGERS, type LedgerHabit } from "./ledger-writer.ts";
-import { openPlays } from "./plays.ts";
+import { CHOICES, chooseSimulation } from "./choose-simulation.ts";
 import { showCost } from "./show-cost.ts";
-import { holds, runSeeds, type SeedRun } from "./simulation.ts";
-import { openTransferPlays } from "./transfer-plays.ts";
-import { openYears } from "./year/year-plays.ts";
+import { holds, runSeeds, type SeedRun, type Simulation } from "./simulation.ts";
 
 const MOST_SHOWN = 5;
 
@@ -23,14 +18,8 @@ const { values } = parseArgs({
   options: {
     seed: { type: "string" },
     seeds: { type: "string" },
-    faults: { type: "string" },
-    kills: { type: "string" },
-    ledger: { type: "string" },
-    transfers: { type: "boolean", default: false },
-    callbacks: { type: "boolean", default: false },
     cost: { type: "boolean", default: false },
-    year: { type: "boolean", default: false },
-    short: { type: "boolean", default: false },
+    ...CHOICES,
     json: { type: "boolean", default: false },
   },
 });
@@ -39,11 +28,7 @@ if (values.cost) {
   process.exit();
 }
 const [first, last] = readSeeds(values.seeds ?? values.seed ?? "1");
-const open = values.year
-  ? () => openYears(values.short, (line) => (values.json ? console.error(line) : console.log(line)))
-  : values.transfers
-    ? openTransferPlays
-    : chooseSimulation(values.faults, values.kills, values.callbacks, readLedger(values.ledger));
+const open = choose();
 
 const seeds = Array.from({ length: last - first + 1 }, (_, index) => first + index);
 const simulation = await open();
@@ -58,7 +43,10 @@ if (values.json) {
     precision,
     recall,
   }));
-  console.log(JSON.stringify({ runs: shown }, null, 2));
+  const problems = runs.flatMap(({ seed, problems }) =>
+    problems.map((problem) => `seed ${seed}: ${problem}`),
+  );
+  console.log(JSON.stringify({ runs: shown, problems }, null, 2));
 } else {
   printKinds(runs);
 }
@@ -83,26 +71,12 @@ function printKinds(all: readonly SeedRun[]): void {
   console.log(failed.length === 0 ? "every seed holds" : `seeds that do not hold: ${failed.join(", ")}`);
 }
 
-function chooseSimulation(
-  faults: string | undefined,
-  kills: string | undefined,
-  throughCallbacks: boolean,
-  ledger: LedgerHabit,
-) {
-  if (faults === undefined && kills === undefined && !throughCallbacks) return () => openPlays(ledger);
-  if (ledger !== "own")
-    fail("--ledger stands alone: with kills, faults or callbacks there is no other ledger");
-  if (kills !== undefined && !/^\d{1,4}$/.test(kills))
-    fail(`--kills "${kills}" is not a number from 0 to 9999`);
-  if (faults !== undefined && faults !== "hostile" && faults !== "none") {
-    fail(`--faults "${faults}" is neither hostile nor none`);
+function choose(): () => Promise<Simulation> {
+  try {
+    return chooseSimulation(values, (line) => (values.json ? console.error(line) : console.log(line)));
+  } catch (error) {
+    fail((error as Error).message);
   }
-  if (throughCallbacks) return () => openCallbackPlays(Number(kills ?? 0));
-  return async () => openKills(Number(kills ?? 0), faults === "hostile" ? "hostile" : "none");
-}
-
-function readLedger(text = "own"): LedgerHabit {
-  return LEDGERS.find((one) => one === text) ?? fail(`--ledger "${text}" is none of ${LEDGERS.join(", ")}`);
 }
 
 function readSeeds(text: string): [number, number] {

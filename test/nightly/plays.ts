@@ -1,0 +1,76 @@
+/** What a night plays: each simulation, live, and each case of saturation. Adding one is adding a line. */
+
+import { readdirSync } from "node:fs";
+
+export interface NightlyPlay {
+  readonly script: "simulate" | "live" | "saturate";
+  /** as they are typed, without seeds */
+  readonly options: string;
+  /** seeds of a round; 0: it has none */
+  readonly seeds: number;
+  /** about what a round takes on two cores */
+  readonly seconds: number;
+  /** A change below these paths lets it be played more often. */
+  readonly touchedBy: readonly string[];
+  /** the options to try for a seed that failed, shortest first; the first that fails too is reported */
+  readonly shorter: readonly string[];
+}
+
+const MONEY = ["src/diff", "src/ledger", "src/mismatches", "src/db", "test/simulation"];
+const MINUTES = 60;
+
+const simulate = (
+  options: string,
+  seeds: number,
+  seconds: number,
+  touchedBy: readonly string[],
+  shorter: readonly string[] = [],
+): NightlyPlay => ({ script: "simulate", options, seeds, seconds, touchedBy, shorter });
+
+export const PLAYS: readonly NightlyPlay[] = [
+  simulate("", 8, 80, MONEY),
+  simulate("--ledger insert", 4, 40, MONEY, [""]),
+  simulate("--ledger relation", 4, 60, [...MONEY, "src/flows/ledger"], [""]),
+  simulate("--ledger changing", 4, 60, [...MONEY, "src/flows/ledger"], [""]),
+  simulate("--ledger import-entries", 4, 60, MONEY, [""]),
+  simulate("--ledger import-callbacks", 4, 60, MONEY, [""]),
+  simulate("--ledger tap", 4, 60, [...MONEY, "src/tap"], [""]),
+  simulate("--transfers", 3, 60, ["src/verify", "src/flows/verify", "src/transfer.ts"]),
+  simulate("--year --short", 1, 60, ["src/closing", "src/flows/closing", "src/flows/retention", ...MONEY]),
+  simulate("--callbacks --kills 4", 1, 3 * MINUTES, ["src/callbacks", ...MONEY], ["", "--callbacks"]),
+  simulate(
+    "--faults hostile --kills 20",
+    1,
+    3 * MINUTES,
+    ["src/sync", "src/flows/pull", "src/provider", "src/db", "jobs"],
+    ["--kills 1", "--faults hostile", "--faults hostile --kills 5"],
+  ),
+  {
+    script: "live",
+    options: "--minutes 5",
+    seeds: 1,
+    seconds: 9 * MINUTES,
+    touchedBy: ["src", "jobs"],
+    shorter: ["--minutes 1", "--minutes 2"],
+  },
+  ...readCases().map(
+    (name): NightlyPlay => ({
+      script: "saturate",
+      options: name,
+      seeds: 0,
+      seconds: 2 * MINUTES,
+      touchedBy: ["jobs", "src/work", "src/provider", "src/verify", "src/db"],
+      shorter: [],
+    }),
+  ),
+];
+
+export function nameOf({ script, options }: NightlyPlay): string {
+  return options === "" ? script : `${script} -- ${options}`;
+}
+
+/** A case is named as its file. */
+function readCases(): string[] {
+  const files = readdirSync(new URL("../saturation/cases/", import.meta.url));
+  return files.map((file) => file.replace(/\.ts$/, "")).sort();
+}
