@@ -8,6 +8,7 @@ import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
+import { keyOf } from "./history-checker.ts";
 import {
   ask,
   describeRequest,
@@ -75,19 +76,6 @@ function statesAfter(
     reached = [...new Map(further.map((one) => [`${one.left} ${keyOf(one.state)}`, one])).values()];
   }
   return reached.map(({ state }) => state);
-}
-
-/** Equal states have equal keys. The order of bets matters only among those of one player and product. */
-function keyOf({ bets, ...sets }: ModelState): string {
-  const ownerOf = (key: string) => key.slice(0, key.lastIndexOf(" "));
-  const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1);
-  const ordered = Object.values(sets).map((set) => Object.entries(set).sort(byKey));
-  const betsByOwner = Object.entries(bets).sort(
-    ([a], [b]) => Number(ownerOf(a) > ownerOf(b)) - Number(ownerOf(a) < ownerOf(b)),
-  );
-  return JSON.stringify([ordered, betsByOwner], (_, value) =>
-    typeof value === "bigint" ? String(value) : value,
-  );
 }
 
 test.concurrent.each(SEEDS)(

@@ -53,11 +53,17 @@ function pathOf(callback: string, turn: number): string {
 }
 
 /** Sends a request, and reads the answer with every digit. */
-export async function ask(url: string, request: ModelRequest, at: number): Promise<ModelAnswer> {
+export async function ask(
+  url: string,
+  request: ModelRequest,
+  at: number,
+  signal?: AbortSignal,
+): Promise<ModelAnswer> {
   const response = await fetch(`${url}/${pathOf(request.callback, at)}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: toBody(toWire(request, at)),
+    ...(signal === undefined ? {} : { signal }),
   });
   return readAnswer(parse(await response.text()) as Record<string, unknown>);
 }

@@ -1,7 +1,8 @@
 /**
- * `npm run nightly -- --minutes N [--folder F]`: plays new seeds of every simulation, live and saturation until the time
+ * `npm run nightly -- --minutes N [--folder F] [--docs]`: plays new seeds of every simulation, live and saturation until the time
  * is over. What had the least time, and what changed, comes first. Each failure is written to a file with its seed, commit and
- * shortest command; failed seeds of `npm run simulate` join `test/simulation/kept-seeds.json`. Exits with 1 if anything failed.
+ * shortest command; failed seeds of `npm run simulate` join `test/simulation/kept-seeds.json`. With `--docs` the table of
+ * `docs/correctness.md` is written anew. Exits with 1 if anything failed.
  */
 
 import { execFileSync } from "node:child_process";
@@ -12,9 +13,10 @@ import { parseArgs } from "node:util";
 import { KEPT_SEEDS_FILE, type KeptSeed, readKeptSeeds } from "../simulation/seeds.ts";
 import { choosePlay, type History } from "./choose-play.ts";
 import { type NightlyPlay, nameOf, PLAYS } from "./plays.ts";
-import { reportNight } from "./report.ts";
+import { replacePlayed, reportHistory, reportNight } from "./report.ts";
 import { type Failure, runPlay } from "./run-play.ts";
 
+const PLAYED_PAGE = new URL("../../docs/correctness.md", import.meta.url);
 /** Below, seeds are played by hand. */
 const FIRST_SEED = 10_000;
 const LAST_SEED = 999_999_000;
@@ -25,6 +27,7 @@ const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "120" },
     folder: { type: "string", default: ".recon/nightly" },
+    docs: { type: "boolean", default: false },
   },
 });
 const minutes = Number(values.minutes);
@@ -58,6 +61,10 @@ for (;;) {
   writeFileSync(join(values.folder, "report.md"), reportNight(commit, tonight, history));
 }
 console.log(reportNight(commit, tonight, history));
+if (values.docs) {
+  const page = readFileSync(PLAYED_PAGE, "utf8");
+  writeFileSync(PLAYED_PAGE, replacePlayed(page, reportHistory(commit, history)));
+}
 process.exitCode = tonight.some(({ failures }) => failures > 0) ? 1 : 0;
 
 /** Written at once, because the process may be killed. */
@@ -81,8 +88,10 @@ function remember(play: NightlyPlay, seconds: number, failures: number): void {
 async function keep(play: NightlyPlay, failure: Failure): Promise<void> {
   const { seed } = failure;
   const shown = seed === null ? "" : `${play.script === "simulate" ? "--seeds" : "--seed"} ${seed}`;
+  const given = Object.entries(play.environment ?? {}).map(([name, value]) => `${name}=${value}`);
+  const script = play.script === "test" ? "npx vitest run" : `npm run ${play.script} --`;
   const commandOf = (options: string) =>
-    ["npm run", play.script, "--", options, shown].filter((one) => one !== "").join(" ");
+    [...given, script, options, shown].filter((one) => one !== "").join(" ");
   // The seed fixes the plan, not the order of events: a second run says whether it fails every time.
   const again = seed === null ? null : (await runPlay(play, play.options, [seed, seed])).length > 0;
   const options = seed === null || again === false ? play.options : await findShortest(play, seed);

@@ -3,9 +3,11 @@
 import { readdirSync } from "node:fs";
 
 export interface NightlyPlay {
-  readonly script: "simulate" | "live" | "saturate";
+  /** test: tests that play more than in `npm test`, by these variables of the environment */
+  readonly script: "simulate" | "live" | "saturate" | "test";
   /** as they are typed, without seeds */
   readonly options: string;
+  readonly environment?: Readonly<Record<string, string>>;
   /** seeds of a round; 0: it has none */
   readonly seeds: number;
   /** about what a round takes on two cores */
@@ -53,6 +55,14 @@ export const PLAYS: readonly NightlyPlay[] = [
     touchedBy: ["src", "jobs"],
     shorter: ["--minutes 1", "--minutes 2"],
   },
+  test("test/crash/cuts", { RECON_TEST_CUTS: "20" }, 8 * MINUTES, ["src", "test/crash/cuts"]),
+  test("test/callbacks/history.test.ts", { RECON_TEST_RUNS: "400" }, 2 * MINUTES, ["src/callbacks"]),
+  test(
+    "test/flows/retention/plain-agrees.test.ts test/flows/closing/invariant.test.ts",
+    { RECON_TEST_RUNS: "50" },
+    3 * MINUTES,
+    ["src/closing", "src/flows/closing", "src/flows/retention"],
+  ),
   ...readCases().map(
     (name): NightlyPlay => ({
       script: "saturate",
@@ -67,6 +77,15 @@ export const PLAYS: readonly NightlyPlay[] = [
 
 export function nameOf({ script, options }: NightlyPlay): string {
   return options === "" ? script : `${script} -- ${options}`;
+}
+
+function test(
+  options: string,
+  environment: Readonly<Record<string, string>>,
+  seconds: number,
+  touchedBy: readonly string[],
+): NightlyPlay {
+  return { script: "test", options, environment, seeds: 0, seconds, touchedBy, shorter: [] };
 }
 
 /** A case is named as its file. */

@@ -29,3 +29,28 @@ export function reportNight(commit: string, tonight: readonly Round[], history: 
     "",
   ].join("\n");
 }
+
+/** The table of docs/correctness.md. @param history of all nights on this machine */
+export function reportHistory(commit: string, history: History): string {
+  const rows = Object.entries(history)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(
+      ([name, { rounds, seeds, seconds, failures }]) =>
+        `| \`${name}\` | ${rounds} | ${seeds} | ${Math.round(seconds / 60)} | ${failures} |`,
+    );
+  return [
+    `Up to ${commit.slice(0, 8)}, on one machine:`,
+    "",
+    "| played | rounds | seeds | minutes | failures |",
+    "|---|--:|--:|--:|--:|",
+    ...rows,
+  ].join("\n");
+}
+
+/** @throws Error if the page has no place for the table */
+export function replacePlayed(page: string, table: string): string {
+  const [before, after] = ["<!-- played -->\n", "\n<!-- /played -->"];
+  const [from, to] = [page.indexOf(before), page.indexOf(after)];
+  if (from < 0 || to < from) throw new Error("docs/correctness.md has no place for what was played");
+  return page.slice(0, from + before.length) + table + page.slice(to);
+}

@@ -10,6 +10,7 @@ const MAINS = {
   simulate: "test/simulation/main.ts",
   live: "test/simulation/live/main.ts",
   saturate: "test/saturation/main.ts",
+  test: "node_modules/vitest/vitest.mjs",
 };
 /** A round that takes longer hangs. */
 const LIMIT_SECONDS = 1_800;
@@ -21,20 +22,21 @@ export interface Failure {
   readonly problems: readonly string[];
 }
 
-/** @param seeds the first and the last one */
+/** @param options those of the play, or shorter ones @param seeds the first and the last one */
 export async function runPlay(
-  { script, seeds: count }: Pick<NightlyPlay, "script" | "seeds">,
+  { script, seeds: count, environment = {} }: NightlyPlay,
   options: string,
   seeds: readonly [number, number],
 ): Promise<Failure[]> {
+  const given = options.split(" ").filter((one) => one !== "");
   const named = script === "simulate" ? ["--seeds", seeds.join("..")] : ["--seed", String(seeds[0])];
-  const args = [...options.split(" ").filter((one) => one !== ""), ...(count === 0 ? [] : named), "--json"];
-  const { code, output, errors } = await runScript([join(ROOT, MAINS[script]), ...args]);
+  const args = script === "test" ? ["run", ...given] : [...given, ...(count === 0 ? [] : named), "--json"];
+  const { code, output, errors } = await runScript([join(ROOT, MAINS[script]), ...args], environment);
   if (code === 0) return [];
-  const failures = readFailures(output);
-  return failures.length > 0
-    ? failures
-    : [{ seed: null, problems: [`ended with ${code}`, errors.slice(-MOST_TEXT)] }];
+  const failures = script === "test" ? [] : readFailures(output);
+  if (failures.length > 0) return failures;
+  const said = script === "test" ? output : errors;
+  return [{ seed: null, problems: [`ended with ${code}`, said.slice(-MOST_TEXT)] }];
 }
 
 interface Output {
@@ -68,8 +70,12 @@ function parse(output: string): Output {
   }
 }
 
-function runScript(args: readonly string[]) {
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], cwd: ROOT });
+function runScript(args: readonly string[], environment: Readonly<Record<string, string>>) {
+  const child = spawn(process.execPath, args, {
+    stdio: ["ignore", "pipe", "pipe"],
+    cwd: ROOT,
+    env: { ...process.env, ...environment },
+  });
   void guardChild(child, ["KILL"]);
   const limit = setTimeout(() => child.kill("SIGKILL"), LIMIT_SECONDS * 1000);
   let output = "";
