@@ -7,14 +7,26 @@ import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import type { Finding } from "../mismatch.ts";
 import { type Amount, formatMoney, sumAmounts, ZERO } from "../money.ts";
-import { findingOfRequest, subjectOfRequest } from "./balance.ts";
+import {
+  type Answer,
+  answersIn,
+  contradicts,
+  findingOfRequest,
+  findRepeats,
+  repeatsItsFirst,
+  subjectOfRequest,
+} from "./balance.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
+import { followTrails, type Trails, type Way } from "./trails.ts";
 
 /** What the operator answered to one request. */
 interface Link {
-  readonly entries: readonly CallbackEntry[];
-  /** null: a balance is unknown, or the request contradicts itself, which is a mismatch of its own */
-  readonly balances: { readonly before: Amount; readonly after: Amount } | null;
+  readonly answer: Answer;
+  /**
+   * What its balances may have been; null: it took no part. Several: the answer contradicts itself, which is a mismatch of
+   * its own. None: both balances are unknown, and cannot be concluded from what it moved.
+   */
+  readonly ways: readonly (Way<Answer> | null)[];
   /** the money moved between the callback's own time and its receipt */
   readonly from: Instant;
   readonly to: Instant;
@@ -32,36 +44,42 @@ export interface JudgedChain {
   readonly broken: readonly BrokenLink[];
   /** the entries of all judged requests, the broken ones included */
   readonly judged: readonly CallbackEntry[];
-  /** the entries of requests that overlap what was not loaded */
+  /** the entries of requests that overlap what was not loaded, or would be compared with it */
   readonly left: readonly CallbackEntry[];
+}
+
+/** What is known beside the entries of a chain. */
+interface ChainSettings {
+  /** the amount that stands for a null `moved`, by entryId */
+  readonly asked: ReadonlyMap<string, Amount>;
+  /** further entries of the same items, of any time: an item that was taken before moves nothing */
+  readonly earlier?: readonly CallbackEntry[];
+  readonly tolerance: Tolerance;
+  /** whether there are earlier, or later, entries: what overlaps them is not judged */
+  readonly cut: { readonly before: boolean; readonly after: boolean };
 }
 
 /**
  * Links whose times overlap may have come in any order, so they are broken only if they fit in none: of two debits from
- * 100 to 90 and from 100 to 80 the later one is broken.
+ * 100 to 90 and from 100 to 80 the later one is broken. A balance that is unknown is concluded from what the requests
+ * moved: after 100 > 90 and a request without balances that moved -10, the next one starts from 80.
  * @param entries of one player, of all products, without a gap
- * @param asked the amount that stands for a null `moved`, by entryId
- * @param cut whether there are earlier, or later, entries: what overlaps them is not judged
  */
-export function findBrokenLinks(
-  entries: readonly CallbackEntry[],
-  asked: ReadonlyMap<string, Amount>,
-  tolerance: Tolerance,
-  cut: { readonly before: boolean; readonly after: boolean },
-): JudgedChain {
-  const chains = [...Map.groupBy(entries, ({ currency }) => currency)].map(([currency, own]) => {
-    const clusters = clustersOf(linksOf(own, asked, tolerance));
+export function findBrokenLinks(entries: readonly CallbackEntry[], settings: ChainSettings): JudgedChain {
+  const { links, silent } = linksOf(entries, settings);
+  const chains = [...Map.groupBy(links, ({ answer }) => currencyOf(answer))].map(([currency, own]) => {
+    const { tolerance, cut } = settings;
+    const clusters = clustersOf(own);
     const whole = clusters.slice(cut.before ? 1 : 0, cut.after ? -1 : undefined);
-    const left = clusters.filter((cluster) => !whole.includes(cluster));
-    return {
-      broken: walk(whole, currency, tolerance),
-      judged: whole.flat().flatMap((link) => link.entries),
-      left: left.flat().flatMap((link) => link.entries),
-    };
+    const { broken, starts, ends } = walk(whole, currency, tolerance);
+    const judged = whole.slice(cut.before ? starts : 0);
+    const unsure = [...(cut.before ? whole.slice(0, starts) : []), ...(cut.after ? whole.slice(ends) : [])];
+    const left = [...clusters.filter((cluster) => !whole.includes(cluster)), ...unsure];
+    return { broken, judged: judged.flatMap(entriesOf), left: left.flatMap(entriesOf) };
   });
   return {
     broken: chains.flatMap(({ broken }) => broken),
-    judged: chains.flatMap(({ judged }) => judged),
+    judged: [...silent, ...chains.flatMap(({ judged }) => judged)],
     left: chains.flatMap(({ left }) => left),
   };
 }
@@ -70,45 +88,47 @@ export function subjectOfLink(entry: CallbackEntry): string {
   return `chain:${subjectOfRequest(entry).slice("request:".length)}`;
 }
 
-/** Without what moved nothing: requests whose items are all skipped, and replays, which repeat the first answer. */
-function linksOf(
-  entries: readonly CallbackEntry[],
-  asked: ReadonlyMap<string, Amount>,
-  tolerance: Tolerance,
-): Link[] {
-  const movedFor = (entry: CallbackEntry) => entry.moved ?? asked.get(entry.entryId) ?? null;
-  const nameOf = (entry: CallbackEntry) => JSON.stringify([entry.productId, subjectOfRequest(entry)]);
-  const answers = [...Map.groupBy(entries, keyOfAnswer).values()].map((items) => {
-    const [first] = items as [CallbackEntry];
-    const { balanceBefore: before, balanceAfter: after } = first;
-    const known = items.map(movedFor).filter((amount) => amount !== null);
-    const moved = known.length < items.length ? null : sumAmounts(known);
-    const changed = before === null || after === null ? null : after.minus(before);
-    const allowance = allowanceOf(tolerance, first.currency, items.length);
-    const fits = moved === null || (changed !== null && differByAtMost(changed, moved, allowance));
-    const times = items.flatMap(({ occurredAt, receivedAt }) => [occurredAt, receivedAt]);
-    const balances = before !== null && after !== null && fits ? { before, after } : null;
-    return {
-      name: nameOf(first),
-      changed,
-      movesNothing: items.every((entry) => movedFor(entry)?.eq(ZERO)),
-      link: { entries: items, balances, from: Math.min(...times), to: Math.max(...times) },
-    };
-  });
-  const isReplay = (one: (typeof answers)[number]) =>
-    one.movesNothing &&
-    (one.changed === null || answers.some((other) => other !== one && isFirstOf(other, one)));
-  const isFirstOf = (first: (typeof answers)[number], replay: (typeof answers)[number]) =>
-    first.name === replay.name && first.link.balances !== null && first.changed?.eq(replay.changed ?? ZERO);
-  return answers
-    .filter((one) => !one.link.entries.every((entry) => entry.skipBalanceUpdate) && !isReplay(one))
-    .map(({ link }) => link);
+const firstOf = ({ entries }: Answer) => entries[0] as CallbackEntry;
+const currencyOf = (answer: Answer) => firstOf(answer).currency;
+const entriesOf = (links: readonly Link[]) => links.flatMap(({ answer }) => answer.entries);
+
+/** @returns `silent`: entries whose answer says nothing about the balance: skipped items, and items that had come before */
+function linksOf(entries: readonly CallbackEntry[], { asked, earlier = [], tolerance }: ChainSettings) {
+  const answers = answersIn(entries, asked);
+  const repeats = findRepeats(answers, [...entries, ...earlier]);
+  const links: Link[] = [];
+  const silent: CallbackEntry[] = [];
+  for (const answer of answers) {
+    const firsts = repeats.get(answer) ?? null;
+    const movedNothing = answer.moved?.eq(ZERO) ?? true;
+    const isSkipped = movedNothing && answer.entries.every((entry) => entry.skipBalanceUpdate);
+    const isStill = isSkipped || firsts !== null;
+    const isContrary = contradicts(answer, tolerance);
+    if (isStill && (!isContrary || (firsts !== null && repeatsItsFirst(answer, firsts)))) {
+      silent.push(...answer.entries);
+      continue;
+    }
+    const ways = waysOf(answer, isContrary);
+    const times = answer.entries.flatMap(({ occurredAt, receivedAt }) => [occurredAt, receivedAt]);
+    links.push({
+      answer,
+      ways: isStill ? [...ways, null] : ways,
+      from: Math.min(...times),
+      to: Math.max(...times),
+    });
+  }
+  return { links, silent };
 }
 
-function keyOfAnswer(entry: CallbackEntry): string {
-  const { productId, occurredAt, receivedAt, balanceBefore, balanceAfter } = entry;
-  const balances = [balanceBefore?.toFixed(), balanceAfter?.toFixed()];
-  return JSON.stringify([productId, subjectOfRequest(entry), occurredAt, receivedAt, ...balances]);
+/** @param isContrary balances and movement do not fit: one of the three is wrong */
+function waysOf(answer: Answer, isContrary: boolean): Way<Answer>[] {
+  const { before, after, moved } = answer;
+  const way = (from: Amount | null | undefined, to: Amount | null | undefined) =>
+    from == null || to == null ? [] : [{ item: answer, before: from, after: to }];
+  const said = way(before, after);
+  if (said.length > 0 && !isContrary) return said;
+  if (moved === null) return said;
+  return [...said, ...way(before, before?.plus(moved)), ...way(after?.minus(moved), after)];
 }
 
 /** Links whose times overlap, together, in the order of time. */
@@ -123,97 +143,136 @@ function clustersOf(links: readonly Link[]): Link[][] {
   return clusters;
 }
 
-function walk(clusters: readonly Link[][], currency: string, tolerance: Tolerance): BrokenLink[] {
+/** The last request with a known balance, and what came after it without one. */
+interface LastBalance {
+  readonly answer: Answer;
+  readonly after: Amount;
+  readonly since: readonly Amount[];
+}
+
+/** @returns `starts` clusters had nothing to be compared with; nothing follows those from `ends` on */
+function walk(clusters: readonly Link[][], currency: string, tolerance: Tolerance) {
+  const allowance = allowanceOf(tolerance, currency, 1);
   const broken: BrokenLink[] = [];
   /** the balances that the player may have; null: unknown */
   let possible: readonly Amount[] | null = null;
-  let last: Link | undefined;
-  for (const cluster of clusters) {
-    if (cluster.some(({ balances }) => balances === null)) possible = null;
-    else {
-      const found = followTrails(cluster, possible, allowanceOf(tolerance, currency, 1));
-      for (const link of found.starts) {
-        const before = cluster[cluster.indexOf(link) - 1] ?? last;
-        if (before !== undefined) broken.push(toBrokenLink(link, before));
-      }
-      possible = found.ends;
+  let last: LastBalance | null = null;
+  let [starts, ends] = [0, 0];
+  for (const [index, cluster] of clusters.entries()) {
+    if (last === null) starts = index + 1;
+    const found = follow(cluster, possible, allowance);
+    for (const { item, before } of found.broken) {
+      const index = cluster.findIndex(({ answer }) => answer === item);
+      const from: LastBalance | null = cluster.slice(0, index).map(toLast).findLast(isKnown) ?? last;
+      if (from !== null) broken.push(toBrokenLink(item, before, from));
     }
-    last =
-      cluster.findLast(({ balances }) => possible?.some((one) => balances?.after.eq(one))) ?? cluster.at(-1);
+    possible = found.ends.length === 0 ? null : distinct(found.ends).slice(0, MOST_POSSIBLE);
+    const known = cluster.map(toLast).filter(isKnown);
+    if (known.length > 0) ends = index;
+    const isPossible = (balance: Amount) => possible?.some((one) => balance.eq(one)) ?? false;
+    last = known.findLast(({ after }) => isPossible(after)) ?? known.at(-1) ?? last;
+    const hidden = cluster.flatMap(({ ways, answer }) => (ways.length === 0 ? [answer.moved ?? ZERO] : []));
+    if (last !== null && !isPossible(expectedAfter(last)))
+      last = { ...last, since: [...last.since, ...hidden] };
   }
-  return broken;
+  return { broken, starts, ends };
 }
 
-/**
- * Follows the balances of links that may have come in any order: each balance is a place, each link a way from one to
- * another. All of them fit in one chain if one trail takes every way once (Euler); else each further trail has a start.
- */
-function followTrails(cluster: readonly Link[], possible: readonly Amount[] | null, allowance: Amount) {
-  const ways = cluster.flatMap((link) => (link.balances === null ? [] : [{ link, ...link.balances }]));
-  const placeOf = placesOf(
-    [...ways.flatMap(({ before, after }) => [before, after]), ...(possible ?? [])],
-    allowance,
-  );
-  const surplus = new Map<number, number>();
-  const parents = new Map<number, number>();
-  const rootOf = (place: number): number => {
-    let root = place;
-    for (let up = parents.get(root); up !== undefined; up = parents.get(root)) root = up;
-    return root;
-  };
-  for (const { before, after } of ways) {
-    const [from, to] = [placeOf(before), placeOf(after)];
-    surplus.set(from, (surplus.get(from) ?? 0) + 1);
-    surplus.set(to, (surplus.get(to) ?? 0) - 1);
-    if (rootOf(from) !== rootOf(to)) parents.set(rootOf(from), rootOf(to));
-  }
-  /** where a trail begins: at one way, or, if it is a circle, at any of several */
-  const starts: (typeof ways)[] = [];
-  for (const own of Map.groupBy(ways, ({ before }) => rootOf(placeOf(before))).values()) {
-    const needed = [...Map.groupBy(own, ({ before }) => placeOf(before))].flatMap(([place, from]) => {
-      const more = Math.max(0, surplus.get(place) ?? 0);
-      return more === 0 ? [] : from.slice(-more).map((way) => [way]);
-    });
-    starts.push(...(needed.length === 0 ? [own] : needed));
-  }
-  const begins = new Set(possible?.map(placeOf));
-  const expected = starts.find(
-    (start) => possible === null || start.some(({ before }) => begins.has(placeOf(before))),
-  );
-  const others = starts.filter((start) => start !== expected).flatMap(([way]) => way?.link ?? []);
-  const ends = ways.filter(({ after }) => (surplus.get(placeOf(after)) ?? 0) < 0).map(({ after }) => after);
-  // A circle ends where it begins. After an error the player may also have the balance from before it.
-  const circles = starts.filter((start) =>
-    start.every(({ before }) => (surplus.get(placeOf(before)) ?? 0) <= 0),
-  );
-  const isAtBegin = ({ before }: (typeof ways)[number]) => begins.size === 0 || begins.has(placeOf(before));
-  const closed = circles.flatMap((start) => (start === expected ? start.filter(isAtBegin) : start));
-  const kept = others.length > 0 ? (possible ?? []) : [];
-  return { starts: others, ends: [...ends, ...closed.map(({ before }) => before), ...kept] };
+/** @returns null if no balance of the request is known */
+function toLast({ answer, ways: [way] }: Link): LastBalance | null {
+  const after = way?.after ?? answer.after;
+  return after === null ? null : { answer, after, since: [] };
 }
 
-/** Balances that differ by no more than the tolerance are one place. */
-function placesOf(balances: readonly Amount[], allowance: Amount): (balance: Amount) => number {
-  const sorted = [...balances].sort((a, b) => a.cmp(b));
-  const places = new Map<string, number>();
-  sorted.forEach((balance, index) => {
-    const before = sorted[index - 1];
-    const same = before !== undefined && differByAtMost(balance, before, allowance);
-    places.set(balance.toFixed(), same ? (places.get(before.toFixed()) ?? 0) : index);
-  });
-  return (balance) => places.get(balance.toFixed()) ?? -1;
+const isKnown = (one: LastBalance | null) => one !== null;
+const expectedAfter = ({ after, since }: LastBalance) => after.plus(sumAmounts(since));
+
+/** After an error the player may have one of several balances; those of the latest requests count. */
+const MOST_POSSIBLE = 8;
+/** Of one cluster, because each has up to four ways. */
+const MOST_CONTRARY = 3;
+
+interface Followed {
+  readonly broken: readonly { readonly item: Answer; readonly before: Amount }[];
+  /** the balances that the player may have then; empty: unknown */
+  readonly ends: readonly Amount[];
 }
 
-function toBrokenLink(link: Link, last: Link): BrokenLink {
-  const [[first], [other]] = [link.entries, last.entries] as [[CallbackEntry], [CallbackEntry]];
-  const [before, after] = [link.balances?.before ?? ZERO, last.balances?.after ?? ZERO];
+/** Compares the links of one cluster with each other, and with the balances that the player may have had before it. */
+function follow(cluster: readonly Link[], possible: readonly Amount[] | null, allowance: Amount): Followed {
+  const [only] = cluster;
+  if (cluster.length === 1 && only?.ways.length === 0) return followUnknown(only.answer, possible, allowance);
+  const trails = fewestStarts(cluster, possible, allowance);
+  const unknown = cluster.filter(({ ways }) => ways.length === 0);
+  // A request without balances may stand between any two of the others.
+  const broken = trails.starts.slice(unknown.length);
+  const movedBy = (links: readonly Link[]) => sumKnown(links.map(({ answer }) => answer.moved));
+  const [moved, hidden] = [movedBy(cluster), movedBy(unknown)];
+  if (hidden === null) return { broken, ends: [] };
+  const isPlain = broken.length === 0 && cluster.every(({ ways }) => ways.length < 2);
+  const bySum = moved === null ? [] : (possible ?? []).map((balance) => balance.plus(moved));
+  if (unknown.length > 0 && isPlain && bySum.length > 0) return { broken, ends: bySum };
+  const ends = unknown.length === 0 ? trails.ends : trails.ends.flatMap((one) => [one, one.plus(hidden)]);
+  // After an error the player may also have the balance from before it, or what all requests together made of that.
+  const kept = broken.length > 0 ? [...(possible ?? []), ...bySum] : [];
+  return { broken, ends: [...ends, ...kept] };
+}
+
+/** A request without a balance, or with one of them and without what it moved. */
+function followUnknown(item: Answer, possible: readonly Amount[] | null, allowance: Amount): Followed {
+  const { before, after, moved } = item;
+  if (moved !== null) return { broken: [], ends: possible?.map((one) => one.plus(moved)) ?? [] };
+  const fits = (balance: Amount) => possible?.some((one) => differByAtMost(one, balance, allowance)) ?? true;
+  const broken = before === null || fits(before) ? [] : [{ item, before }];
+  return { broken, ends: after === null ? [] : [after] };
+}
+
+/** Of links that contradict themselves, the ways that fit best; if several fit equally, the player may have any of their ends. */
+function fewestStarts(
+  cluster: readonly Link[],
+  possible: readonly Amount[] | null,
+  allowance: Amount,
+): Trails<Answer> {
+  let choices: (readonly Way<Answer>[])[] = [[]];
+  let contrary = 0;
+  for (const { ways } of cluster) {
+    const tried = ways.length > 1 && ++contrary <= MOST_CONTRARY ? ways : ways.slice(0, 1);
+    if (tried.length > 0)
+      choices = choices.flatMap((chosen) => tried.map((way) => (way === null ? chosen : [...chosen, way])));
+  }
+  const all = choices.map((chosen) => followTrails(chosen, possible, allowance));
+  const fewest = Math.min(...all.map(({ starts }) => starts.length));
+  const best = all.filter(({ starts }) => starts.length === fewest);
+  return { starts: best[0]?.starts ?? [], ends: best.flatMap(({ ends }) => ends) };
+}
+
+function sumKnown(amounts: readonly (Amount | null)[]): Amount | null {
+  const known = amounts.filter((amount) => amount !== null);
+  return known.length < amounts.length ? null : sumAmounts(known);
+}
+
+function distinct(amounts: readonly Amount[]): Amount[] {
+  return [...new Map(amounts.map((amount) => [amount.toFixed(), amount])).values()];
+}
+
+function toBrokenLink(answer: Answer, before: Amount, last: LastBalance): BrokenLink {
+  const [first, other] = [firstOf(answer), firstOf(last.answer)];
   const money = (amount: Amount) => formatMoney(amount, first.currency);
-  const finding = findingOfRequest(link.entries, {
+  const [passed, expected] = [sumAmounts(last.since), expectedAfter(last)];
+  const had =
+    answer.before === null
+      ? `was ${money(before)} (it left ${money(answer.after ?? ZERO)} and moved ${money(answer.moved ?? ZERO)})`
+      : `was ${money(before)}`;
+  const then =
+    last.since.length === 0
+      ? ""
+      : `, and after it ${last.since.length === 1 ? "a request" : `${last.since.length} requests`} without a balance moved ${money(passed)}, which leaves ${money(expected)}`;
+  const finding = findingOfRequest(answer.entries, {
     subject: subjectOfLink(first),
-    amountAtRisk: before.minus(after).abs(),
-    moved: (link.balances?.after ?? ZERO).minus(before),
-    reason: `the balance before the ${first.callback} request ${first.requestId} was ${money(before)}, but the ${other.callback} request ${other.requestId} of ${other.productId}, the player's last one, left ${money(after)}`,
+    amountAtRisk: before.minus(expected).abs(),
+    moved: answer.moved ?? (answer.after ?? before).minus(before),
+    reason: `the balance before the ${first.callback} request ${first.requestId} ${had}, but the ${other.callback} request ${other.requestId} of ${other.productId}, the player's last one${then === "" ? "" : " with a balance"}, left ${money(last.after)}${then}`,
   });
-  const receivedAt = [...link.entries, ...last.entries].reduce((at, one) => Math.max(at, one.receivedAt), 0);
-  return { finding, entries: link.entries, receivedAt };
+  const all = [...answer.entries, ...last.answer.entries];
+  return { finding, entries: answer.entries, receivedAt: Math.max(...all.map((one) => one.receivedAt)) };
 }

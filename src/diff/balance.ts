@@ -1,17 +1,21 @@
 /** Finds requests where the balance changed by another amount than their items moved. */
 
 import { realRound } from "../bet.ts";
-import type { CallbackEntry } from "../callback.ts";
+import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import { formatInstant } from "../clock.ts";
 import type { Finding } from "../mismatch.ts";
 import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../money.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
 /** One answer of the operator to a request. A repeated request may have several. */
-interface AnsweredBalance {
+export interface Answer {
+  /** its items, in ledger order */
   readonly entries: readonly CallbackEntry[];
-  readonly changed: Amount;
-  readonly moved: Amount;
+  /** the balances that the operator answered; null: unknown */
+  readonly before: Amount | null;
+  readonly after: Amount | null;
+  /** what all items moved together; null: unknown */
+  readonly moved: Amount | null;
 }
 
 /**
@@ -25,16 +29,20 @@ export function findBalances(
   asked: ReadonlyMap<string, Amount>,
   tolerance: Tolerance,
 ): Finding[] {
-  const movedFor = (entry: CallbackEntry) => entry.moved ?? asked.get(entry.entryId) ?? null;
-  const requests = Map.groupBy(entries, subjectOfRequest);
-  return [...requests].flatMap(([subject, items]) => {
-    const wrong = answersTo(items, movedFor).filter((answer) => !isAsMoved(answer, tolerance));
-    return wrong.length === 0 ? [] : [toFinding(subject, wrong)];
-  });
+  const answers = answersIn(entries, asked);
+  const repeats = findRepeats(answers, entries);
+  const wrong = answers.filter(
+    (answer) => contradicts(answer, tolerance) && !repeatsItsFirst(answer, repeats.get(answer) ?? []),
+  );
+  const requests = Map.groupBy(wrong, ({ entries: [first] }) => subjectOfRequest(first as CallbackEntry));
+  return [...requests].map(([subject, own]) => toFinding(subject, own));
 }
 
-function isAsMoved({ entries, changed, moved }: AnsweredBalance, tolerance: Tolerance): boolean {
-  return differByAtMost(changed, moved, allowanceOf(tolerance, entries[0]?.currency ?? "", entries.length));
+/** Whether all of an answer is known, and its balances differ by another amount than it moved. */
+export function contradicts({ entries, before, after, moved }: Answer, tolerance: Tolerance): boolean {
+  if (before === null || after === null || moved === null) return false;
+  const allowance = allowanceOf(tolerance, entries[0]?.currency ?? "", entries.length);
+  return !differByAtMost(after.minus(before), moved, allowance);
 }
 
 /** The subject of a finding about a request. JSON, because a request id may hold any character. */
@@ -43,41 +51,111 @@ export function subjectOfRequest({ callback, requestId }: CallbackEntry): string
 }
 
 /**
- * The answers to one request. A replay moved nothing and repeats the first answer with its balances, so it does not
- * count.
+ * The answers to all requests of a player. The items of an answer have one `occurred_at`, but a program may receive or write
+ * them one after the other, and may write the balances to one of them only. An item that comes again belongs to the next
+ * answer.
  */
-function answersTo(
-  items: readonly CallbackEntry[],
-  movedFor: (entry: CallbackEntry) => Amount | null,
-): AnsweredBalance[] {
-  const answers: AnsweredBalance[] = [];
-  for (const entries of Map.groupBy(items, answerOf).values()) {
-    const [{ balanceBefore = null, balanceAfter = null } = {}] = entries;
-    const moved = entries.map(movedFor).filter((amount) => amount !== null);
-    if (balanceBefore === null || balanceAfter === null || moved.length < entries.length) continue;
-    answers.push({ entries, changed: balanceAfter.minus(balanceBefore), moved: sumAmounts(moved) });
-  }
-  const isReplay = (answer: AnsweredBalance) =>
-    answer.entries.every((entry) => movedFor(entry)?.eq(ZERO)) &&
-    answers.some(
-      (other) => other !== answer && other.changed.eq(answer.changed) && other.moved.eq(other.changed),
-    );
-  return answers.filter((answer) => !isReplay(answer));
+export function answersIn(
+  entries: readonly CallbackEntry[],
+  asked: ReadonlyMap<string, Amount>,
+): readonly Answer[] {
+  const times = new Map<string, number>();
+  const nameOf = (entry: CallbackEntry) => {
+    const name = JSON.stringify([entry.productId, entry.currency, entry.occurredAt, subjectOfRequest(entry)]);
+    const item = `${name} ${entry.txnId}`;
+    const time = (times.get(item) ?? 0) + 1;
+    times.set(item, time);
+    return `${time} ${name}`;
+  };
+  return [...Map.groupBy([...entries].sort(inLedgerOrder), nameOf).values()].flatMap((items) => {
+    const [befores, afters] = [knownOf(items, "balanceBefore"), knownOf(items, "balanceAfter")];
+    const answered = befores.size < 2 && afters.size < 2 ? [items] : splitByBalances(items);
+    return answered.map((own) => toAnswer(own, asked));
+  });
 }
 
-function answerOf({ occurredAt, receivedAt, balanceBefore, balanceAfter }: CallbackEntry): string {
-  return JSON.stringify([occurredAt, receivedAt, balanceBefore?.toFixed(), balanceAfter?.toFixed()]);
+function knownOf(items: readonly CallbackEntry[], side: "balanceBefore" | "balanceAfter"): Set<string> {
+  return new Set(items.flatMap((item) => item[side]?.toFixed() ?? []));
 }
 
-function toFinding(subject: string, wrong: readonly AnsweredBalance[]): Finding {
+function splitByBalances(items: readonly CallbackEntry[]): CallbackEntry[][] {
+  const balancesOf = (one: CallbackEntry) => `${one.balanceBefore?.toFixed()} ${one.balanceAfter?.toFixed()}`;
+  return [...Map.groupBy(items, balancesOf).values()];
+}
+
+function toAnswer(entries: readonly CallbackEntry[], asked: ReadonlyMap<string, Amount>): Answer {
+  const first = (side: "balanceBefore" | "balanceAfter") =>
+    entries.find((entry) => entry[side] !== null)?.[side] ?? null;
+  const moved = entries
+    .map((entry) => entry.moved ?? asked.get(entry.entryId) ?? null)
+    .filter((amount) => amount !== null);
+  return {
+    entries,
+    before: first("balanceBefore"),
+    after: first("balanceAfter"),
+    moved: moved.length < entries.length ? null : sumAmounts(moved),
+  };
+}
+
+/**
+ * The answers that moved nothing because all of their items had come before, under this request id or another, each with
+ * the entries that took those items first. Such a replay may be answered with any older balance.
+ * @param entries where to look for the first ones, in any order
+ */
+export function findRepeats(
+  answers: readonly Answer[],
+  entries: readonly CallbackEntry[],
+): ReadonlyMap<Answer, readonly CallbackEntry[]> {
+  const still = answers.filter(({ moved }) => moved?.eq(ZERO));
+  if (still.length === 0) return new Map();
+  const byItem = Map.groupBy(entries, keyOfItem);
+  return new Map(
+    still.flatMap((answer) => {
+      const firsts = answer.entries.map((item) =>
+        byItem.get(keyOfItem(item))?.filter((other) => isBefore(other, item)),
+      );
+      return firsts.every((found) => found !== undefined && found.length > 0)
+        ? [[answer, firsts.flatMap((found) => found ?? [])] as const]
+        : [];
+    }),
+  );
+}
+
+function keyOfItem({ productId, callback, txnId, currency, betAmount, payoutAmount }: CallbackEntry): string {
+  const amounts = [betAmount, payoutAmount].map((amount) => amount?.toFixed() ?? null);
+  return JSON.stringify([productId, callback, txnId, currency, ...amounts]);
+}
+
+/** Of two copies of an item, the one that moved money is the first, however they are dated. */
+function isBefore(other: CallbackEntry, item: CallbackEntry): boolean {
+  if (other.entryId === item.entryId) return false;
+  return (other.moved !== null && !other.moved.eq(ZERO)) || inLedgerOrder(other, item) < 0;
+}
+
+/** Whether an answer repeats both balances of the first answer. @param firsts from `findRepeats` */
+export function repeatsItsFirst({ before, after }: Answer, firsts: readonly CallbackEntry[]): boolean {
+  if (before === null || after === null) return firsts.length > 0;
+  return firsts.some(
+    ({ balanceBefore, balanceAfter }) => balanceBefore?.eq(before) && balanceAfter?.eq(after),
+  );
+}
+
+function toFinding(subject: string, wrong: readonly Answer[]): Finding {
   const entries = wrong.flatMap((answer) => answer.entries);
   const [{ callback, currency, requestId }] = entries as [CallbackEntry];
-  const changed = sumAmounts(wrong.map((answer) => answer.changed));
-  const moved = sumAmounts(wrong.map((answer) => answer.moved));
+  const changedBy = ({ before, after }: Answer) => (after ?? ZERO).minus(before ?? ZERO);
+  const changed = sumAmounts(wrong.map(changedBy));
+  const moved = sumAmounts(wrong.map((answer) => answer.moved ?? ZERO));
   return findingOfRequest(entries, {
     subject,
     moved,
-    amountAtRisk: sumAmounts(wrong.map((answer) => answer.changed.minus(answer.moved).abs())),
+    amountAtRisk: sumAmounts(
+      wrong.map((answer) =>
+        changedBy(answer)
+          .minus(answer.moved ?? ZERO)
+          .abs(),
+      ),
+    ),
     reason: `the balance changed by ${formatMoney(changed, currency)} with the ${callback} request ${requestId}, but the wallet moved ${formatMoney(moved, currency)} for it`,
   });
 }

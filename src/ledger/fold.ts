@@ -108,8 +108,11 @@ function foldInOrder(moments: readonly (readonly CallbackEntry[])[], settings: F
   const takeIn = (entry: CallbackEntry) => {
     if (entry.callback === "adjustBalance") {
       const amount = (entry.payoutAmount ?? ZERO).minus(entry.betAmount ?? ZERO);
-      asked.set(entry.entryId, references.has(entry.txnId) ? ZERO : amount);
-      references.add(entry.txnId);
+      // The same reference with another amount is another entry (§4.2).
+      const reference = `${entry.status} ${amount.toFixed()} ${entry.txnId}`;
+      const movesNothing = entry.skipBalanceUpdate || references.has(reference);
+      asked.set(entry.entryId, movesNothing ? ZERO : amount);
+      references.add(reference);
       return;
     }
     const { callback, requestId, txnId } = entry;

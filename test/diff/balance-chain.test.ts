@@ -26,7 +26,7 @@ const broken = (
   tolerance = new Map(),
   cut = { before: false, after: false },
 ) =>
-  findBrokenLinks(entries, new Map(), tolerance, cut).broken.map(
+  findBrokenLinks(entries, { asked: new Map(), tolerance, cut }).broken.map(
     ({ finding: { subject, amountAtRisk } }) =>
       `${JSON.parse(subject.slice("chain:".length))[1]} ${formatAmount(amountAtRisk)}`,
   );
@@ -39,7 +39,8 @@ describe("a balance that is not the player's last one", () => {
       request("c", 2, ["80", "70"]),
     ];
     expect(broken(chain)).toEqual(["b 5"]);
-    const [one] = findBrokenLinks(chain, new Map(), new Map(), { before: false, after: false }).broken;
+    const cut = { before: false, after: false };
+    const [one] = findBrokenLinks(chain, { asked: new Map(), tolerance: new Map(), cut }).broken;
     expect(one?.finding.reason).toBe(
       "the balance before the placeBets request b was 95.00 THB, but the placeBets request a of P1, the player's last one, left 90.00 THB",
     );

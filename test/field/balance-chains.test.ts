@@ -1,6 +1,6 @@
 /** A ledger that has every movement of its players (`ledger.balances: "complete"`), as plain SQL writes it. */
 
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { iso, useDiffWorld } from "../flows/compare/comparison-world.ts";
 
 const { diffAt, insertRow, readAll, ledgerBegins, sql } = useDiffWorld();
@@ -100,4 +100,189 @@ test("a player without a pause, whose requests overlap all that is loaded at fir
   }
   await compareAt(40);
   expect(await found()).toEqual(["P1 e60 30 open"]);
+});
+
+/** A request of a bet of its own that moved an amount. Its balances as "100 > 90"; "?" is null. */
+const move = async (
+  id: string,
+  minutes: number,
+  amount: number,
+  balances: string,
+  more: Record<string, unknown> = {},
+) => {
+  const [before, after] = balances.split(" > ").map((text) => (text === "?" ? null : text));
+  const sides = amount < 0 ? { bet_amount: -amount } : { payout_amount: amount };
+  await insertRow({
+    entry_id: id,
+    callback: amount < 0 ? "placeBets" : "winRewards",
+    txn_id: id,
+    round_id: `round ${id}`,
+    ...sides,
+    moved: amount,
+    balance_before: before,
+    balance_after: after,
+    occurred_at: iso(minutes),
+    ...more,
+  });
+};
+
+describe("what is unknown hides no difference", () => {
+  const unknown = { moved: null };
+  test.each([
+    { name: "the balance before", balances: "? > 80", more: {} },
+    { name: "the balance after", balances: "90 > ?", more: {} },
+    { name: "both balances", balances: "? > ?", more: {} },
+    { name: "both balances, and what was moved", balances: "? > ?", more: unknown },
+  ])("if $name of the request before is null", async ({ balances, more }) => {
+    await ledgerBegins();
+    await move("a", -9, -10, "100 > 90");
+    await move("b", -8, -10, balances, more);
+    await move("c", -7, -10, "80 > 70");
+    await move("d", -6, -10, balances.replace("90", "70").replace("80", "60"), more);
+    await move("e", -5, -10, "40 > 30");
+    await compareAt(30);
+    expect(await found()).toEqual(["P1 e 20 open"]);
+    const [one] = await readAll();
+    expect(one?.reason).toMatch(
+      balances === "? > ?"
+        ? /e was 40.00 THB, but the placeBets request c of P1, the player's last one with a balance, left 70.00 THB, and after it a request without a balance moved -10.00 THB, which leaves 60.00 THB/
+        : /e was 40.00 THB, but the placeBets request d of P1, the player's last one, left 60.00 THB/,
+    );
+  });
+
+  test("if the balance before is known by what the request moved only", async () => {
+    await ledgerBegins();
+    await move("a", -9, -10, "100 > 90");
+    await move("b", -8, -10, "? > 60");
+    await compareAt(30);
+    expect(await found()).toEqual(["P1 b 20 open"]);
+    expect((await readAll())[0]?.reason).toMatch(
+      /b was 70.00 THB \(it left 60.00 THB and moved -10.00 THB\)/,
+    );
+  });
+
+  test("if a bet that was placed long before gives back its stake without a word about amounts", async () => {
+    await ledgerBegins();
+    await move("old", -100, -10, "500 > 490");
+    for (let number = 0; number < 30; number += 1)
+      await move(`z${number}`, -90 + number, -10, `${490 - number * 10} > ${480 - number * 10}`);
+    const cancel = { callback: "cancelBets", status: "REFUND", payout_amount: null, moved: null };
+    await move("cancel", -20, 0, "? > ?", { ...cancel, txn_id: "old", round_id: "round old" });
+    await move("next", -19, -10, "200 > 190");
+    await move("last", -18, -10, "170 > 160");
+    await compareAt(30);
+    expect(await found()).toEqual(["P1 last 20 open"]);
+  });
+});
+
+describe("a request that contradicts itself", () => {
+  test.each([
+    { name: "does not break what follows its balance after", balances: "90 > 85", next: "85 > 80" },
+    { name: "does not break what follows what it moved", balances: "90 > 85", next: "80 > 75" },
+    {
+      name: "does not break what follows, if its balance before is wrong",
+      balances: "95 > 80",
+      next: "80 > 75",
+    },
+  ])("$name", async ({ balances, next }) => {
+    await ledgerBegins();
+    await move("a", -9, -10, "100 > 90");
+    await move("b", -8, -10, balances);
+    await move("c", -7, -5, next);
+    await compareAt(30);
+    expect(await found()).toEqual(["P1 b 5 open"]);
+  });
+
+  test("hides no other difference behind it", async () => {
+    await ledgerBegins();
+    await move("a", -9, -10, "100 > 90");
+    await move("b", -8, -10, "90 > 85");
+    await move("c", -7, -5, "50 > 45");
+    await move("d", -6, -5, "45 > 40");
+    await compareAt(30);
+    expect(await found()).toEqual(["P1 b 5 open", "P1 c 35 open"]);
+  });
+});
+
+describe("a request that came before, and moves nothing now", () => {
+  test.each(["90 > 90", "100 > 100", "100 > 90", "? > ?", "70 > 70"])(
+    "may be answered with %s",
+    async (balances) => {
+      await ledgerBegins();
+      await move("a", -9, -10, "100 > 90");
+      await move("zero", -8, 0, "90 > 90");
+      await move("b", -7, -20, "90 > 70");
+      const again = { txn_id: "a", round_id: "round a", bet_amount: 10, payout_amount: null };
+      const placement = { ...again, callback: "placeBets" };
+      await move("a2", -6, 0, balances, { ...placement, request_id: "a" });
+      await move("a3", -5, 0, balances, placement);
+      await move("zero2", -4, 0, "90 > 90", { txn_id: "zero", round_id: "round zero", request_id: "zero" });
+      await move("c", -3, -10, "70 > 60");
+      await compareAt(30);
+      expect(await found()).toEqual([]);
+    },
+  );
+
+  test("differs if its balances say that it was debited again", async () => {
+    await ledgerBegins();
+    await move("a", -9, -10, "100 > 90");
+    const again = { txn_id: "a", round_id: "round a", bet_amount: 10, payout_amount: null };
+    await move("a2", -6, 0, "90 > 80", { ...again, callback: "placeBets", request_id: "a" });
+    await move("c", -3, -10, "80 > 70");
+    await compareAt(30);
+    expect(await found()).toEqual(["P1 a 10 open"]);
+  });
+
+  test("is compared if it is the first of its kind", async () => {
+    await ledgerBegins();
+    await move("a", -9, -10, "100 > 90");
+    await move("zero", -8, 0, "70 > 70");
+    await compareAt(30);
+    expect(await found()).toEqual(["P1 zero 20 open"]);
+  });
+
+  test("resolves its mismatch if the first one arrives late", async () => {
+    await ledgerBegins();
+    await move("a", -9, -10, "100 > 90");
+    await move("b", -8, -20, "90 > 70");
+    await move("zero2", -7, 0, "90 > 90", { txn_id: "zero", round_id: "round zero", request_id: "zero" });
+    await compareAt(30);
+    expect(await found()).toEqual(["P1 zero 20 open"]);
+    await move("zero", -8.5, 0, "90 > 90");
+    await compareAt(31);
+    expect(await found()).toEqual(["P1 zero 20 resolved"]);
+  });
+});
+
+test("items of one request are one answer, whenever each was written, and whichever has the balances", async () => {
+  await ledgerBegins();
+  const request = { request_id: "both", occurred_at: iso(-9) };
+  await move("a", -9, -10, "100 > 80", { ...request, received_at: iso(-9) });
+  await move("b", -9, -10, "100 > 80", { ...request, received_at: iso(-8.9) });
+  const halves = { request_id: "halves", occurred_at: iso(-7) };
+  await move("c", -7, -10, "80 > 60", halves);
+  await move("d", -7, -10, "? > ?", halves);
+  await move("e", -5, -10, "60 > 50");
+  await compareAt(30);
+  expect(await found()).toEqual([]);
+});
+
+test("a skipped update that moved money all the same is part of the chain", async () => {
+  await ledgerBegins();
+  await move("a", -9, -10, "100 > 90");
+  await move("b", -8, -10, "90 > 80", { skip_balance_update: true });
+  await move("skipped", -7, -10, "3 > 3", { skip_balance_update: true, moved: 0 });
+  await move("c", -6, -10, "80 > 70");
+  await compareAt(30);
+  expect(await found()).toEqual([]);
+});
+
+test("equal ids of two products are two bets, whose amounts are not mixed up", async () => {
+  await ledgerBegins();
+  const unsaid = { moved: null, txn_id: "same", round_id: "same" };
+  await move("a", -9, -10, "100 > ?", unsaid);
+  await move("b", -8, -10, "90 > ?", { ...unsaid, product_id: "P2" });
+  await move("c", -7, -10, "80 > ?", unsaid);
+  await compareAt(30);
+  expect(await found()).toEqual([]);
 });

@@ -9,9 +9,10 @@ import {
   subjectOfLink,
 } from "../../diff/balance-chain.ts";
 import { type DiffMark, putMarks } from "../../diff/store.ts";
-import { askedByEntry } from "../../ledger/fold.ts";
+import { askedByEntry, type FoldSettings } from "../../ledger/fold.ts";
 import { type PlayerSpan, readEntries, readEntriesAround, readFormerTimes } from "../../ledger/store.ts";
 import { readKnownOf } from "../../mismatches/store.ts";
+import { type Amount, ZERO } from "../../money.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import { type JudgedPart, writeJudgements } from "./write-judgements.ts";
 
@@ -100,17 +101,20 @@ async function judgeSpans(
   comparison: ComparisonContext,
   spans: readonly PlayerSpan[],
 ): Promise<Map<string, JudgedChain[]>> {
-  const { tx, settings, deleted, fold } = comparison;
+  const { tx, settings, deleted } = comparison;
   const since = Math.max(settings.ledgerStart, deleted.entries.to);
   const judged = new Map<string, JudgedChain[]>();
   let left = spans;
   for (const around of AROUND) {
-    const loaded = await readEntriesAround(tx, left, around);
-    const chains = loaded.map(({ entries, before, after }) => {
+    const chains: JudgedChain[] = [];
+    for (const { entries, before, after } of await readEntriesAround(tx, left, around)) {
       const compared = entries.filter(({ occurredAt }) => occurredAt >= since);
       const cut = { before: before && compared.length === entries.length, after };
-      return findBrokenLinks(compared, askedByEntry(compared, fold), settings.tolerance, cut);
-    });
+      // What an item asks for, and whether it had come before, may depend on an entry of days ago.
+      const earlier = around > AROUND[0] ? await readSameBets(comparison, compared) : [];
+      const asked = askedByAll(comparison, [...compared, ...earlier]);
+      chains.push(findBrokenLinks(compared, { asked, earlier, tolerance: settings.tolerance, cut }));
+    }
     const isTouched =
       ({ from, to }: PlayerSpan) =>
       (entry: CallbackEntry) =>
@@ -130,6 +134,38 @@ async function judgeSpans(
     if (left.length === 0) break;
   }
   return judged;
+}
+
+/** All entries of the bets whose entries say no amount, or moved nothing. @param entries of one player, of all products */
+async function readSameBets(
+  { tx, limits }: ComparisonContext,
+  entries: readonly CallbackEntry[],
+): Promise<CallbackEntry[]> {
+  const known = new Set(entries.map(({ entryId }) => entryId));
+  const unsure = entries.filter(({ moved }) => moved === null || moved.eq(ZERO));
+  const found: CallbackEntry[] = [];
+  for (const [productId, own] of Map.groupBy(unsure, (entry) => entry.productId)) {
+    const byBet = new Map(own.map(({ username, txnId }) => [txnId, [username, txnId] as const]));
+    const most = { ofRound: limits.wholeRound, inAll: limits.rows };
+    found.push(...(await readEntries(tx, productId, { rounds: [], bets: [...byBet.values()] }, most)));
+  }
+  return found.filter(({ entryId }) => !known.has(entryId));
+}
+
+/** What the entries of one player ask for, each by the rules of its product. */
+function askedByAll(
+  { context, product, fold }: ComparisonContext,
+  entries: readonly CallbackEntry[],
+): Map<string, Amount> {
+  const foldOf = (productId: string): FoldSettings => {
+    const other = context.config.products.find((one) => one.productId === productId);
+    return productId === product.productId ? fold : { singleState: other?.singleState ?? false };
+  };
+  return new Map(
+    [...Map.groupBy(entries, ({ productId }) => productId)].flatMap(([productId, own]) => [
+      ...askedByEntry(own, foldOf(productId)),
+    ]),
+  );
 }
 
 /** Entries of other products whose mismatch must open, or end. */
