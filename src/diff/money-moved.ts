@@ -1,6 +1,6 @@
 /** The money that the wallet should have moved, and the amount at risk where it moved another amount. */
 
-import type { StoredRecord } from "../bet.ts";
+import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type Amount, largerAmount, sumAmounts, ZERO } from "../money.ts";
 import type { Pair } from "./match.ts";
 import { isRunning, movedBy, sumBets, sumRecords } from "./sums.ts";
@@ -8,17 +8,22 @@ import { isRunning, movedBy, sumBets, sumRecords } from "./sums.ts";
 /**
  * The amount that the agreed state of a pair asks the wallet to move. The payout of an open bet is the ledger's,
  * because records do not report the rewards of a running bet reliably. The amount of a tip is the ledger's, because
- * its record need not have one. A bet that waits for its placement asks for what its entries asked for, which may be
+ * its record need not have one, and 0 if it was skipped. A bet that waits for its placement asks for what its entries asked for, which may be
  * 0.
  */
 export function askedByState({ records, bets }: Pair): Amount {
   const ledger = sumBets(bets);
   if (ledger.status === "void") return ZERO;
-  if (bets.every((bet) => bet.tip)) return ledger.stake.neg();
+  if (bets.every((bet) => bet.tip)) return sumAmounts(bets.map(stakeOfTip)).neg();
   if (records.length === 0 || bets.some((bet) => bet.waiting))
     return sumAmounts(bets.map((bet) => bet.asked));
   const provider = sumRecords(records);
   return (ledger.status === "open" ? ledger : provider).payout.minus(provider.stake);
+}
+
+/** What a tip asks the player to pay, 0 or more: nothing if all of its entries skip the balance (§4.2), or if it is cancelled. */
+export function stakeOfTip({ status, stake, asked }: LedgerBet): Amount {
+  return status === "void" || asked.eq(ZERO) ? ZERO : stake;
 }
 
 /** The number of amounts in the larger of two sums: the money moved, and the records that it is compared with. */

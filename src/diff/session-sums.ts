@@ -5,7 +5,7 @@ import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import type { SideSums } from "../report.ts";
-import { amountsListed } from "./money-moved.ts";
+import { amountsListed, stakeOfTip } from "./money-moved.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
 /**
@@ -41,10 +41,11 @@ export interface SessionSums {
 
 export function sumSession(session: PlayerSession): SessionSums {
   const played = session.records.filter((record) => record.betStatus !== "VOID");
-  // A tip's callback may say no amount. Then its record's stake is compared with nothing. A record with a payout is no tip.
+  // A tip's callback may say no amount, or skip the balance. Then its record's stake is compared with nothing. A record with
+  // a payout is no tip.
   const unsaid = new Set(
     session.bets
-      .filter(({ tip, status, stake }) => tip && status !== "void" && stake.eq(ZERO))
+      .filter((bet) => bet.tip && bet.status !== "void" && stakeOfTip(bet).eq(ZERO))
       .map(({ txnId }) => txnId),
   );
   const stake = sumAmounts(
@@ -90,10 +91,12 @@ export function movementsOf({ entries, bets }: PlayerSession): Movement[] {
       const given = isRepeat ? ZERO : (entry.payoutAmount ?? ZERO);
       const asked = given.minus(taken);
       const name = `${isRepeat ? "the repeat of " : ""}the ${entry.status === "DEBIT" ? "debit" : "credit"} ${entry.txnId}`;
-      return { name, taken, given, asked, moved: entry.moved ?? asked, amounts: 1 };
+      const moved = entry.moved ?? (entry.skipBalanceUpdate ? ZERO : asked);
+      return { name, taken, given, asked, moved, amounts: 1 };
     }),
-    ...bets.map(({ tip, txnId, status, stake, payout, moved, movements }) => {
-      const taken = tip && status !== "void" ? stake : ZERO;
+    ...bets.map((bet) => {
+      const { tip, txnId, status, payout, moved, movements } = bet;
+      const taken = tip ? stakeOfTip(bet) : ZERO;
       const given = tip || status === "void" ? ZERO : payout;
       const name = `the ${tip ? "tip" : "reward"} ${txnId}`;
       return { name, taken, given, asked: given.minus(taken), moved, amounts: movements };
@@ -101,14 +104,16 @@ export function movementsOf({ entries, bets }: PlayerSession): Movement[] {
   ];
 }
 
-/** What each adjustBalance entry asks to be moved; a repeat asks for nothing. @param entries of one player */
+/** What each adjustBalance entry asks to be moved; a repeat, or one that is skipped, asks for nothing. @param entries of one player */
 export function askedByAdjustments(entries: readonly CallbackEntry[]): Map<CallbackEntry, Amount> {
   const sorted = [...entries].sort(inLedgerOrder);
   const repeats = repeatsAmong(sorted);
   return new Map(
     sorted.map((entry) => [
       entry,
-      repeats.has(entry) ? ZERO : (entry.payoutAmount ?? ZERO).minus(entry.betAmount ?? ZERO),
+      repeats.has(entry) || entry.skipBalanceUpdate
+        ? ZERO
+        : (entry.payoutAmount ?? ZERO).minus(entry.betAmount ?? ZERO),
     ]),
   );
 }

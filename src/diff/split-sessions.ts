@@ -12,6 +12,8 @@ export interface SessionSides {
   /** adjustBalance entries, and the entries of `bets` */
   readonly entries: readonly CallbackEntry[];
   readonly records: readonly StoredRecord[];
+  /** of `records`, those that a later step of the same bet replaces, if they are no parts of it */
+  readonly steps?: ReadonlySet<StoredRecord>;
   /** the fold of the entries of rewards and tips */
   readonly bets: readonly LedgerBet[];
 }
@@ -27,7 +29,7 @@ interface SessionEvent extends Partial<Pick<PlayerSession, "entries" | "records"
  */
 export function splitSessions(
   username: string,
-  { entries, records, bets }: SessionSides,
+  { entries, records, steps = new Set(), bets }: SessionSides,
   quietMs: number,
   tolerance: Tolerance,
 ): PlayerSession[] {
@@ -45,15 +47,49 @@ export function splitSessions(
       bets: [bet],
       entries: entriesOf.get(bet.txnId) ?? [],
     })),
-    ...records.map((record) => ({ at: accountedAt(record), currency: record.currency, records: [record] })),
+    ...records
+      .filter((record) => !steps.has(record))
+      .map((record) => ({ at: accountedAt(record), currency: record.currency, records: [record] })),
   ].sort((a, b) => a.at - b.at);
   return [...Map.groupBy(moments, ({ currency }) => currency).values()].flatMap((inCurrency) =>
     joinRuns(
       splitRuns(inCurrency, quietMs).map((run) => toSession(username, run)),
       quietMs,
       tolerance,
-    ),
+    ).map((session) => withParts(session, steps, quietMs, tolerance)),
   );
+}
+
+/**
+ * A session has no bet whose stake says whether records of one betId are steps or parts of it. They are parts if the
+ * session's sums agree only so: a part of 50 that paid 80 and one of 50 that runs, beside debits of 100 and a credit of 80.
+ */
+function withParts(
+  session: PlayerSession,
+  steps: ReadonlySet<StoredRecord>,
+  quietMs: number,
+  tolerance: Tolerance,
+): PlayerSession {
+  if (steps.size === 0 || isClosed(session, tolerance)) return session;
+  const { firstAt, lastAt, username, currency, records } = session;
+  const betIds = new Set(records.map(({ betId }) => betId));
+  const parts = [...steps].filter((one) => {
+    const at = accountedAt(one);
+    const isNear = at >= firstAt - quietMs && at <= lastAt + quietMs;
+    return isNear && one.username === username && one.currency === currency && betIds.has(one.betId);
+  });
+  const choices = [parts, ...Map.groupBy(parts, ({ betId }) => betId).values()];
+  const whole = choices
+    .map((chosen) => [...chosen, ...records])
+    .find((all) => all.length > records.length && isClosed({ ...session, records: all }, tolerance));
+  if (whole === undefined) return session;
+  const times = whole.map(accountedAt);
+  return {
+    ...session,
+    records: whole,
+    firstAt: Math.min(firstAt, ...times),
+    lastAt: Math.max(lastAt, ...times),
+  };
 }
 
 function splitRuns(moments: readonly SessionEvent[], quietMs: number): SessionEvent[][] {

@@ -82,7 +82,7 @@ export async function loadSessions<Found extends Absences>(
       }
       return whole;
     }
-    const { entries, records, bets } = loaded;
+    const { entries, records, steps, bets } = loaded;
     // Such a product has no bets, so a record is searched by its own dates.
     const side: BothSides = { records: [...records.values()].flat(), bets: [] };
     const absences = (await findAbsences(comparison, [side]))(side);
@@ -93,7 +93,7 @@ export async function loadSessions<Found extends Absences>(
       const { from, to } = spanOf(touched.get(username) ?? [], quietMs);
       const near = (without: ReadonlySet<StoredRecord>) => {
         const listed = (records.get(username) ?? []).filter((record) => !without.has(record));
-        const sides = { entries: own, records: listed, bets: bets.get(username) ?? [] };
+        const sides = { entries: own, records: listed, steps, bets: bets.get(username) ?? [] };
         const sessions = splitSessions(username, sides, quietMs, tolerance);
         return sessions.filter((one) => one.lastAt >= from && one.firstAt <= to);
       };
@@ -131,8 +131,8 @@ async function loadSpans(comparison: ComparisonContext, spans: ReadonlyMap<strin
     readRecordsWithin(tx, product.productId, spans, MOST_ROWS + 1),
   ]);
   if (Math.max(near.length, listed.length) > MOST_ROWS) return null;
-  const counted = await withoutEarlierStepsOf(comparison, listed);
-  const { rewards, records } = await withoutBets(comparison, await loadRewards(comparison, near), counted);
+  const { rewards, records } = await withoutBets(comparison, await loadRewards(comparison, near), listed);
+  const steps = await findEarlierSteps(comparison, records);
   const foldOf = (own: readonly CallbackEntry[]) => foldEntries(own, comparison.fold);
   const byPlayer = Map.groupBy(rewards, ({ username }) => username);
   // One that began before the span belongs to a session before it.
@@ -146,6 +146,7 @@ async function loadSpans(comparison: ComparisonContext, spans: ReadonlyMap<strin
   return {
     entries: Map.groupBy<string, CallbackEntry>(entries, ({ username }) => username),
     records: Map.groupBy<string, StoredRecord>(records, ({ username }) => username),
+    steps,
     bets,
   };
 }
@@ -155,18 +156,18 @@ function keyOfBet({ username, txnId }: { readonly username: string; readonly txn
 }
 
 /** A later step may lie in another session: a record that runs at 10:00, and one of the same bet that has ended at 15:00. */
-async function withoutEarlierStepsOf(
+async function findEarlierSteps(
   { tx, product: { productId } }: ComparisonContext,
   listed: readonly StoredRecord[],
-): Promise<readonly StoredRecord[]> {
+): Promise<ReadonlySet<StoredRecord>> {
   const running = listed.filter(isRunning);
-  if (running.length === 0) return listed;
+  if (running.length === 0) return new Set();
   const bets = running.map(({ username, betId }) => [username, betId] as const);
   const steps = await readRecords(tx, productId, { rounds: [], bets }, { ofRound: null, inAll: MOST_ROWS });
   const keyOf = ({ username, betId, id }: StoredRecord) => JSON.stringify([username, betId, id]);
   const all = new Map([...steps, ...listed].map((one) => [keyOf(one), one]));
   const counted = new Set(withoutEarlierSteps([...all.values()], []));
-  return listed.filter((record) => counted.has(record));
+  return new Set(listed.filter((record) => !counted.has(record)));
 }
 
 /** All entries of the rewards and tips that have one of some entries. */
