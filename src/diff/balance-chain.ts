@@ -161,13 +161,14 @@ function walk(clusters: readonly Link[][], currency: string, tolerance: Toleranc
   for (const [index, cluster] of clusters.entries()) {
     if (last === null) starts = index + 1;
     const found = follow(cluster, possible, allowance);
+    const known = cluster.map(toLast).filter(isKnown);
     for (const { item, before } of found.broken) {
-      const index = cluster.findIndex(({ answer }) => answer === item);
-      const from: LastBalance | null = cluster.slice(0, index).map(toLast).findLast(isKnown) ?? last;
+      const others = known.filter(({ answer }) => answer !== item);
+      const index = known.findIndex(({ answer }) => answer === item);
+      const from: LastBalance | null = (index > 0 ? others[index - 1] : last) ?? others[0] ?? null;
       if (from !== null) broken.push(toBrokenLink(item, before, from));
     }
     possible = found.ends.length === 0 ? null : distinct(found.ends).slice(0, MOST_POSSIBLE);
-    const known = cluster.map(toLast).filter(isKnown);
     if (known.length > 0) ends = index;
     const isPossible = (balance: Amount) => possible?.some((one) => balance.eq(one)) ?? false;
     last = known.findLast(({ after }) => isPossible(after)) ?? known.at(-1) ?? last;
@@ -189,8 +190,8 @@ const expectedAfter = ({ after, since }: LastBalance) => after.plus(sumAmounts(s
 
 /** After an error the player may have one of several balances; those of the latest requests count. */
 const MOST_POSSIBLE = 8;
-/** Of one cluster, because each has up to four ways. */
-const MOST_CONTRARY = 3;
+/** Of one cluster: each link that contradicts itself, or has no balances, has several ways. */
+const MOST_CHOICES = 1_000;
 
 interface Followed {
   readonly broken: readonly { readonly item: Answer; readonly before: Amount }[];
@@ -200,22 +201,23 @@ interface Followed {
 
 /** Compares the links of one cluster with each other, and with the balances that the player may have had before it. */
 function follow(cluster: readonly Link[], possible: readonly Amount[] | null, allowance: Amount): Followed {
-  const [only] = cluster;
-  if (cluster.length === 1 && only?.ways.length === 0) return followUnknown(only.answer, possible, allowance);
-  const trails = fewestStarts(cluster, possible, allowance);
-  const unknown = cluster.filter(({ ways }) => ways.length === 0);
-  // A request without balances may stand between any two of the others.
-  const broken = trails.starts.slice(unknown.length);
-  const movedBy = (links: readonly Link[]) => sumKnown(links.map(({ answer }) => answer.moved));
-  const [moved, hidden] = [movedBy(cluster), movedBy(unknown)];
-  if (hidden === null) return { broken, ends: [] };
-  const isPlain = broken.length === 0 && cluster.every(({ ways }) => ways.length < 2);
+  const hidden = cluster.filter(({ ways }) => ways.length === 0);
+  const [only] = hidden;
+  if (only !== undefined && cluster.length === 1) return followUnknown(only.answer, possible, allowance);
+  const moved = sumKnown(cluster.map((link) => link.answer.moved));
   const bySum = moved === null ? [] : (possible ?? []).map((balance) => balance.plus(moved));
-  if (unknown.length > 0 && isPlain && bySum.length > 0) return { broken, ends: bySum };
-  const ends = unknown.length === 0 ? trails.ends : trails.ends.flatMap((one) => [one, one.plus(hidden)]);
+  const known = cluster.filter(({ ways }) => ways.length > 0);
+  const whole = placeHidden(hidden, known, possible);
+  if (whole === null) {
+    // Any of them may stand between any two of the others.
+    const { starts } = fewestStarts(known, possible, allowance);
+    const ends = hidden.some((link) => link.answer.moved === null) ? [] : bySum;
+    return { broken: starts.slice(hidden.length), ends };
+  }
+  const { starts, ends } = fewestStarts([...whole, ...known], possible, allowance);
   // After an error the player may also have the balance from before it, or what all requests together made of that.
-  const kept = broken.length > 0 ? [...(possible ?? []), ...bySum] : [];
-  return { broken, ends: [...ends, ...kept] };
+  const kept = starts.length > 0 ? [...(possible ?? []), ...bySum] : [];
+  return { broken: starts, ends: [...ends, ...kept] };
 }
 
 /** A request without a balance, or with one of them and without what it moved. */
@@ -227,23 +229,58 @@ function followUnknown(item: Answer, possible: readonly Amount[] | null, allowan
   return { broken, ends: after === null ? [] : [after] };
 }
 
-/** Of links that contradict themselves, the ways that fit best; if several fit equally, the player may have any of their ends. */
+/**
+ * Gives requests without balances every way that they can have beside the others: from what another one left, or to what
+ * another one started from, also with each other in between.
+ * @returns null: an amount is unknown, or there are too many ways
+ */
+function placeHidden(
+  hidden: readonly Link[],
+  known: readonly Link[],
+  possible: readonly Amount[] | null,
+): Link[] | null {
+  const ways = known.flatMap((link) => link.ways.filter((way) => way !== null));
+  const placed: Link[] = [];
+  for (const link of hidden) {
+    const { moved } = link.answer;
+    if (moved === null) return null;
+    const others = hidden.filter((other) => other !== link).map(({ answer }) => answer.moved ?? ZERO);
+    const shifts = others.reduce((sums, one) => sums.flatMap((sum) => [sum, sum.plus(one)]), [ZERO]);
+    const left = [...(possible ?? []), ...ways.map(({ after }) => after)];
+    const starts = possible === null ? ways.map(({ before }) => before.minus(moved)) : [];
+    const from = distinct([
+      ...left.flatMap((balance) => shifts.map((shift) => balance.plus(shift))),
+      ...starts.flatMap((balance) => shifts.map((shift) => balance.minus(shift))),
+    ]);
+    if (hidden.length > MOST_HIDDEN || from.length === 0) return null;
+    placed.push({
+      ...link,
+      ways: from.map((before) => ({ item: link.answer, before, after: before.plus(moved) })),
+    });
+  }
+  const choices = [...placed, ...known].reduce((product, link) => product * link.ways.length, 1);
+  return choices > MOST_CHOICES ? null : placed;
+}
+
+/** The number of balances to try doubles with each of them. */
+const MOST_HIDDEN = 3;
+
+/** Of links with several ways, those that fit best; if several fit equally, the player may have any of their ends. */
 function fewestStarts(
   cluster: readonly Link[],
   possible: readonly Amount[] | null,
   allowance: Amount,
 ): Trails<Answer> {
   let choices: (readonly Way<Answer>[])[] = [[]];
-  let contrary = 0;
   for (const { ways } of cluster) {
-    const tried = ways.length > 1 && ++contrary <= MOST_CONTRARY ? ways : ways.slice(0, 1);
-    if (tried.length > 0)
-      choices = choices.flatMap((chosen) => tried.map((way) => (way === null ? chosen : [...chosen, way])));
+    const tried = choices.length * ways.length > MOST_CHOICES ? ways.slice(0, 1) : ways;
+    choices = choices.flatMap((chosen) => tried.map((way) => (way === null ? chosen : [...chosen, way])));
   }
   const all = choices.map((chosen) => followTrails(chosen, possible, allowance));
   const fewest = Math.min(...all.map(({ starts }) => starts.length));
   const best = all.filter(({ starts }) => starts.length === fewest);
-  return { starts: best[0]?.starts ?? [], ends: best.flatMap(({ ends }) => ends) };
+  const ofKnown = best.find(({ starts }) => starts.every(({ item }) => item.before ?? item.after));
+  return { starts: (ofKnown ?? best[0])?.starts ?? [], ends: best.flatMap(({ ends }) => ends) };
 }
 
 function sumKnown(amounts: readonly (Amount | null)[]): Amount | null {
