@@ -69,6 +69,14 @@ export interface OtherCurrency {
   readonly effect: string;
 }
 
+/** Names a request of the ledger beside the one that a `balance-differs` is about: the one that left another balance. */
+export interface NamedRequest {
+  readonly productId: string;
+  readonly callback: string;
+  readonly requestId: string;
+  readonly at: string;
+}
+
 /**
  * One side of a transfer or a top-up: the provider's answer, or what the operator sent. The amount is decimal text.
  */
@@ -102,9 +110,15 @@ export interface Finding {
   /** one sentence that names the differing fields and both values */
   readonly reason: string;
   readonly provider: ProviderSide | TransferSide | null;
-  /** with the `otherCurrencies` of the mismatch, because a change of them is a change of the ledger's values */
+  /**
+   * with the `otherCurrencies` of the mismatch, or with the request before it, because a change of them is a change of the
+   * ledger's values
+   */
   readonly ledger:
-    | (LedgerSide & { readonly otherCurrencies?: readonly OtherCurrency[] })
+    | (LedgerSide & {
+        readonly otherCurrencies?: readonly OtherCurrency[];
+        readonly previous?: readonly NamedRequest[];
+      })
     | TransferSide
     | null;
   /** when the bet happened: the time of its first entry, else the record's accountingDate */

@@ -4,7 +4,7 @@
  */
 
 import type { CallbackEntry } from "../callback.ts";
-import type { Instant } from "../clock.ts";
+import { formatInstant, type Instant, showInstant } from "../clock.ts";
 import type { Finding } from "../mismatch.ts";
 import { type Amount, formatMoney, sumAmounts, ZERO } from "../money.ts";
 import {
@@ -308,7 +308,15 @@ function toBrokenLink(answer: Answer, before: Amount, last: LastBalance): Broken
     subject: subjectOfLink(first),
     amountAtRisk: before.minus(expected).abs(),
     moved: answer.moved ?? (answer.after ?? before).minus(before),
-    reason: `the balance before the ${first.callback} request ${first.requestId} ${had}, but the ${other.callback} request ${other.requestId} of ${other.productId}, the player's last one${then === "" ? "" : " with a balance"}, left ${money(last.after)}${then}`,
+    previous: [
+      {
+        productId: other.productId,
+        callback: other.callback,
+        requestId: other.requestId,
+        at: formatInstant(other.occurredAt),
+      },
+    ],
+    reason: `the balance before the ${first.callback} request ${first.requestId} ${had}, but the ${other.callback} request ${other.requestId} of ${other.productId}, the player's last one${then === "" ? "" : " with a balance"}, left ${money(last.after)} at ${showInstant(other.occurredAt)}${then}`,
   });
   const all = [...answer.entries, ...last.answer.entries];
   return { finding, entries: answer.entries, receivedAt: Math.max(...all.map((one) => one.receivedAt)) };

@@ -3,7 +3,7 @@
 import { realRound } from "../bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import { formatInstant } from "../clock.ts";
-import type { Finding } from "../mismatch.ts";
+import type { Finding, NamedRequest } from "../mismatch.ts";
 import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../money.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 
@@ -163,9 +163,13 @@ function toFinding(subject: string, wrong: readonly Answer[]): Finding {
 /** A `balance-differs` about the balances of one request. @param entries its items, at least one */
 export function findingOfRequest(
   entries: readonly CallbackEntry[],
-  about: Pick<Finding, "subject" | "amountAtRisk" | "reason"> & { readonly moved: Amount },
+  about: Pick<Finding, "subject" | "amountAtRisk" | "reason"> & {
+    readonly moved: Amount;
+    /** the request that left another balance */
+    readonly previous?: readonly NamedRequest[];
+  },
 ): Finding {
-  const { moved, ...named } = about;
+  const { moved, previous, ...named } = about;
   const [first] = entries as [CallbackEntry];
   const times = entries.map((entry) => entry.occurredAt);
   const single = entries.length === 1;
@@ -190,6 +194,7 @@ export function findingOfRequest(
       username: first.username,
       firstEntryAt: formatInstant(Math.min(...times)),
       lastEntryAt: formatInstant(Math.max(...times)),
+      ...(previous && { previous }),
     },
     occurredAt: Math.min(...times),
   };

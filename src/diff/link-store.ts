@@ -89,7 +89,7 @@ export async function readMisnamedBy(
 export async function readBetsOfRequests(
   tx: Query,
   productId: string,
-  entries: readonly CallbackEntry[],
+  entries: readonly (Pick<CallbackEntry, "username" | "requestId" | "occurredAt"> & { callback: string })[],
 ): Promise<[string, string][]> {
   if (entries.length === 0) return [];
   const rows = await tx<{ username: string; txnId: string }[]>`

@@ -5,7 +5,7 @@ import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { rowCountsText } from "../db/row-counts.ts";
 import { effectLeft } from "../effect.ts";
-import type { Mismatch, MismatchKind, MismatchStatus } from "../mismatch.ts";
+import type { Mismatch, MismatchKind, MismatchStatus, NamedRequest } from "../mismatch.ts";
 import { KINDS_IN_NO_STATEMENT, MISMATCH_STATUSES } from "../mismatch.ts";
 import { formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
@@ -195,7 +195,7 @@ export interface MismatchEvent extends Pick<Mismatch, "amountAtRisk" | "provider
 export async function readHistory(sql: Query, id: string): Promise<MismatchEvent[]> {
   const rows = await sql<(Omit<MismatchEvent, "at"> & { at: Instant })[]>`
     select at, from_status as "fromStatus", to_status as "toStatus", by, note, reason,
-      amount_at_risk as "amountAtRisk", provider, ledger - 'otherCurrencies' as ledger
+      amount_at_risk as "amountAtRisk", provider, ${ledgerSide(sql)} as ledger
     from mismatch_events where mismatch_id = ${Number(id)} order by id`;
   return rows.map((row) => ({ ...row, at: formatInstant(row.at) }));
 }
@@ -229,13 +229,40 @@ export async function countOpenByProduct(sql: Query): Promise<Map<string, number
   return new Map(rows.map(({ productId, count }) => [productId, count]));
 }
 
+/** Without what the ledger's values are stored with (`Finding.ledger`). */
+function ledgerSide(sql: Query) {
+  return sql`ledger - '{otherCurrencies,previous}'::text[]`;
+}
+
+/**
+ * The requests that a `balance-differs` is about: its own, and the one that left another balance. One that was answered at
+ * several times is there for the first and the last.
+ */
+export async function readRequestsOf(sql: Query, id: string): Promise<NamedRequest[]> {
+  const [row] = await sql<
+    (Pick<NamedRequest, "productId"> & {
+      subject: string;
+      times: string[];
+      previous: NamedRequest[];
+    })[]
+  >`
+    select product_id as "productId", subject, array[ledger ->> 'firstEntryAt', ledger ->> 'lastEntryAt'] as times,
+      coalesce(ledger -> 'previous', '[]') as previous
+    from mismatches where id = ${Number(id)} and kind = 'balance-differs'`;
+  if (row === undefined) return [];
+  const named: unknown = JSON.parse(row.subject.slice(row.subject.indexOf(":") + 1));
+  const [callback, requestId] = named as [string, string];
+  const own = [...new Set(row.times)].map((at) => ({ productId: row.productId, callback, requestId, at }));
+  return [...row.previous, ...own];
+}
+
 /** The columns of a `MismatchRow` of rows that are called `chosen`. */
 export function columns(sql: Query) {
   return sql`id, kind, status, product_id as "productId", username, currency, bet_id as "betId",
     transaction_id as "transactionId", round_id as "roundId", transaction_ref as "transactionRef",
     amount_at_risk as "amountAtRisk", effect as "foundEffect",
     coalesce(ledger -> 'otherCurrencies', '[]') as "otherCurrencies", reason,
-    provider, ledger - 'otherCurrencies' as ledger, occurred_at as "occurredAt",
+    provider, ${ledgerSide(sql)} as ledger, occurred_at as "occurredAt",
     first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", resolved_at as "resolvedAt",
     resolved_by as "resolvedBy", note, case when ${stands(sql)} then ${countsAt(sql)} end as "countsAt",
     (select sum(a.amount) from adjustments a where a.mismatch_id = chosen.id) as corrected`;

@@ -42,7 +42,7 @@ describe("a balance that is not the player's last one", () => {
     const cut = { before: false, after: false };
     const [one] = findBrokenLinks(chain, { asked: new Map(), tolerance: new Map(), cut }).broken;
     expect(one?.finding.reason).toBe(
-      "the balance before the placeBets request b was 95.00 THB, but the placeBets request a of P1, the player's last one, left 90.00 THB",
+      "the balance before the placeBets request b was 95.00 THB, but the placeBets request a of P1, the player's last one, left 90.00 THB at 2026-11-20 12:00:00Z",
     );
   });
 

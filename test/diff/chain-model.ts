@@ -1,6 +1,7 @@
 /**
  * What design and docs say about a chain of balances, as plainly as possible: every order of the requests is tried that their
- * times allow, and the order with the fewest differences counts. Slow: for a handful of requests. Amounts are in cents.
+ * times allow, and the order with the fewest differences counts. Requests that a chain of overlaps connects may have come in any
+ * order. Slow: for a handful of requests. Amounts are in cents.
  */
 
 /** One request of a player in one currency. */
@@ -24,26 +25,36 @@ export function modelChain(requests: readonly ModelRequest[]): string[] {
     if (left.length === 0) best = [...differ];
     for (const one of left) {
       if (left.some((other) => other !== one && other.to < one.from)) continue;
-      const { fits, then } = step(one, balances);
+      const { fits, next } = step(one, balances);
       go(
         left.filter((other) => other !== one),
-        then,
+        next,
         fits ? differ : [...differ, one.name],
       );
     }
   };
-  go(
-    [...requests].sort((a, b) => a.from - b.from || a.to - b.to),
-    null,
-    [],
-  );
+  go(asMoments(requests), null, []);
   return best ?? [];
 }
 
+/** Gives all requests of a chain of overlaps the time from the first to the last of them. */
+function asMoments(requests: readonly ModelRequest[]): ModelRequest[] {
+  const moments: ModelRequest[][] = [];
+  for (const one of [...requests].sort((a, b) => a.from - b.from || a.to - b.to)) {
+    const last = moments.at(-1);
+    if (last?.some(({ to }) => to >= one.from)) last.push(one);
+    else moments.push([one]);
+  }
+  return moments.flatMap((moment) => {
+    const [from, to] = [Math.min(...moment.map((one) => one.from)), Math.max(...moment.map((one) => one.to))];
+    return moment.map((one) => ({ ...one, from, to }));
+  });
+}
+
 /** What one request says, and the balances that the player may have after it. */
-function step({ before, after, moved }: ModelRequest, balances: Balances): { fits: boolean; then: Balances } {
+function step({ before, after, moved }: ModelRequest, balances: Balances): { fits: boolean; next: Balances } {
   if (before === null && after === null)
-    return { fits: true, then: moved === null ? null : (balances?.map((one) => one + moved) ?? null) };
+    return { fits: true, next: moved === null ? null : (balances?.map((one) => one + moved) ?? null) };
   const readings: { from: number | null; to: number | null }[] = [];
   if (moved === null) readings.push({ from: before, to: after });
   else {
@@ -57,13 +68,13 @@ function step({ before, after, moved }: ModelRequest, balances: Balances): { fit
   );
   const ends = (some: typeof readings) => some.flatMap(({ to }) => to ?? []);
   if (fitting.length > 0) {
-    const then = ends(fitting);
-    return { fits: true, then: then.length === 0 ? null : then };
+    const next = ends(fitting);
+    return { fits: true, next: next.length === 0 ? null : next };
   }
   // The new balance, the one before it, or that one with what was moved.
   const kept = [...(balances ?? []), ...(moved === null ? [] : (balances ?? []).map((one) => one + moved))];
-  const then = ends(readings);
-  return { fits: false, then: then.length === 0 ? null : [...new Set([...then, ...kept])].slice(0, MOST) };
+  const next = ends(readings);
+  return { fits: false, next: next.length === 0 ? null : [...new Set([...next, ...kept])].slice(0, MOST) };
 }
 
 /** After several errors only so many balances are thought possible, those of the latest requests first. */

@@ -1,9 +1,14 @@
 /** A ledger that has every movement of its players (`ledger.balances: "complete"`), as plain SQL writes it. */
 
 import { describe, expect, test } from "vitest";
+import { parseConfig } from "../../src/config-file.ts";
+import { readMismatchEvidence } from "../../src/flows/read/mismatch-evidence.ts";
+import { readMismatchStory } from "../../src/flows/read/read-mismatch.ts";
+import { silentLog } from "../../src/log.ts";
+import { tellStory } from "../../src/ops/dashboard/mismatches/tell-story.ts";
 import { iso, useDiffWorld } from "../flows/compare/comparison-world.ts";
 
-const { diffAt, insertRow, readAll, ledgerBegins, sql } = useDiffWorld();
+const { diffAt, insertRow, readAll, ledgerBegins, sql, clock } = useDiffWorld();
 
 /** Anna's placement at a minute after noon; its balances as "100 > 90". */
 const place = async (id: string, minutes: number, balances: string, more: Record<string, unknown> = {}) => {
@@ -145,7 +150,7 @@ describe("what is unknown hides no difference", () => {
     const [one] = await readAll();
     expect(one?.reason).toMatch(
       balances === "? > ?"
-        ? /e was 40.00 THB, but the placeBets request c of P1, the player's last one with a balance, left 70.00 THB, and after it a request without a balance moved -10.00 THB, which leaves 60.00 THB/
+        ? /e was 40.00 THB, but the placeBets request c of P1, the player's last one with a balance, left 70.00 THB at 2026-11-20 11:53:00Z, and after it a request without a balance moved -10.00 THB, which leaves 60.00 THB/
         : /e was 40.00 THB, but the placeBets request d of P1, the player's last one, left 60.00 THB/,
     );
   });
@@ -285,4 +290,51 @@ test("equal ids of two products are two bets, whose amounts are not mixed up", a
   await move("c", -7, -10, "80 > ?", unsaid);
   await compareAt(30);
   expect(await found()).toEqual([]);
+});
+
+describe("what an operator sees of two requests that do not follow each other", () => {
+  const context = () => ({
+    sql,
+    config: parseConfig({ products: [{ productId: "P1" }] }),
+    clock,
+    log: silentLog,
+  });
+  const shown = (one: { readonly requestId: string | null; readonly balanceBefore: string | null }) =>
+    `${one.requestId} from ${one.balanceBefore}`;
+
+  test("are the callbacks of both, with their times, also if they have several items or another product", async () => {
+    await ledgerBegins();
+    await move("old", -90, -10, "110 > 100");
+    const first = { request_id: "first", product_id: "P2", balance_before: "100", balance_after: "80" };
+    await move("a1", -5, -10, "100 > 80", first);
+    await move("a2", -5, -10, "100 > 80", first);
+    await move("b1", -4, -10, "100 > 80", { request_id: "second" });
+    await move("b2", -4, -10, "100 > 80", { request_id: "second" });
+    await compareAt(30);
+    const [one] = await readAll();
+    expect(one?.reason).toBe(
+      "the balance before the placeBets request second was 100.00 THB, but the placeBets request first of P2, the player's last one, left 80.00 THB at 2026-11-20 11:55:00Z",
+    );
+    const story = await readMismatchStory(context(), one?.id ?? "");
+    const both = ["first from 100", "first from 100", "second from 100", "second from 100"];
+    expect(story.timeline.map(shown)).toEqual(both);
+    expect(story.ledger).not.toHaveProperty("previous");
+    expect(tellStory(story).says).toBe(
+      "The balance before a callback is not what the player's callback before it left.",
+    );
+    const evidence = await readMismatchEvidence(context(), story);
+    expect(evidence.entries.map(shown)).toEqual(both);
+    expect(evidence.ledger).not.toHaveProperty("previous");
+  });
+
+  test("are all items of one request that contradicts itself", async () => {
+    await ledgerBegins();
+    await move("a1", -5, -10, "100 > 70", { request_id: "wrong" });
+    await move("a2", -5, -10, "100 > 70", { request_id: "wrong" });
+    await compareAt(30);
+    const [one] = await readAll();
+    const story = await readMismatchStory(context(), one?.id ?? "");
+    expect(story.timeline.map(shown)).toEqual(["wrong from 100", "wrong from 100"]);
+    expect(tellStory(story).says).toMatch(/balance after a callback is not/);
+  });
 });

@@ -4,8 +4,10 @@ import { realRound } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { parseInstant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
+import { readBetsOfRequests } from "../../diff/link-store.ts";
 import { readEntries, readTxnIds } from "../../ledger/store.ts";
 import type { Mismatch } from "../../mismatch.ts";
+import { readRequestsOf } from "../../mismatches/store.ts";
 import type { VersionChoice } from "../../sync/record-version-store.ts";
 
 /** The most callback entries, and the most record versions, that are shown of one mismatch. */
@@ -39,6 +41,7 @@ export async function readLedgerEntries(
 ): Promise<CallbackEntry[]> {
   const { productId, username } = mismatch;
   const { usernames, between } = choice;
+  if (mismatch.kind === "balance-differs") return await readEntriesOfRequests(sql, mismatch);
   const ofTime = between === null ? [] : await readTxnIds(sql, productId, username, between, MOST_EVENTS);
   const ids = [...choice.ids, ...ofTime];
   const round = realRound(mismatch.roundId);
@@ -51,6 +54,23 @@ export async function readLedgerEntries(
   return entries.filter(
     (entry) => isWholeRound || ids.includes(entry.txnId) || entry.transactionType === "BY_ROUND",
   );
+}
+
+/** The entries of the requests that a `balance-differs` names, which may be of two products. */
+async function readEntriesOfRequests(sql: Query, { id, username }: Mismatch): Promise<CallbackEntry[]> {
+  const entries: CallbackEntry[] = [];
+  for (const { productId, callback, requestId, at } of await readRequestsOf(sql, id)) {
+    const occurredAt = parseInstant(at, "time");
+    const bets = await readBetsOfRequests(sql, productId, [{ username, callback, requestId, occurredAt }]);
+    const found = await readEntries(sql, productId, { rounds: [], bets });
+    entries.push(
+      ...found.filter((one) => {
+        const isOfRequest = one.callback === callback && one.requestId === requestId;
+        return isOfRequest && one.occurredAt === occurredAt;
+      }),
+    );
+  }
+  return entries;
 }
 
 /** Each text once. */

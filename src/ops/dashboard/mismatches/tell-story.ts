@@ -18,7 +18,9 @@ export function tellStory(told: Told): Story {
   return { says: saySides(told), likely: LIKELY[told.kind](told) };
 }
 
-function saySides({ kind, provider, ledger }: Told): string {
+function saySides({ kind, provider, ledger, timeline }: Told): string {
+  if (kind === "balance-differs" && new Set(timeline.map(({ requestId }) => requestId)).size > 1)
+    return "The balance before a callback is not what the player's callback before it left.";
   if (kind === "balance-differs")
     return "The balance after a callback is not the balance before it plus the movement.";
   const theirs =
