@@ -34,7 +34,9 @@ export async function* toUtf8(chunks: Chunks, unpacks: boolean): Chunks {
   if (other !== undefined) throw refuse(other[1]);
   if (first.startsWith(GZIP)) {
     if (!unpacks) throw refuse('compressed by gzip: unpack it first, or use "recon ledger import"');
-    yield* toUtf8(unpack(all), false);
+    const unpacked = await peek(unpack(all));
+    if (unpacked.first.startsWith(GZIP)) throw refuse("compressed by gzip twice: unpack it once");
+    yield* toUtf8(unpacked.all, false);
     return;
   }
   const encoding = UTF16.get(first.slice(0, 2));
@@ -69,7 +71,9 @@ async function* unpack(chunks: Chunks): Chunks {
   try {
     yield* gunzip;
   } catch (error) {
-    throw refuse(`compressed by gzip and cannot be unpacked: ${describeError(error)}`);
+    throw refuse(
+      `compressed by gzip and cannot be unpacked, because it is cut off or damaged (${describeError(error)}): copy it again`,
+    );
   }
 }
 

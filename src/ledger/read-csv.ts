@@ -35,7 +35,8 @@ export function readCsvHeader({ text }: CutLine): CsvHeader {
   const header = splitFields(text, separator);
   if (header === null)
     throw new ReconError("usage", "the first line is no header of CSV: a quote stands alone");
-  return { names: header.map((name) => (name ?? "").trim()), separator };
+  // Oracle writes the names of columns in capital letters.
+  return { names: header.map((name) => (name ?? "").trim().toLowerCase()), separator };
 }
 
 export interface CsvReader {

@@ -121,6 +121,10 @@ function readValue({ name, kind, nullable }: Column, given: unknown, format: "js
   }
   if (kind === "text") {
     const read = readText(name, value);
+    if (format === "csv" && SHORTENED_NUMBER.test(read))
+      throw bad(
+        `${name} is ${excerpt(read)}, a number that a spreadsheet has shortened: export the column as text`,
+      );
     return WORD_COLUMNS.has(name) ? spell(read) : read;
   }
   if (kind === "numeric") return readAmount(name, value);
@@ -130,6 +134,9 @@ function readValue({ name, kind, nullable }: Column, given: unknown, format: "js
     `${name} must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is ${excerpt(value)}`,
   );
 }
+
+/** Excel writes the id 1230000000000001 so, and many ids become one. */
+const SHORTENED_NUMBER = /^\d(?:[.,]\d+)?E\+\d{2,}$/;
 
 const WORD_COLUMNS: ReadonlySet<string> = new Set(["callback", "transaction_type"]);
 

@@ -36,9 +36,13 @@ export async function* readImport(
   const isFull = () => part.length >= MOST_LINES || characters >= MOST_CHARACTERS;
   for await (const lines of cutLines(toUtf8(chunks, unpacks))) {
     if (lines.length === 0) continue;
-    if (reader === null) checkFormat(lines, format);
-    reader ??= openReader(format, shape ?? findShape(lines, format));
-    for (const cut of lines) {
+    // Excel writes and reads such a line. The header says the same.
+    const isHint: boolean = reader === null && shape !== "json" && SEPARATOR_HINT.test(lines[0]?.text ?? "");
+    const written = isHint ? lines.slice(1) : lines;
+    if (written.length === 0) continue;
+    if (reader === null) checkFormat(written, format);
+    reader ??= openReader(format, shape ?? findShape(written, format));
+    for (const cut of written) {
       for (const read of reader.take(cut)) part.push(read);
       characters += cut.text.length;
       if (!isFull()) continue;
@@ -52,6 +56,7 @@ export async function* readImport(
 }
 
 const MOST_LOOKED_AT = 100;
+const SEPARATOR_HINT = /^"?sep=[,;\t]"?$/i;
 
 const HAS_ENTRY_ID = /"entry_id"\s*:/;
 const HAS_REQUEST = /"request"\s*:/;
@@ -65,15 +70,33 @@ function checkFormat(lines: readonly CutLine[], format: ImportFormat): void {
   if (isOther) throw new ReconError("usage", `these lines are ${other}, not ${format}. Nothing was taken`);
 }
 
+/** The first two lines of files whose lines are no objects, and what to do. */
+const OTHER_LINES: readonly (readonly [RegExp, string])[] = [
+  [/\r/, "the lines of the file end with a carriage return alone: save it with line feeds"],
+  [
+    /^\s*\[/,
+    "the file is one JSON array, but must have one object on each line (mongoexport without --jsonArray; jq -c '.[]' FILE)",
+  ],
+  [/^\s*\{\s*\n\s*"[^"]*"\s*:/, "each JSON object has several lines, but must stand on one (jq -c . FILE)"],
+  [
+    /^\s*\{.*\}\s*,[^\S\n]*(?:\n|$)/,
+    "the lines end with commas, as in a JSON array, but each must be one object: remove them",
+  ],
+];
+
 /** By the first lines: JSON begins with a brace, and the header of a CSV file names entry_id. */
 function findShape(lines: readonly CutLine[], format: ImportFormat): ImportShape {
+  const first = lines[0]?.text ?? "";
+  const two = lines.slice(0, 2).map(({ text }) => text);
+  const other = OTHER_LINES.find(([pattern]) => pattern.test(two.join("\n")));
+  if (other !== undefined) throw new ReconError("usage", other[1]);
   if (format === "callbacks") return "json";
-  if (/(?:^|[,;\t])[\s"]*entry_id[\s"]*(?:[,;\t]|$)/.test(lines[0]?.text ?? "")) return "csv";
+  if (/(?:^|[,;\t])[\s"]*entry_id[\s"]*(?:[,;\t]|$)/i.test(first)) return "csv";
   if (lines.slice(0, MOST_LOOKED_AT).some(({ text }) => /^\s*\{/.test(text))) return "json";
-  if (/^\s*\[/.test(lines[0]?.text ?? "")) {
+  if (/\bentry_id\b/i.test(first)) {
     throw new ReconError(
       "usage",
-      "the file is one JSON array, but must have one object on each line (mongoexport without --jsonArray; jq -c '.[]' FILE)",
+      "the first line names the column entry_id, but its fields are not separated by commas, semicolons or tabs",
     );
   }
   throw new ReconError(

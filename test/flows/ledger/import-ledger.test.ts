@@ -569,3 +569,92 @@ describe("files", () => {
     );
   });
 });
+
+describe("files as other programs write them", () => {
+  const columns = Object.keys(entry("e1"));
+  const csvOf = (separator: string, ...values: ReturnType<typeof entry>[]) =>
+    [columns, ...values.map((one) => columns.map((name) => String((one as Record<string, unknown>)[name])))]
+      .map((fields) => fields.join(separator))
+      .join("\n");
+  const two = [entry("e1"), entry("e2")];
+
+  test.each([
+    {
+      name: "Excel's line about the separator",
+      text: `sep=;\r\n${csvOf(";", ...two).replaceAll("\n", "\r\n")}`,
+    },
+    { name: "the same in quotes, with a mark", text: `\ufeff"sep=\t"\n${csvOf("\t", ...two)}` },
+    {
+      name: "columns in capital letters",
+      text: csvOf(",", ...two).replace(columns.join(","), columns.join(",").toUpperCase()),
+    },
+    {
+      name: "two gzip parts",
+      text: Buffer.concat([gzipSync(`${lines(two[0])}\n`), gzipSync(lines(two[1]))]),
+    },
+  ])("are read: $name", async ({ text }) => {
+    expect(await run(text, { unpacks: true })).toEqual(counts({ added: 2 }));
+  });
+
+  const pretty = JSON.stringify(two, null, 2);
+  test.each([
+    { name: "gzip of gzip", text: gzipSync(gzipSync(lines(...two))), says: /gzip twice: unpack it once/ },
+    {
+      name: "gzip that is cut off",
+      text: gzipSync(lines(...two)).subarray(0, -20),
+      says: /cut off or damaged.*copy it again/,
+    },
+    {
+      name: "gzip with something behind it",
+      text: Buffer.concat([gzipSync(lines(...two)), Buffer.from("rest")]),
+      says: /cut off or damaged/,
+    },
+    {
+      name: "lines that end with a carriage return",
+      text: csvOf(",", ...two).replaceAll("\n", "\r"),
+      says: /carriage return alone/,
+    },
+    {
+      name: "JSON lines that end so",
+      text: lines(...two).replaceAll("\n", "\r"),
+      says: /carriage return alone/,
+    },
+    { name: "an array over many lines", text: pretty, says: /one JSON array/ },
+    {
+      name: "an array with an object on each line",
+      text: `[\n${lines(two[0])},\n${lines(two[1])}\n]`,
+      says: /one JSON array/,
+    },
+    { name: "an array on each line", text: lines(...two.map((one) => [one])), says: /one JSON array/ },
+    {
+      name: "an object over many lines",
+      text: JSON.stringify(two[0], null, 2),
+      says: /several lines.*jq -c/,
+    },
+    {
+      name: "objects with commas between them",
+      text: two.map((one) => `${lines(one)},`).join("\n"),
+      says: /end with commas/,
+    },
+    {
+      name: "another separator",
+      text: csvOf("|", ...two),
+      says: /not separated by commas, semicolons or tabs/,
+    },
+  ])("are refused with what they are: $name", async ({ text, says }) => {
+    await expect(run(text, { unpacks: true })).rejects.toThrow(says);
+    expect(await stored()).toEqual([]);
+  });
+
+  test("are refused alike if they hold callbacks", async () => {
+    const callback = { callback: "placeBets", request: {}, response: null };
+    for (const text of [JSON.stringify([callback]), JSON.stringify(callback, null, 2)])
+      await expect(run(text, { format: "callbacks" })).rejects.toThrow(/one JSON array|several lines/);
+  });
+
+  test.each(["1.23E+15", "1E+15", "1,23E+15"])("do not make one id of many: %s", async (txnId) => {
+    const taken = await run(csvOf(";", entry("e1", { txn_id: txnId }), entry("e2")));
+    const reason = `txn_id is "${txnId}", a number that a spreadsheet has shortened: export the column as text`;
+    expect(taken).toEqual(counts({ added: 1, rejected: [{ line: 2, reason }] }));
+  });
+});
