@@ -9,7 +9,7 @@ import type { Config, ProductConfig } from "../../config-file.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import type { About, RequestBudget } from "../../provider/budget.ts";
 import { isTopUp, type TopUp, type TopUpType, type Transfer } from "../../transfer.ts";
-import type { Saying, VerifyAnswer } from "../../verify/answer.ts";
+import { compareBooking, type Saying, type VerifyAnswer } from "../../verify/answer.ts";
 import { TurnOver } from "../../verify/turns.ts";
 import type { FlowContext } from "../context.ts";
 
@@ -103,8 +103,13 @@ async function askTransfer(
   const { username, productId, transactionRef, type } = sent;
   const question = { username, productId, transactionRef, type };
   const answer = await api.verifyDepositWithdraw(question, signal);
-  return { ...NO_EVIDENCE, raw: answer.raw, saying: classifyTransfer(sent, answer, settings) };
+  const saying = classifyTransfer(sent, answer, settings);
+  const message = saying.says === "nothing" ? NO_BALANCES : null;
+  return { ...NO_EVIDENCE, message, raw: answer.raw, saying };
 }
+
+const NO_BALANCES =
+  'the answer is not certain: verify.balances is "check", and it does not have both beforeBalance and afterBalance';
 
 function classifyTransfer(
   sent: Transfer,
@@ -113,7 +118,7 @@ function classifyTransfer(
 ): Saying {
   if (!answer.success) return { says: "failed" };
   const { username, productId, currency, amount, beforeBalance, afterBalance } = answer;
-  const isCompared = balances === "check" && beforeBalance !== null && afterBalance !== null;
+  const change = beforeBalance !== null && afterBalance !== null ? afterBalance.minus(beforeBalance) : null;
   const booking = {
     transactionRef: null,
     username: nameOf(username, sent.username),
@@ -121,8 +126,11 @@ function classifyTransfer(
     currency: nameOf(currency, sent.currency),
     type: null,
     amount,
-    balanceChange: isCompared ? afterBalance.minus(beforeBalance) : null,
+    balanceChange: balances === "check" ? change : null,
   };
+  // A setting that balances are checked must not accept a transfer whose balances are unknown.
+  const isUnknown = balances === "check" && change === null && compareBooking(sent, booking).length === 0;
+  if (isUnknown) return { says: "nothing" };
   return { says: "booked", booking };
 }
 

@@ -145,7 +145,6 @@ describe("a transfer", () => {
       { beforeBalance: "100", afterBalance: "110.00" },
       "transfer-differs open 20",
     ],
-    [deposit(), {}, null],
   ])('is judged by its balances only with verify.balances "check": %#', async (sent, balances, mismatch) => {
     const context = (how: "check" | "ignore") => {
       const verify = { ...world.config.verify, balances: how };
@@ -161,6 +160,32 @@ describe("a transfer", () => {
     await world.verifyAt(2 * HOUR_MS, context("ignore"));
     expect((await world.story()).status).toBe("accepted");
   });
+
+  test.each([{}, { beforeBalance: "90.00" }, { afterBalance: "100.00" }])(
+    'is not accepted with verify.balances "check" while a balance is unknown: %o',
+    async (balances) => {
+      const context = (how: "check" | "ignore") => {
+        const verify = { ...world.config.verify, balances: how };
+        return world.context({ config: { ...world.config, verify } });
+      };
+      const unknown = { beforeBalance: null, afterBalance: null, ...balances };
+      provider.answer((question) => bookedAs(question, unknown));
+      await world.hand();
+      await world.verifyAt(10 * SECOND_MS, context("check"));
+      expect(await world.story()).toMatchObject({
+        status: "pending",
+        answers: [
+          { says: "nothing", message: expect.stringMatching(/does not have both beforeBalance and/) },
+        ],
+      });
+      provider.answer((question) => bookedAs(question, { ...unknown, currency: "USD" }));
+      await world.verifyAt(MINUTE_MS, context("check"));
+      expect(await world.mismatches()).toEqual(["transfer-differs open 10"]);
+      provider.answer((question) => bookedAs(question, unknown));
+      await world.verifyAt(2 * HOUR_MS, context("ignore"));
+      expect((await world.story()).status).toBe("accepted");
+    },
+  );
 
   test("that was unknown and turns out different changes the kind of its mismatch in one step", async () => {
     provider.answer(() => replyWith("<html>"));
