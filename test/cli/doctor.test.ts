@@ -7,10 +7,11 @@ import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { startRedis } from "../../src/embedded/redis.ts";
 import { measureStorage } from "../../src/flows/retention/measure-storage.ts";
+import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
-import { amount, exampleRecord, NOON } from "../support/examples.ts";
+import { amount, exampleEntry, exampleRecord, NOON } from "../support/examples.ts";
 import { CREDENTIALS, page, useHttpProvider } from "../support/http-provider.ts";
 import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
@@ -32,9 +33,14 @@ async function doctor(
   args: readonly string[] = ["--json"],
   more: Readonly<Record<string, string>> = {},
   run = callRecon,
+  balances = "partial",
 ) {
   const path = join(folder, "recon.config.json");
-  const config = { products: [{ productId: "P1" }], ledger: { relation }, pull: { requestTimeout: "PT1M" } };
+  const config = {
+    products: [{ productId: "P1" }],
+    ledger: { relation, balances },
+    pull: { requestTimeout: "PT1M" },
+  };
   writeFileSync(path, JSON.stringify(config));
   const environment = { DATABASE_URL: databaseUrl, RECON_CONFIG: path, ...more };
   return await run(["doctor", ...args], environment);
@@ -244,6 +250,26 @@ test("doctor names amounts with the rounding errors of floating point, and the s
   });
   await emptyTables(sql, ["bet_records"]);
   expect(checkOf((await doctor(null)).stdout, "amounts")).toBeUndefined();
+});
+
+test("doctor names entries without the balances that the settings promise", async () => {
+  const at = { occurredAt: NOON, receivedAt: NOON };
+  const known = { balanceBefore: amount("100"), balanceAfter: amount("90") };
+  await appendEntries(sql, [
+    exampleEntry({ entryId: "bare", ...at, balanceBefore: null, balanceAfter: null }),
+  ]);
+  const complete = () => doctor(null, url, ["--json"], {}, callRecon, "complete");
+  const none = await complete();
+  expect(none.code).toBe(1);
+  expect(checkOf(none.stdout, "balances")).toMatchObject({
+    ok: false,
+    found: expect.stringMatching(
+      /^1 of the newest 1 entries of P1 have neither balance_before nor balance_after/,
+    ),
+  });
+  await appendEntries(sql, [exampleEntry({ entryId: "known", txnId: "bet-2", ...at, ...known })]);
+  expect(checkOf((await complete()).stdout, "balances")).toMatchObject({ ok: true });
+  expect(checkOf((await doctor(null)).stdout, "balances")).toBeUndefined();
 });
 
 test("doctor counts rows that cannot be used", async () => {

@@ -9,6 +9,7 @@ import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts"
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { checkLedger } from "../../flows/ledger/check-ledger.ts";
 import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
+import { countUnknownBalances } from "../../ledger/newest-store.ts";
 import { sayEmptied } from "../../work/other-work.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { checkConnections } from "./doctor-connections.ts";
@@ -55,6 +56,7 @@ const NEEDS: Readonly<Record<string, string>> = {
   disk: "migrations",
   books: "migrations",
   amounts: "migrations",
+  balances: "migrations",
 };
 
 /**
@@ -85,6 +87,7 @@ export async function runChecks(recon: OpenRecon, known: Diagnosis | null): Prom
   await look("disk", () => checkStorage(recon.context));
   await look("books", () => checkBooks(recon.context));
   await look("amounts", () => checkAmounts(recon));
+  if (recon.context.config.ledger.balances === "complete") await look("balances", () => checkBalances(recon));
   await look("provider", () => checkProvider(recon));
   return diagnoses;
 }
@@ -213,6 +216,19 @@ async function checkAmounts({ context: { sql, config } }: OpenRecon): Promise<Di
       found: `${productId} has amounts with more than ${MOST_DECIMALS} decimals ${side === "provider" ? "at the provider" : "in the ledger"}, such as ${amount} ${currency}: one side computes in floating point`,
       mend: `if the other side keeps fewer digits, set diff.tolerance, such as { "${currency}": "0.01" }; the day's statement then shows what it adds up to as rounding`,
     }));
+}
+
+const NEWEST_ENTRIES = 10_000;
+
+/** A chain of balances that no entry names would be compared with nothing, and look well. */
+async function checkBalances({ context: { sql } }: OpenRecon): Promise<Diagnosis[]> {
+  const found = await countUnknownBalances(sql, NEWEST_ENTRIES);
+  return found.map(({ productId, entries, unknown }) => ({
+    check: "balances",
+    ok: unknown < entries,
+    found: `${unknown} of the newest ${entries} entries of ${productId} have neither balance_before nor balance_after: ledger.balances "complete" compares them by what they moved only`,
+    mend: 'write the balances that you answered, or set ledger.balances to "partial"',
+  }));
 }
 
 /** One call checks the provider and the clock. */
