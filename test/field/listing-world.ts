@@ -29,6 +29,8 @@ export interface Row {
   readonly skip?: boolean;
   /** what the wallet did; default: what the item asks for */
   readonly moved?: string | null;
+  /** what the operator answered, as "100 > 90"; default: unknown */
+  readonly balances?: string;
 }
 
 /** An item of the provider's answer. `at` is in minutes after 11:00: its accountingDate and updatedDate. */
@@ -91,6 +93,8 @@ export function useListingWorld() {
       payout_amount: row.payout ?? null,
       skip_balance_update: row.skip ?? false,
       moved: row.moved ?? null,
+      balance_before: row.balances?.split(" > ")[0] ?? null,
+      balance_after: row.balances?.split(" > ")[1] ?? null,
       occurred_at: at(minutes),
       received_at: at(minutes),
     })}`;

@@ -129,3 +129,55 @@ test("a debit that is skipped, without a word about what moved, moved nothing", 
   expect(opened).toEqual([expect.stringMatching(/^net-differs of /)]);
   expect(row).toMatchObject({ difference: "-50", mismatches: "-50", rest: "0" });
 });
+
+describe("the balances of a request in a session", () => {
+  const settled = record("r1", 5, "50", "80");
+  const rows = (balances: readonly string[]): Row[] => [
+    debit("d1", 1, "50", { moved: "-50", balances: balances[0] ?? "" }),
+    credit("c1", 5, "80", { moved: "80", balances: balances[1] ?? "" }),
+    { callback: "winRewards", txn: "jackpot", at: 6, payout: "7", moved: "7", balances: balances[2] ?? "" },
+    { callback: "placeTips", txn: "tip", at: 7, stake: "2", moved: "-2", balances: balances[3] ?? "" },
+  ];
+  const right = ["100 > 50", "50 > 130", "130 > 137", "137 > 135"];
+
+  for (const settlement of ["session", "mixed"]) {
+    test(`agree with what each moved, settlement ${settlement}`, async () => {
+      const items = [settled, record("jackpot", 6, "0", "7"), record("tip", 7, "2", "0")];
+      expect((await play(rows(right), items, { settlement })).opened).toEqual([]);
+    });
+
+    test.each([0, 1, 2, 3])(`differ, settlement ${settlement}, request %i`, async (index) => {
+      const items = [settled, record("jackpot", 6, "0", "7"), record("tip", 7, "2", "0")];
+      const wrong = right.map((one, at) => (at === index ? `${one}1` : one));
+      const { opened } = await play(rows(wrong), items, { settlement });
+      expect(opened).toEqual([expect.stringMatching(/^balance-differs of /)]);
+    });
+  }
+});
+
+describe("a tip that is cancelled", () => {
+  const tipped = (skipsPlace: boolean, skipsCancel: boolean, moved: readonly [string, string]): Row[] => [
+    { callback: "placeTips", txn: "tip", at: 3, stake: "10", skip: skipsPlace, moved: moved[0] },
+    { callback: "cancelTips", txn: "tip", at: 4, stake: "10", skip: skipsCancel, moved: moved[1] },
+  ];
+
+  test.each([
+    { rows: tipped(false, false, ["-10", "10"]), effect: null },
+    { rows: tipped(true, true, ["0", "0"]), effect: null },
+    { rows: tipped(true, false, ["0", "10"]), effect: "10" },
+    { rows: tipped(false, true, ["-10", "0"]), effect: "-10" },
+    { rows: tipped(false, false, ["-10", "0"]), effect: "-10" },
+  ])("moves nothing in the end: %j", async ({ rows, effect }) => {
+    const expected = effect === null ? [] : [`net-differs of tip, effect ${effect}`];
+    expect((await play(rows, [])).opened).toEqual(expected);
+  });
+
+  test.each([
+    { rows: tipped(true, true, ["0", "0"]), isRight: true },
+    { rows: tipped(true, false, ["0", "10"]), isRight: false },
+  ])("moves nothing in the end of a session: %j", async ({ rows, isRight }) => {
+    const { opened, row } = await play(rows, [], SESSION);
+    expect(opened).toEqual(isRight ? [] : [expect.stringMatching(/^net-differs/)]);
+    expect(row).toMatchObject({ rest: "0" });
+  });
+});

@@ -50,10 +50,7 @@ export function comparePlayer(
 ): ComparedPlayer {
   const { sessions, absences } = played;
   // In a product that has both, the comparison of bets judges the balances of all requests.
-  const entries =
-    context.product.settlement === "mixed"
-      ? []
-      : played.entries.filter(({ callback }) => callback === "adjustBalance");
+  const entries = context.product.settlement === "mixed" ? [] : played.entries;
   const doubts = sessions.flatMap(({ records }) => records.flatMap((one) => absences.lacks.get(one) ?? []));
   const currencies = new Set(sessions.map((session) => session.currency));
   const subjects = [
