@@ -14,7 +14,6 @@ import {
   findingOfRequest,
   findRepeats,
   repeatsItsFirst,
-  subjectOfRequest,
 } from "./balance.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
 import { followTrails, type Trails, type Way } from "./trails.ts";
@@ -46,6 +45,15 @@ export interface JudgedChain {
   readonly judged: readonly CallbackEntry[];
   /** the entries of requests that overlap what was not loaded, or would be compared with it */
   readonly left: readonly CallbackEntry[];
+  /** all requests of these times were judged, also those that are gone */
+  readonly times: readonly JudgedTime[];
+}
+
+/** From the first to the last judged request of a currency; null: there is none before, or behind. */
+export interface JudgedTime {
+  readonly currency: string;
+  readonly from: Instant | null;
+  readonly to: Instant | null;
 }
 
 /** What is known beside the entries of a chain. */
@@ -72,20 +80,42 @@ export function findBrokenLinks(entries: readonly CallbackEntry[], settings: Cha
     const clusters = clustersOf(own);
     const whole = clusters.slice(cut.before ? 1 : 0, cut.after ? -1 : undefined);
     const { broken, starts, ends } = walk(whole, currency, tolerance);
-    const judged = whole.slice(cut.before ? starts : 0);
+    const judged = whole.slice(cut.before ? starts : 0).flatMap(entriesOf);
+    const known = new Set(judged);
     const unsure = [...(cut.before ? whole.slice(0, starts) : []), ...(cut.after ? whole.slice(ends) : [])];
     const left = [...clusters.filter((cluster) => !whole.includes(cluster)), ...unsure];
-    return { broken, judged: judged.flatMap(entriesOf), left: left.flatMap(entriesOf) };
+    const times = judged.map(({ occurredAt }) => occurredAt);
+    const edge = (isCut: boolean, at: Instant) => (isCut ? at : null);
+    return {
+      broken: broken.filter((one) => one.entries.every((entry) => known.has(entry))),
+      judged,
+      left: left.flatMap(entriesOf),
+      times: {
+        currency,
+        from: edge(cut.before, Math.min(...times)),
+        to: edge(cut.after, Math.max(...times)),
+      },
+    };
   });
+  const judged = new Set(chains.flatMap((chain) => chain.judged));
+  // A repeat has the time of its first, whose mismatch must not end with it.
+  const unjudged = new Set(
+    links
+      .flatMap(({ answer }) => answer.entries)
+      .filter((one) => !judged.has(one))
+      .map(subjectOfLink),
+  );
   return {
     broken: chains.flatMap(({ broken }) => broken),
-    judged: [...silent, ...chains.flatMap(({ judged }) => judged)],
+    judged: [...silent.filter((one) => !unjudged.has(subjectOfLink(one))), ...judged],
     left: chains.flatMap(({ left }) => left),
+    times: chains.filter((chain) => chain.judged.length > 0).map(({ times }) => times),
   };
 }
 
-export function subjectOfLink(entry: CallbackEntry): string {
-  return `chain:${subjectOfRequest(entry).slice("request:".length)}`;
+/** Names its time too: a repeat of another time under the same request id is another link. */
+export function subjectOfLink({ callback, requestId, occurredAt }: CallbackEntry): string {
+  return `chain:${JSON.stringify([callback, requestId, formatInstant(occurredAt)])}`;
 }
 
 const firstOf = ({ entries }: Answer) => entries[0] as CallbackEntry;
@@ -293,7 +323,8 @@ function distinct(amounts: readonly Amount[]): Amount[] {
 }
 
 function toBrokenLink(answer: Answer, before: Amount, last: LastBalance): BrokenLink {
-  const [first, other] = [firstOf(answer), firstOf(last.answer)];
+  const first = firstOf(answer);
+  const { productId, callback, requestId, occurredAt } = firstOf(last.answer);
   const money = (amount: Amount) => formatMoney(amount, first.currency);
   const [passed, expected] = [sumAmounts(last.since), expectedAfter(last)];
   const had =
@@ -308,15 +339,8 @@ function toBrokenLink(answer: Answer, before: Amount, last: LastBalance): Broken
     subject: subjectOfLink(first),
     amountAtRisk: before.minus(expected).abs(),
     moved: answer.moved ?? (answer.after ?? before).minus(before),
-    previous: [
-      {
-        productId: other.productId,
-        callback: other.callback,
-        requestId: other.requestId,
-        at: formatInstant(other.occurredAt),
-      },
-    ],
-    reason: `the balance before the ${first.callback} request ${first.requestId} ${had}, but the ${other.callback} request ${other.requestId} of ${other.productId}, the player's last one${then === "" ? "" : " with a balance"}, left ${money(last.after)} at ${showInstant(other.occurredAt)}${then}`,
+    previous: [{ productId, callback, requestId, at: formatInstant(occurredAt) }],
+    reason: `the balance before the ${first.callback} request ${first.requestId} ${had}, but the ${callback} request ${requestId} of ${productId}, the player's last one${then === "" ? "" : " with a balance"}, left ${money(last.after)} at ${showInstant(occurredAt)}${then}`,
   });
   const all = [...answer.entries, ...last.answer.entries];
   return { finding, entries: answer.entries, receivedAt: Math.max(...all.map((one) => one.receivedAt)) };

@@ -256,6 +256,25 @@ export async function readRequestsOf(sql: Query, id: string): Promise<NamedReque
   return [...row.previous, ...own];
 }
 
+/**
+ * The subjects of a player's mismatches that are not over and are about the order of balances.
+ * @param within both ends count; null: no limit
+ */
+export async function readOpenChains(
+  sql: Query,
+  productId: string,
+  username: string,
+  within: { readonly currency: string; readonly from: Instant | null; readonly to: Instant | null },
+): Promise<string[]> {
+  const { currency, from, to } = within;
+  const rows = await sql<{ subject: string }[]>`
+    select subject from mismatches
+    where product_id = ${productId} and username = ${username} and currency = ${currency}
+      and kind = 'balance-differs' and subject like 'chain:%' and status in ('open', 'acknowledged')
+      and (${from}::timestamptz is null or occurred_at >= ${from}) and (${to}::timestamptz is null or occurred_at <= ${to})`;
+  return rows.map(({ subject }) => subject);
+}
+
 /** The columns of a `MismatchRow` of rows that are called `chosen`. */
 export function columns(sql: Query) {
   return sql`id, kind, status, product_id as "productId", username, currency, bet_id as "betId",

@@ -259,6 +259,38 @@ describe("a request that came before, and moves nothing now", () => {
   });
 });
 
+test("a later repeat under the same request id does not resolve the mismatch of the first one", async () => {
+  await ledgerBegins();
+  await move("a", -600, -10, "100 > 90");
+  await move("b", -599, -10, "50 > 40");
+  await compareAt(30);
+  expect(await found()).toEqual(["P1 b 40 open"]);
+  for (let number = 0; number < 30; number += 1) await move(`z${number}`, -90 + number, 0, "40 > 40");
+  const again = {
+    callback: "placeBets",
+    txn_id: "b",
+    round_id: "round b",
+    bet_amount: 10,
+    payout_amount: null,
+  };
+  await move("b2", -50, 0, "40 > 40", { ...again, request_id: "b" });
+  await compareAt(31);
+  expect(await found()).toEqual(["P1 b 40 open"]);
+});
+
+test("a row that is deleted takes its mismatch with it", async () => {
+  await ledgerBegins();
+  await move("a", -9, -10, "100 > 90");
+  await move("b", -8, -10, "50 > 40");
+  await move("c", -7, -10, "40 > 30");
+  await compareAt(30);
+  expect(await found()).toEqual(["P1 b 40 open"]);
+  await sql`insert into ledger_settings values (1, 'replace') on conflict (id) do update set rows_change = 'replace'`;
+  await sql`delete from callback_entries where entry_id = 'b'`;
+  await compareAt(31);
+  expect(await found()).toEqual(["P1 b 40 resolved", "P1 c 50 open"]);
+});
+
 test("items of one request are one answer, whenever each was written, and whichever has the balances", async () => {
   await ledgerBegins();
   const request = { request_id: "both", occurred_at: iso(-9) };

@@ -11,7 +11,7 @@ import {
 import { type DiffMark, putMarks } from "../../diff/store.ts";
 import { askedByEntry, type FoldSettings } from "../../ledger/fold.ts";
 import { type PlayerSpan, readEntries, readEntriesAround, readFormerTimes } from "../../ledger/store.ts";
-import { readKnownOf } from "../../mismatches/store.ts";
+import { readKnownOf, readOpenChains } from "../../mismatches/store.ts";
 import { type Amount, ZERO } from "../../money.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import { type JudgedPart, writeJudgements } from "./write-judgements.ts";
@@ -42,10 +42,14 @@ export async function compareChains(
     const broken = chains.flatMap((chain) => chain.broken);
     const judged = chains.flatMap((chain) => chain.judged);
     const ripeFrom = ({ receivedAt }: BrokenLink) => receivedAt + graces.callbackGraceMs;
+    // The entries of a mismatch may be deleted, or have another time now.
+    const standing: string[] = [];
+    for (const within of chains.flatMap((chain) => chain.times))
+      standing.push(...(await readOpenChains(tx, product.productId, username, within)));
     const ownBroken = broken.filter(({ entries }) => entries.some(isOwn));
     parts.push({
       username,
-      subjects: [...new Set(judged.filter(isOwn).map(subjectOfLink))],
+      subjects: [...new Set([...judged.filter(isOwn).map(subjectOfLink), ...standing])],
       seen: ownBroken.map((one) => ({
         finding: one.finding,
         subjects: [one.finding.subject],

@@ -150,9 +150,7 @@ describe("a transfer", () => {
       const verify = { ...world.config.verify, balances: how };
       return world.context({ config: { ...world.config, verify } });
     };
-    provider.answer((question) =>
-      bookedAs(question, { beforeBalance: null, afterBalance: null, ...balances }),
-    );
+    provider.answer((question) => bookedAs(question, balances));
     await world.hand(sent);
     await world.verifyAt(10 * SECOND_MS, context("check"));
     expect(await world.mismatches()).toEqual(mismatch === null ? [] : [mismatch]);
