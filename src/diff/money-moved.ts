@@ -21,7 +21,7 @@ export function askedByState({ records, bets }: Pair): Amount {
   return (ledger.status === "open" ? ledger : provider).payout.minus(provider.stake);
 }
 
-/** What a tip asks the player to pay, 0 or more: nothing if all of its entries skip the balance (§4.2), or if it is cancelled. */
+/** What a tip asks the player to pay, 0 or more: nothing if all of its entries skip the balance, or if it is cancelled. */
 export function stakeOfTip({ status, stake, asked }: LedgerBet): Amount {
   return status === "void" || asked.eq(ZERO) ? ZERO : stake;
 }

@@ -108,7 +108,7 @@ function foldInOrder(moments: readonly (readonly CallbackEntry[])[], settings: F
   const takeIn = (entry: CallbackEntry) => {
     if (entry.callback === "adjustBalance") {
       const amount = (entry.payoutAmount ?? ZERO).minus(entry.betAmount ?? ZERO);
-      // The same reference with another amount is another entry (§4.2).
+      // The same reference with another amount is another entry.
       const reference = `${entry.status} ${amount.toFixed()} ${entry.txnId}`;
       const movesNothing = entry.skipBalanceUpdate || references.has(reference);
       asked.set(entry.entryId, movesNothing ? ZERO : amount);

@@ -171,7 +171,7 @@ function playTurns(all: readonly Turn[], isWhole: boolean, begins = false): Hist
   return { entries, requests };
 }
 
-/** The fold decides what an item without any amount asks for: it is the design's §4.2, and has a model of its own. */
+/** The fold decides what an item without any amount asks for: it has a model of its own. */
 function movedUnsaid(own: readonly CallbackEntry[]): number | null {
   const asked = askedByEntry(own, { singleState: false });
   const known = own.map(({ entryId }) => asked.get(entryId));
