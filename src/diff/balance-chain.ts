@@ -50,7 +50,7 @@ export interface JudgedChain {
 }
 
 /** From the first to the last judged request of a currency; null: there is none before, or behind. */
-export interface JudgedTime {
+interface JudgedTime {
   readonly currency: string;
   readonly from: Instant | null;
   readonly to: Instant | null;
