@@ -169,7 +169,7 @@ export function sayEffect(mismatch: Advised): string | null {
 
 /**
  * The ledger's player has what the provider's player should have. If no outcome of the bet explains the amount at risk,
- * the ledger has the bet under both names, and the money of both together is right: what moved for the one player
+ * the ledger has the bet under several names, and the money of all together is right: what moved for the one player
  * belongs to the other.
  */
 function moveBetween(mismatch: Advised): string | null {
@@ -179,7 +179,9 @@ function moveBetween(mismatch: Advised): string | null {
   const moved = parseAmount(ledger.moved, "moved");
   const atRisk =
     mismatch.amountAtRisk === undefined ? null : parseAmount(mismatch.amountAtRisk, "amountAtRisk");
-  const explains = (one: Amount) => atRisk === null || moved.minus(one).abs().eq(atRisk);
+  // Amounts of two currencies cannot be subtracted, so the amount at risk says nothing about the record's.
+  const isKnown = atRisk === null || ledger.currency !== provider.currency;
+  const explains = (one: Amount) => isKnown || moved.minus(one).abs().eq(atRisk);
   const expected = expectedOf(mismatch.kind, sides).find(explains) ?? moved;
   const moves = [
     correct(moved, ledger.username, ledger.currency),

@@ -137,7 +137,7 @@ export interface Mismatch
    * null: unknown, or about no player's money
    */
   readonly effect: string | null;
-  /** only of `currency-differs`: its other currencies */
+  /** of `currency-differs`, and of a `username-differs` whose sides have several currencies: the other ones */
   readonly otherCurrencies: readonly OtherCurrency[];
   readonly ledger: LedgerSide | TransferSide | null;
   /** YYYY-MM-DD: the day in whose statement it counts; null: in none, because of its kind or because it no longer holds */

@@ -27,7 +27,7 @@ export function toFinding(pair: Pair, difference: Difference, settings: CompareS
     realRound(record?.roundId ?? null) ?? bets.find((bet) => bet.roundId !== null)?.roundId ?? null;
   const provider = records.length === 0 ? null : sumRecords(records);
   const ledger = bets.length === 0 ? null : sumBets(bets);
-  const risks = difference.kind === "currency-differs" ? risksOf(pair) : null;
+  const risks = difference.kind === "currency-differs" || areInSeveral(pair) ? risksOf(pair) : null;
   return {
     ...difference,
     productId: settings.productId,
@@ -70,6 +70,12 @@ function moneyOf(pair: Pair, { kind }: Difference): { amountAtRisk: Amount; effe
 function mixedOrAll(bets: readonly LedgerBet[]): readonly LedgerBet[] {
   const mixed = mixedOf(bets);
   return mixed.length > 0 ? mixed : bets;
+}
+
+/** A bet under two names may also have several currencies, and amounts of two currencies are never added. */
+function areInSeveral({ records, bets }: Pair): boolean {
+  const sides = [...records, ...bets, ...bets.flatMap(({ others }) => others)];
+  return sides.some(({ currency }) => currency !== sides[0]?.currency);
 }
 
 /** The risks of a pair in the currency of the bet's placement, and in all others. */

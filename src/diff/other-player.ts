@@ -5,18 +5,23 @@
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
+import { ZERO } from "../money.ts";
 import { type AssessedPair, type Verdict, verdictOf } from "./assess.ts";
-import { type AssessSettings, comparePair } from "./compare.ts";
+import { type AssessSettings, comparePair, isBefore } from "./compare.ts";
 import { toFinding } from "./finding.ts";
 import { type MatchRule, namesBet, type Pair } from "./match.ts";
 import { amountAtRisk, effectOfPair } from "./money-moved.ts";
 import { entryTimesOf } from "./sums.ts";
 
-/** The assessed pairs of one neighbourhood. */
+/** The assessed pairs of one neighbourhood, with the entries that its bets were folded from. */
 export interface AssessedPlayer {
   readonly username: string;
   readonly pairs: readonly AssessedPair[];
+  readonly neighbourhood: { readonly entries: readonly CallbackEntry[] };
 }
+
+/** Folds the entries of one player into bets. */
+type Fold = (entries: readonly CallbackEntry[]) => readonly LedgerBet[];
 
 /** A bet, and the record that the provider lists under another name. */
 export interface MisnamedBet {
@@ -28,67 +33,89 @@ export interface MisnamedBet {
 }
 
 /**
- * Finds bets without a record whose id is on exactly one unmatched record of another player. A record that several
- * bets could claim belongs to none of them.
+ * Finds bets without a record whose id is on exactly one unmatched record of another player. If bets of several players
+ * have its id, they are parts of one bet if they agree with the record under one name: `placeBets` of bob, `settleBets` of
+ * carl, and a record of anna. Otherwise the record belongs to none of them.
  */
-export function findMisnamed(assessed: readonly AssessedPlayer[], settings: AssessSettings): MisnamedBet[] {
+export function findMisnamed(
+  assessed: readonly AssessedPlayer[],
+  settings: AssessSettings,
+  fold: Fold,
+): MisnamedBet[] {
   const unmatched = assessed.flatMap(({ username, pairs }) =>
-    pairs
-      .filter(({ pair }) => pair.bets.length === 0)
-      .flatMap((alone) => alone.pair.records.map((record) => ({ username, alone, record }))),
+    pairs.flatMap((alone) => {
+      // Of several records that only share a betId, another player's bet explains one at the most.
+      const [record, ...others] = alone.pair.records;
+      const isAlone = alone.pair.bets.length === 0 && record !== undefined && others.length === 0;
+      return isAlone ? [{ username, alone, record }] : [];
+    }),
   );
   const byId = new Map<string, typeof unmatched>();
   for (const one of unmatched) {
     for (const ref of new Set([one.record.betId, one.record.id]))
       byId.set(ref, [...(byId.get(ref) ?? []), one]);
   }
-  const claims = assessed.flatMap(({ username, pairs }) =>
-    pairs
-      .filter(({ pair }) => pair.records.length === 0)
-      .map((ledger) => {
-        const [bet] = ledger.pair.bets;
-        const found = (byId.get(bet?.txnId ?? "") ?? []).filter(
-          (one) =>
-            one.username !== username && bet !== undefined && namesBet(one.record, bet.txnId, settings),
-        );
-        return { ledger, found };
-      }),
-  );
-  const claimed = Map.groupBy(
-    claims.filter(({ found }) => found.length === 1),
-    ({ found }) => found[0]?.record,
-  );
-  return [...claimed.values()].flatMap((sharing) => {
-    const [claim] = sharing;
-    const found = claim?.found[0];
-    if (claim === undefined || found === undefined || sharing.length > 1) return [];
-    return [
-      {
-        ledger: claim.ledger,
-        provider: found.alone,
-        verdict: misnamed(claim.ledger, found.record, settings),
-      },
-    ];
+  const claims = partsOf(assessed, ({ pair }) => pair.records.length === 0).flatMap((part) => {
+    const found = (byId.get(part.bet.txnId) ?? []).filter(
+      (one) => one.username !== part.username && namesBet(one.record, part.bet.txnId, settings),
+    );
+    const [only] = found;
+    if (only === undefined || found.length > 1) return [];
+    // A record without an amount says nothing about a tip, and what lies before the ledger is not compared.
+    const isNothing = part.bet.tip && only.record.stake.eq(ZERO);
+    return isNothing || isBefore(pairOf(only.record, [part.bet]), settings.ledgerStart)
+      ? []
+      : [{ part, ...only }];
+  });
+  return [...Map.groupBy(claims, ({ record }) => record)].flatMap(([record, sharing]) => {
+    const parts = sharing.map(({ part }) => part);
+    const verdicts =
+      parts.length === 1
+        ? parts.map((part) => misnamed(part, record, settings))
+        : splitOverNames(parts, record, settings, fold);
+    return sharing.flatMap(({ part, alone }, index) => {
+      const verdict = verdicts[index];
+      return verdict === undefined ? [] : [{ ledger: part.assessed, provider: alone, verdict }];
+    });
   });
 }
 
-function misnamed({ pair: { bets } }: AssessedPair, record: StoredRecord, settings: AssessSettings): Verdict {
-  const [bet] = bets;
-  const matchedBy: MatchRule = record.betId === bet?.txnId ? "betId" : "id";
-  const verdict = verdictOf(
-    { matchedBy, agrees: false, records: [record], bets },
-    {
-      kind: "username-differs",
-      reason: `the player is ${record.username} at the provider, ${bet?.username} in the ledger`,
-    },
-    settings,
-  );
+function misnamed({ bet }: PartOfBet, record: StoredRecord, settings: AssessSettings): Verdict {
+  const reason = `the player is ${record.username} at the provider, ${bet.username} in the ledger`;
+  const verdict = verdictOf(pairOf(record, [bet]), { kind: "username-differs", reason }, settings);
   return { ...verdict, asksAgain: true };
 }
 
-/** The pairs of one neighbourhood with the entries that they were folded from. */
-interface HeldPlayer extends AssessedPlayer {
-  readonly neighbourhood: { readonly entries: readonly CallbackEntry[] };
+function pairOf(record: StoredRecord, bets: readonly LedgerBet[]): Pair {
+  const matchedBy: MatchRule = record.betId === bets[0]?.txnId ? "betId" : "id";
+  return { matchedBy, agrees: false, records: [record], bets };
+}
+
+/** @returns a verdict for each part; none if the parts do not agree with the record under one name */
+function splitOverNames(
+  parts: readonly PartOfBet[],
+  record: StoredRecord,
+  settings: AssessSettings,
+  fold: Fold,
+): Verdict[] {
+  const pair = pairOf(
+    record,
+    parts.map(({ bet }) => bet),
+  );
+  const whole = wholeOf(pair, record.username, parts, settings, fold);
+  if (whole === null) return [];
+  return parts.map((part, index) => {
+    const others = parts
+      .filter((one) => one !== part)
+      .map((one) => `${one.username} in ${callbacksOf(one)}`)
+      .join(" and ");
+    const reason = `the player of ${callbacksOf(part)} is ${part.username} in the ledger, but ${record.username} at the provider, and ${others}; under one name both sides agree`;
+    const verdict = partVerdict(part, pair, whole, reason, settings);
+    // What rounding leaves of the whole bet counts once.
+    return index === 0
+      ? verdict
+      : { ...verdict, finding: { ...verdict.finding, amountAtRisk: ZERO, effect: ZERO } };
+  });
 }
 
 /** A pair of one bet, with its entries. */
@@ -99,24 +126,28 @@ interface PartOfBet {
   readonly entries: readonly CallbackEntry[];
 }
 
+/** The bets of chosen pairs that hold one bet. */
+function partsOf(assessed: readonly AssessedPlayer[], isChosen: (one: AssessedPair) => boolean): PartOfBet[] {
+  return assessed.flatMap(({ username, pairs, neighbourhood: { entries } }) => {
+    const chosen = pairs.filter((one) => one.pair.bets.length === 1 && isChosen(one));
+    const byTxnId = Map.groupBy(chosen.length === 0 ? [] : entries, ({ txnId }) => txnId);
+    return chosen.flatMap((one) =>
+      one.pair.bets.map((bet) => ({ username, assessed: one, bet, entries: byTxnId.get(bet.txnId) ?? [] })),
+    );
+  });
+}
+
 /**
  * Finds bets whose entries are of two names that differ in case only: `placeBets` of Anna, `settleBets` of anna. Each
  * part has a difference, and all entries under the record's name agree with the record. If they do not agree, there is
  * a second fault, and both differences stay.
- * @param fold folds the entries of one player into bets
  */
 export function findSplitByCase(
-  assessed: readonly HeldPlayer[],
+  assessed: readonly AssessedPlayer[],
   settings: AssessSettings,
-  fold: (entries: readonly CallbackEntry[]) => readonly LedgerBet[],
+  fold: Fold,
 ): MisnamedBet[] {
-  const parts = assessed.flatMap(({ username, pairs, neighbourhood: { entries } }) =>
-    pairs.flatMap((one): PartOfBet[] => {
-      const [bet, ...others] = one.pair.bets;
-      if (one.verdict === null || bet === undefined || others.length > 0) return [];
-      return [{ username, assessed: one, bet, entries: entries.filter(({ txnId }) => txnId === bet.txnId) }];
-    }),
-  );
+  const parts = partsOf(assessed, ({ verdict }) => verdict !== null);
   const { listed = [], unlisted = [] } = Object.groupBy(parts, ({ assessed: { pair } }) =>
     pair.records.length > 0 ? "listed" : "unlisted",
   );
@@ -136,26 +167,42 @@ function differInCase(one: PartOfBet, other: PartOfBet): boolean {
 }
 
 /** @returns null if the bet does not agree with its record under one name either */
-function splitByCase(
-  own: PartOfBet,
-  other: PartOfBet,
-  settings: AssessSettings,
-  fold: (entries: readonly CallbackEntry[]) => readonly LedgerBet[],
-): Verdict | null {
+function splitByCase(own: PartOfBet, other: PartOfBet, settings: AssessSettings, fold: Fold): Verdict | null {
   const { pair } = own.assessed;
   if (!pair.records.every((record) => namesBet(record, own.bet.txnId, settings))) return null;
-  const bets = fold(
-    [...own.entries, ...other.entries].map((entry) => ({ ...entry, username: own.username })),
-  );
-  const whole: Pair = { ...pair, bets };
-  if (bets.length !== 1 || comparePair(whole, settings) !== null) return null;
-  const parts: Pair = { ...pair, bets: [other.bet, own.bet] };
+  const whole = wholeOf(pair, own.username, [own, other], settings, fold);
+  if (whole === null) return null;
   const reason = `the player of ${callbacksOf(other)} is ${other.username} in the ledger, but ${own.username} at the provider and in ${callbacksOf(own)}; under one name both sides agree`;
+  return partVerdict(other, { ...pair, bets: [other.bet, own.bet] }, whole, reason, settings);
+}
+
+/** @returns the pair with the parts as one bet of one player; null if it does not agree either */
+function wholeOf(
+  pair: Pair,
+  username: string,
+  parts: readonly PartOfBet[],
+  settings: AssessSettings,
+  fold: Fold,
+): Pair | null {
+  const bets = fold(parts.flatMap(({ entries }) => entries).map((entry) => ({ ...entry, username })));
+  const whole: Pair = { ...pair, bets };
+  return bets.length === 1 && comparePair(whole, settings) === null ? whole : null;
+}
+
+/** @param parts the pair with the parts as bets of their players */
+function partVerdict(
+  { bet }: PartOfBet,
+  parts: Pair,
+  whole: Pair,
+  reason: string,
+  settings: AssessSettings,
+): Verdict {
+  const difference = { kind: "username-differs", reason } as const;
   return {
-    ...verdictOf(parts, { kind: "username-differs", reason }, settings),
+    ...verdictOf(parts, difference, settings),
     finding: {
-      ...toFinding({ ...pair, bets: [other.bet] }, { kind: "username-differs", reason }, settings),
-      // The money of both names together: each alone would seem to be at risk.
+      ...toFinding({ ...parts, bets: [bet] }, difference, settings),
+      // The money of all names together: each alone would seem to be at risk.
       amountAtRisk: amountAtRisk(whole),
       effect: effectOfPair(whole),
     },

@@ -48,14 +48,19 @@ export function nameOfPair({
  * One line of a pair for each currency. Pairs that are not compared only say what moved: bets that ran when the ledger
  * began, and tips that agree. What lies before the ledger's beginning moved outside. For a tip with `net-differs`, the
  * provider's side is what the tip asked for.
+ * @param isMisnamed a `username-differs` stands for it, so it is compared with a record of another player
  */
-export function statePair({ pair, verdict }: AssessedPair, settings: CompareSettings): StatementLine[] {
+export function statePair(
+  { pair, verdict }: AssessedPair,
+  settings: CompareSettings,
+  isMisnamed = false,
+): StatementLine[] {
   const { records, bets } = pair;
   const isTip = bets.length > 0 && bets.every((bet) => bet.tip);
   const others = bets.flatMap((bet) => bet.others);
   const movedIn = (currency: string) =>
     sumAmounts([...bets, ...others].filter((side) => side.currency === currency).map(({ moved }) => moved));
-  if (verdict === null && isExempt(pair, settings, isTip)) {
+  if (verdict === null && !isMisnamed && isExempt(pair, settings, isTip)) {
     const isOutside = isBefore(pair, settings.ledgerStart);
     return [...new Set([...bets, ...others].map(({ currency }) => currency))].map((currency) => {
       const [moved, outside] = isOutside ? [ZERO, movedIn(currency)] : [movedIn(currency), ZERO];

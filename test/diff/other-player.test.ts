@@ -14,13 +14,14 @@ function misnamed(players: Sides, settings: Partial<AssessSettings> = {}): strin
   const all = { ...SETTINGS, ...settings };
   const assessed = Object.entries(players).map(([username, { records = [], bets = [] }]) => ({
     username,
+    neighbourhood: { entries: [] },
     pairs: assessPairs(
       records.map((one) => ({ ...one, username })),
       bets.map((one) => ({ ...one, username })),
       all,
     ),
   }));
-  return findMisnamed(assessed, all).map(
+  return findMisnamed(assessed, all, () => []).map(
     ({ verdict: { finding } }) => `${finding.username}'s ${finding.subject}: ${finding.reason}`,
   );
 }

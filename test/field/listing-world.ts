@@ -6,6 +6,7 @@ import { compareProduct } from "../../src/flows/compare/compare-product.ts";
 import { search } from "../../src/flows/read/search.ts";
 import { readReport } from "../../src/flows/reports/read-report.ts";
 import { silentLog } from "../../src/log.ts";
+import { parseAmount, sumAmounts, ZERO } from "../../src/money.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -21,6 +22,8 @@ export interface Row {
   readonly callback: string;
   /** default: anna */
   readonly username?: string;
+  /** default: THB */
+  readonly currency?: string;
   readonly txn: string;
   readonly at: number;
   readonly round?: string | null;
@@ -38,6 +41,8 @@ export interface Item {
   readonly bet: string;
   /** default: anna */
   readonly username?: string;
+  /** default: THB */
+  readonly currency?: string;
   readonly id?: string;
   readonly round?: string;
   readonly stake: string;
@@ -85,7 +90,7 @@ export function useListingWorld() {
       request_id: `q-${number}`,
       product_id: "P1",
       username: row.username ?? "anna",
-      currency: "THB",
+      currency: row.currency ?? "THB",
       txn_id: txn,
       round_id: row.round === undefined ? "round-1" : row.round,
       status: callback === "adjustBalance" ? (isCredit ? "CREDIT" : "DEBIT") : "OPEN",
@@ -114,6 +119,7 @@ export function useListingWorld() {
               id: text(item.id ?? `rec-${item.bet}`),
               betId: text(item.bet),
               username: text(item.username ?? "anna"),
+              ...(item.currency === undefined ? {} : { currency: text(item.currency) }),
               roundId: text(item.round ?? "round-1"),
               stake: item.stake,
               payout: item.payout ?? "0",
@@ -131,7 +137,7 @@ export function useListingWorld() {
    * Writes the rows and lists the items as time goes on, and compares at each step.
    * @param product settings of the product
    * @param correction a statement by which the operator corrects rows of the ledger, before the last steps
-   * @returns every mismatch that ever opened, and the statement of the day
+   * @returns every mismatch that ever opened, and the first row of the day's statement
    */
   async function play(
     rows: readonly Row[],
@@ -142,6 +148,8 @@ export function useListingWorld() {
   ): Promise<{
     opened: string[];
     row: Record<string, unknown>;
+    /** rows of the statement that the effects of open mismatches do not explain */
+    unexplained: unknown[];
     find: (id: string) => ReturnType<typeof search>;
   }> {
     const clock = createTestClock(Date.parse(at(0)));
@@ -174,8 +182,20 @@ export function useListingWorld() {
       from mismatches order by 1`;
     const day = { day: "2026-11-20", zone: "UTC", from: NOON - 12 * HOUR_MS, to: NOON + 12 * HOUR_MS };
     const { rows: statement } = await readReport(context, day);
+    const effects = await sql<{ currency: string; effect: string }[]>`
+      select currency, effect from mismatches where status = 'open' and effect is not null
+      union all
+      select other ->> 'currency', (other ->> 'effect')::numeric
+      from mismatches, jsonb_array_elements(ledger -> 'otherCurrencies') as other where status = 'open'`;
+    const unexplained = statement.filter(({ currency, mismatches, rest }) => {
+      const own = effects.filter((one) => one.currency === currency).map(({ effect }) => effect);
+      return (
+        !sumAmounts([mismatches, ...own].map((text) => parseAmount(text, "sum"))).eq(ZERO) || rest !== "0"
+      );
+    });
     return {
       opened: opened.map(({ story }) => story),
+      unexplained,
       row: { ...statement[0] },
       find: (id) => search(context, id),
     };

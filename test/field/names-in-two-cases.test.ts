@@ -23,7 +23,8 @@ const reward: Row = { callback: "winRewards", txn: "a", at: 7, payout: "50" };
 
 /** @returns what opened, and the statement's row */
 async function opens(rows: readonly Row[], item: Item, product: object = {}, correction?: string) {
-  const { opened, row } = await play(rows, [item], product, {}, correction);
+  const { opened, row, unexplained } = await play(rows, [item], product, {}, correction);
+  expect(unexplained).toEqual([]);
   expect(row).toMatchObject({ rest: "0", pending: "0" });
   return { opened, row };
 }

@@ -23,6 +23,7 @@ async function check(
 ): Promise<void> {
   const played = await play(rows, items, product, diff);
   expect(played.opened).toEqual(opened);
+  expect(played.unexplained).toEqual([]);
   const { provider, ledger } = played.row as {
     provider: { net: string; stake: string };
     ledger: { net: string };

@@ -1,5 +1,6 @@
 /** Judges the loaded bets of a comparison: finds verdicts, and decides which are ripe and which wait. */
 
+import type { CallbackEntry } from "../../callback.ts";
 import type { Instant } from "../../clock.ts";
 import type { Verdict } from "../../diff/assess.ts";
 import { subjectOfRequest } from "../../diff/balance.ts";
@@ -43,9 +44,10 @@ export function findVerdicts(
   { assessments, judged }: LoadedBets,
   { settings, fold, graces, now }: JudgeContext & Pick<ComparisonContext, "fold">,
 ): FoundVerdicts {
+  const foldAsOne = (entries: readonly CallbackEntry[]) => foldEntries(entries, fold);
   const misnamed = [
-    ...findMisnamed(assessments, settings),
-    ...findSplitByCase(assessments, settings, (entries) => foldEntries(entries, fold)),
+    ...findMisnamed(assessments, settings, foldAsOne),
+    ...findSplitByCase(assessments, settings, foldAsOne),
   ];
   const verdicts = assessments.map((assessment) =>
     verdictsOf(assessment, misnamed).filter(({ finding }) =>

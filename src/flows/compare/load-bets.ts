@@ -53,7 +53,12 @@ export async function loadBets(
   let loaded = await load(marks);
   const others = await loadOthers(comparison, loaded.assessments);
   // Bets of other players are rare.
-  if (others.length > 0) loaded = await load([...loaded.marks, ...others]);
+  if (others.length > 0) {
+    loaded = await load([...loaded.marks, ...others]);
+    // A bet of bob leads to a record of anna, and that record to another part of the bet, of carl.
+    const further = unknownOf(loaded.assessments, await loadOthers(comparison, loaded.assessments));
+    if (further.length > 0) loaded = await load([...loaded.marks, ...further]);
+  }
   if (wide.compareWholeNow(loaded.assessments.flatMap(reportedRounds))) loaded = await load(loaded.marks);
   const entries = loaded.assessments.flatMap(({ neighbourhood }) => neighbourhood.entries);
   return { ...loaded, requests: await loadRequests(comparison, entries), wide };
@@ -117,6 +122,19 @@ async function loadOthers(
     ),
   ]);
   return [...records, ...ledgerBets, ...namesakes, ...misnamed];
+}
+
+/** The marks of bets and records that are not among the loaded ones. */
+function unknownOf(assessments: readonly Assessment[], marks: readonly DiffMark[]): DiffMark[] {
+  const keyOf = (username: string, ref: string | null) => JSON.stringify([username, ref]);
+  const known = new Set(
+    assessments.flatMap(({ username, neighbourhood: { records, entries } }) =>
+      [...records.flatMap(({ betId, id }) => [betId, id]), ...entries.map(({ txnId }) => txnId)].map((ref) =>
+        keyOf(username, ref),
+      ),
+    ),
+  );
+  return marks.filter(({ username, betRef }) => !known.has(keyOf(username, betRef)));
 }
 
 function referencesOf({ username, betId, id }: StoredRecord): Reference[] {

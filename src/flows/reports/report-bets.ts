@@ -182,7 +182,8 @@ async function* reportNeighbourhood(
   for (const assessed of pairs) {
     const at = asOneAt.get(assessed) ?? countsAt(assessed.pair);
     if (!isWithin(at, days)) continue;
-    for (const { isExempt, ...statement } of statePair(assessed, comparison.settings)) {
+    const isMisnamed = own.some((row) => isMisnamedBet(row, assessed.pair));
+    for (const { isExempt, ...statement } of statePair(assessed, comparison.settings, isMisnamed)) {
       if (isExempt) {
         yield { username, ...NOTHING_COUNTED, ...nameOfPair(assessed.pair), at, ...statement };
         continue;
@@ -267,18 +268,27 @@ function findStanding(
   const isOfLedger = (row: ExplainingRow) =>
     row.username === username && (pair.bets[0]?.currency ?? currency) === currency;
   const about = rows.filter((row) => !EXPLAINS_ALONE.has(row.kind) && names(row));
-  if (verdict === null) {
+  if (verdict === null && !about.some((row) => isMisnamedBet(row, pair))) {
     const corrections = about.filter(isOfLedger).flatMap(({ adjustments }) => adjustments ?? []);
     if (corrections.length === 0) return null;
     return { amountAtRisk: null, effect: null, resolved: true, adjustments: sumAmounts(corrections) };
   }
   const found =
-    about.find((row) => row.stands && row.kind === verdict.finding.kind) ??
+    about.find((row) => row.stands && row.kind === verdict?.finding.kind) ??
     about.find((row) => row.stands || row.adjustments !== null);
   if (found === undefined) return null;
   if (!KINDS_ABOUT_TWO.has(found.kind)) return found;
   const adjustments = isOfLedger(found) ? found.adjustments : null;
   return { amountAtRisk: null, effect: null, resolved: false, adjustments };
+}
+
+/** Whether a mismatch says that another player has the record of this bet: the bet itself may agree with absent, as a tip does. */
+function isMisnamedBet(
+  { kind, stands, username, subject }: ExplainingRow,
+  { records, bets }: AssessedPair["pair"],
+): boolean {
+  if (kind !== "username-differs" || !stands || records.length > 0) return false;
+  return bets.some((bet) => bet.username === username && subject === `bet:${bet.txnId}`);
 }
 
 function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => boolean {
