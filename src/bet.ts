@@ -106,6 +106,8 @@ export interface LedgerBet {
   readonly roundId: string | null;
   readonly status: LedgerStatus;
   readonly stake: Amount;
+  /** the largest stake that the bet had before adjustments; 0: the player never paid for it */
+  readonly largestStake: Amount;
   /** settlement and reward together */
   readonly payout: Amount;
   /** the number of settlements and rewards in `payout`, at least 1 */

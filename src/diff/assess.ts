@@ -55,7 +55,10 @@ export function assessPairs(
 ): AssessedPair[] {
   const gone = new Set(vanished);
   const present = records.filter((record) => !gone.has(record)).sort(byKey);
-  const listed = countNominalStakes(withoutEarlierSteps(present, held), held, settings);
+  const steps = withoutEarlierSteps(present, held);
+  const nominal = countNominalStakes(steps, held, settings);
+  // A provider may list a nominal stake in some of the steps.
+  const listed = nominal === steps ? steps : withoutEarlierSteps(nominal, held);
   // A record that the provider has dropped still says that the bet had ended.
   const lost = settleOmittedLosses(withoutEarlierSteps(records, held), held, settings);
   const bets = endFeatureSpins(listed, lost, idRulesOf(settings.matchBy));

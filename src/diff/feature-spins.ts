@@ -1,15 +1,17 @@
 /** Spins of a feature that are placed with a stake of 0, each under its own id, and settled together under the last one. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
+import type { Instant } from "../clock.ts";
 import { sumAmounts, ZERO } from "../money.ts";
 import type { IdRule } from "./match.ts";
 import { isRunning } from "./sums.ts";
 
 /**
- * Ends the open spins that moved no money and were placed before another bet of their round was settled. Once the round has
+ * Ends the open spins that moved no money but rewards, and were placed before another bet of their round was settled. Once the round has
  * ended on both sides, they count as settled with it, and the round is compared by its sums, as after a BY_ROUND settle. If
  * each bet has a record of its own and only these spins differ, their own settlements are missing, and they stay open. A spin without
- * a record, in a round that the provider does not have or of which a paid bet is open, counts as void: it agrees with absent.
+ * a record, in a round that the provider does not have, of which a paid bet is open, or whose last spin was cancelled, counts
+ * as void: it agrees with absent.
  * @param rules the ids by which a record names its bet
  */
 export function endFeatureSpins(
@@ -34,23 +36,21 @@ function endOfRound(
 ): { readonly before: LedgerBet; readonly after: LedgerBet }[] {
   if (records.some(isRunning)) return [];
   const settled = held.filter(({ status, placed, tip }) => status === "settled" && placed && !tip);
+  const cancelled = held.filter((bet) => bet.status === "void" && bet.placed && isFree(bet));
   const isListed = records.length > 0;
   const spins = held.filter(
     (spin) =>
       isUnpaidSpin(spin) &&
-      settled.some(
+      [...settled, ...cancelled].some(
         ({ firstEntryAt, lastEntryAt }) =>
           // Spins that are placed in one moment may be settled one by one, which the records of the round would show.
-          lastEntryAt >= spin.lastEntryAt && (isListed || firstEntryAt > spin.firstEntryAt),
+          lastEntryAt >= placedAt(spin) && (isListed || firstEntryAt > spin.firstEntryAt),
       ),
   );
   const named = (bet: LedgerBet) =>
     records.filter((record) => rules.some((rule) => record[rule] === bet.txnId));
   const hasEnded = isListed && held.every((bet) => bet.status !== "open" || spins.includes(bet));
-  if (!hasEnded)
-    return spins
-      .filter((spin) => named(spin).length === 0)
-      .map((spin) => ({ before: spin, after: { ...spin, status: "void" } }));
+  if (!hasEnded || settled.length === 0) return spins.flatMap((spin) => endAlone(spin, named(spin)));
   const areSettledAlone =
     !haveEqualSums(records, held) &&
     spins.every((spin) => named(spin).length > 0) &&
@@ -59,9 +59,28 @@ function endOfRound(
   return spins.map((spin) => ({ before: spin, after: { ...spin, status: "settled", settledByRound: true } }));
 }
 
-function isUnpaidSpin({ status, stake, payout, moved, asked, ...bet }: LedgerBet): boolean {
-  if (status !== "open" || !bet.placed || bet.waiting || bet.tip || bet.others.length > 0) return false;
-  return [stake, payout, moved, asked].every((amount) => amount.eq(ZERO));
+/** A spin that no settlement of the round ends, with its records: only one that says the same ends it. */
+function endAlone(spin: LedgerBet, records: readonly StoredRecord[]): ReturnType<typeof endOfRound> {
+  const listed = records.filter(({ betStatus }) => betStatus !== "VOID");
+  if (listed.length > 0 && !(sumOf(listed, "stake").eq(ZERO) && sumOf(listed, "payout").eq(spin.payout)))
+    return [];
+  const status = listed.length > 0 || !spin.payout.eq(ZERO) ? "settled" : "void";
+  return [{ before: spin, after: { ...spin, status } }];
+}
+
+/** A reward pays a spin, and does not end it. */
+function isUnpaidSpin({ status, placed, waiting, others, payout, moved, asked, ...bet }: LedgerBet): boolean {
+  if (status !== "open" || !placed || waiting || bet.paidInParts !== null || others.length > 0) return false;
+  return isFree(bet) && [moved, asked].every((amount) => amount.eq(payout));
+}
+
+/** A reward may arrive after the end of the round. */
+function placedAt({ payout, firstEntryAt, lastEntryAt }: LedgerBet): Instant {
+  return payout.eq(ZERO) ? lastEntryAt : firstEntryAt;
+}
+
+function isFree({ largestStake, tip }: Pick<LedgerBet, "largestStake" | "tip">): boolean {
+  return largestStake.eq(ZERO) && !tip;
 }
 
 function haveEqualSums(records: readonly StoredRecord[], held: readonly LedgerBet[]): boolean {

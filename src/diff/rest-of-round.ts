@@ -41,6 +41,7 @@ export function betsOfRest({
     roundId,
     status: "settled",
     stake: ZERO,
+    largestStake: ZERO,
     payout: ZERO,
     payouts: 1,
     moved: ZERO,

@@ -3,7 +3,7 @@
 import type { LedgerBet, MoneyInCurrency } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
-import { type Amount, sumAmounts, ZERO } from "../money.ts";
+import { type Amount, largerAmount, sumAmounts, ZERO } from "../money.ts";
 import type { KnownBets } from "./apply-entry.ts";
 import { beginsBet, isSingleState, type RuleSettings } from "./bet-entry.ts";
 import { type BetState, beginBet } from "./bet-state.ts";
@@ -18,6 +18,8 @@ export interface Folding {
   begun: boolean;
   /** a single-state settle placed the bet */
   singleState: boolean;
+  /** in the currency of `state` */
+  largestStake: Amount;
   /** the number of amounts in settlement and reward */
   payouts: number;
   money: Money;
@@ -113,6 +115,7 @@ export class FoldedBets implements KnownBets {
       state: beginBet(entry.txnId, entry.currency, entry.roundId),
       begun,
       singleState: false,
+      largestStake: ZERO,
       payouts: 0,
       money: NO_MONEY,
       others: new Map(),
@@ -177,8 +180,10 @@ export function adopt(
     }
   }
   if (places(bet, entry, settings)) makeOwn(bet, entry.currency);
-  if (change.bet.currency === bet.state.currency) bet.state = change.bet;
-  else {
+  if (change.bet.currency === bet.state.currency) {
+    bet.state = change.bet;
+    bet.largestStake = largerAmount(bet.largestStake, change.bet.stake);
+  } else {
     const money = bet.others.get(change.bet.currency) ?? NO_MONEY;
     bet.others.set(change.bet.currency, { ...money, amounts: amountsOf(change.bet) });
     bet.state = { ...change.bet, ...amountsOf(bet.state), currency: bet.state.currency };
@@ -201,6 +206,7 @@ function makeOwn(bet: Folding, currency: string): void {
   others.set(state.currency, { ...money, amounts: amountsOf(state) });
   others.delete(currency);
   bet.state = { ...state, ...amounts, currency };
+  bet.largestStake = amounts.stake;
   bet.money = own;
 }
 
@@ -245,6 +251,7 @@ export function toLedgerBet(
   { nominalStakes = false }: { readonly nominalStakes?: boolean },
 ): LedgerBet {
   const placed = state.placed || bet.singleState;
+  const isNominal = nominalStakes && placed && !state.wasDebited;
   return {
     productId: first.productId,
     username: first.username,
@@ -252,7 +259,8 @@ export function toLedgerBet(
     txnId: first.txnId,
     roundId: state.roundId,
     status: state.status,
-    stake: nominalStakes && placed && !state.wasDebited ? ZERO : state.stake,
+    stake: isNominal ? ZERO : state.stake,
+    largestStake: isNominal ? ZERO : bet.largestStake,
     payout: state.settlement.plus(state.reward),
     payouts: Math.max(1, bet.payouts),
     moved: bet.money.moved,

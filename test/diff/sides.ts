@@ -37,6 +37,7 @@ export function bet(fields: BetFields = {}): LedgerBet {
     paidInParts: null,
     payouts: 1,
     movements: status === "open" ? 1 : 2,
+    largestStake: amount(stake),
     firstEntryAt: NOON - 5 * MINUTE_MS,
     lastEntryAt: NOON - 4 * MINUTE_MS,
     lastReceivedAt: NOON - 4 * MINUTE_MS,

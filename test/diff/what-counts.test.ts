@@ -6,7 +6,7 @@ import { assessPairs } from "../../src/diff/assess.ts";
 import { endFeatureSpins } from "../../src/diff/feature-spins.ts";
 import { countNominalStakes } from "../../src/diff/nominal-stakes.ts";
 import { withoutEarlierSteps } from "../../src/diff/steps.ts";
-import { MINUTE_MS, NOON } from "../support/examples.ts";
+import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { type BetFields, bet, type RecordFields, record, SETTINGS } from "./sides.ts";
 
 const at = (minutes: number) => new Date(NOON + minutes * MINUTE_MS).toISOString();
@@ -36,6 +36,30 @@ describe("steps of a bet", () => {
     expect(counted([open, settled], [{ stake: "10" }])).toEqual(["s2"]);
     expect(counted([open, settled], [{ stake: "20" }])).toEqual(["s1", "s2"]);
     expect(counted([open, settled], [{ txnId: "s1" }, { txnId: "s2" }])).toEqual(["s1", "s2"]);
+  });
+
+  test("are bets of a ticket if the ledger has one of them by its own id, and none by the betId", () => {
+    expect(counted([open, settled], [{ txnId: "s2" }])).toEqual(["s1", "s2"]);
+    expect(counted([open, settled], [{ txnId: "s2" }, {}])).toEqual(["s1", "s2"]);
+    expect(counted([open, settled], [{}])).toEqual(["s2"]);
+  });
+
+  test("have any stake if the later ones alone have the ledger's", () => {
+    const before = { ...open, stake: "12" };
+    expect(counted([before, settled], [{ stake: "10" }])).toEqual(["s2"]);
+    expect(counted([{ ...before, updatedDate: at(20) }, settled], [{ stake: "12" }])).toEqual(["s1"]);
+    expect(counted([before, settled], [{ stake: "11" }])).toEqual(["s1", "s2"]);
+  });
+
+  test("are parts while one is void and the ledger's bet runs with the stake of all, or of the others", () => {
+    const parts = [open, { ...settled, betStatus: "VOID" }] as const;
+    const statuses = (bets: BetFields[]) =>
+      withoutEarlierSteps(parts.map(record), bets.map(bet)).map(({ betStatus }) => betStatus);
+    const adjusted = { stake: "10", largestStake: amount("20") };
+    expect(statuses([{ stake: "20", status: "open" }])).toEqual(["OPEN", "OPEN"]);
+    expect(statuses([{ ...adjusted, status: "open" }])).toEqual(["OPEN", "VOID"]);
+    expect(statuses([{ ...adjusted, status: "void" }])).toEqual(["VOID"]);
+    expect(statuses([{ stake: "10", status: "open" }])).toEqual(["VOID"]);
   });
 
   test("count for what the last turn of a bet says, however often it turns and whatever it is called", () => {
@@ -81,6 +105,7 @@ describe("nominal stakes", () => {
     ["as listed if the bet has no placement", [{}], [{ stake: "0", placed: false }], ["10"]],
     ["as listed if it is a tip", [{}], [{ stake: "0", tip: true }], ["10"]],
     ["as listed if the bet was paid", [{}], [{ stake: "5" }], ["10"]],
+    ["as listed if the stake was adjusted to 0", [{}], [{ stake: "0", largestStake: amount("10") }], ["10"]],
     [
       "as listed if the ledger does not have the bet",
       [{}],
@@ -94,10 +119,18 @@ describe("nominal stakes", () => {
       [{ stake: "0" }, { txnId: "b", stake: "5" }],
       ["10"],
     ],
+    [
+      "0 beside a paid bet with a record of its own",
+      [{}, { betId: "b", id: "r2", stake: "4" }],
+      [{ stake: "0" }, { txnId: "b", stake: "14" }],
+      ["0", "4"],
+    ],
     ["as listed if the round's stakes agree so", [{}], [{ stake: "0" }, { txnId: "b", stake: "10" }], ["10"]],
   ])("count %s", (_, records, bets, expected) => {
     expect(stakes(records, bets)).toEqual(expected);
-    expect(stakes(records, bets, SETTINGS as typeof nominal)).toEqual(records.map(() => "10"));
+    expect(stakes(records, bets, SETTINGS as typeof nominal)).toEqual(
+      records.map(({ stake = "10" }) => stake),
+    );
   });
 
   test("are named in the reason of a difference", () => {
@@ -142,6 +175,32 @@ describe("a spin of a feature", () => {
     ["does not end by an earlier settlement", [whole], [spin({ lastEntryAt: NOON + 3 }), last], "open"],
     ["does not end in a round of another name", [whole], [spin({ roundId: "other" }), last], "open"],
     ["does not end without a round", [whole], [spin({ roundId: null }), { ...last, roundId: null }], "open"],
+    [
+      "ends with the round if it was rewarded",
+      [whole],
+      [spin({ payout: "5", asked: amount("5"), moved: "5" }), last],
+      "settled",
+    ],
+    ["does not end if a part was paid", [whole], [spin({ paidInParts: amount("0") }), last], "open"],
+    [
+      "does not end by a paid bet that is cancelled",
+      [],
+      [spin(), { ...last, stake: "1", status: "void" }],
+      "open",
+    ],
+    ["ends by a spin that is cancelled", [], [spin(), { ...last, payout: "0", status: "void" }], "void"],
+    [
+      "ends as its record does, by a spin that is cancelled",
+      [{ betId: "spin", stake: "0", payout: "0" }],
+      [spin(), { ...last, payout: "0", status: "void" }],
+      "settled",
+    ],
+    [
+      "stays open if its record won, and the last spin is cancelled",
+      [{ betId: "spin", stake: "0", payout: "3" }],
+      [spin(), { ...last, payout: "0", status: "void" }],
+      "open",
+    ],
     ["does not end while a record runs", [{ ...whole, betStatus: "OPEN" }], [spin(), last], "open"],
     [
       "agrees with absent while a paid bet runs",
