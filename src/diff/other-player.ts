@@ -11,7 +11,7 @@ import { type AssessSettings, comparePair, isBefore } from "./compare.ts";
 import { toFinding } from "./finding.ts";
 import { type MatchRule, namesBet, type Pair } from "./match.ts";
 import { amountAtRisk, effectOfPair } from "./money-moved.ts";
-import { entryTimesOf } from "./sums.ts";
+import { entryTimesOf, movedBy } from "./sums.ts";
 
 /** The assessed pairs of one neighbourhood, with the entries that its bets were folded from. */
 export interface AssessedPlayer {
@@ -33,11 +33,27 @@ export interface MisnamedBet {
 }
 
 /**
+ * Finds bets under two names. Of a bet that is split by case, the part without a record has its record: it explains none of a
+ * third player.
+ */
+export function findUnderTwoNames(
+  assessed: readonly AssessedPlayer[],
+  settings: AssessSettings,
+  fold: Fold,
+): MisnamedBet[] {
+  const split = findSplitByCase(assessed, settings, fold);
+  const parts = new Set(split.map(({ ledger }) => ledger));
+  const misnamed = findMisnamed(assessed, settings, fold);
+  const claimed = new Set(misnamed.filter(({ ledger }) => parts.has(ledger)).map(({ provider }) => provider));
+  return [...split, ...misnamed.filter(({ provider }) => !claimed.has(provider))];
+}
+
+/**
  * Finds bets without a record whose id is on exactly one unmatched record of another player. If bets of several players
  * have its id, they are parts of one bet if they agree with the record under one name: `placeBets` of bob, `settleBets` of
  * carl, and a record of anna. Otherwise the record belongs to none of them.
  */
-export function findMisnamed(
+function findMisnamed(
   assessed: readonly AssessedPlayer[],
   settings: AssessSettings,
   fold: Fold,
@@ -142,7 +158,7 @@ function partsOf(assessed: readonly AssessedPlayer[], isChosen: (one: AssessedPa
  * part has a difference, and all entries under the record's name agree with the record. If they do not agree, there is
  * a second fault, and both differences stay.
  */
-export function findSplitByCase(
+function findSplitByCase(
   assessed: readonly AssessedPlayer[],
   settings: AssessSettings,
   fold: Fold,
@@ -186,7 +202,9 @@ function wholeOf(
 ): Pair | null {
   const bets = fold(parts.flatMap(({ entries }) => entries).map((entry) => ({ ...entry, username })));
   const whole: Pair = { ...pair, bets };
-  return bets.length === 1 && comparePair(whole, settings) === null ? whole : null;
+  // A cancel without `moved` gives back what its own player's bet debited: nothing, if another name has the placement.
+  const movedAlike = movedBy(bets).eq(movedBy(parts.map(({ bet }) => bet)));
+  return bets.length === 1 && movedAlike && comparePair(whole, settings) === null ? whole : null;
 }
 
 /** @param parts the pair with the parts as bets of their players */

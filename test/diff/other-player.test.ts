@@ -3,7 +3,7 @@ import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { assessPairs } from "../../src/diff/assess.ts";
 import type { AssessSettings } from "../../src/diff/compare.ts";
-import { findMisnamed, findSplitByCase } from "../../src/diff/other-player.ts";
+import { findUnderTwoNames } from "../../src/diff/other-player.ts";
 import { foldEntries } from "../../src/ledger/fold.ts";
 import { amount, exampleEntry, exampleSettle } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
@@ -21,7 +21,7 @@ function misnamed(players: Sides, settings: Partial<AssessSettings> = {}): strin
       all,
     ),
   }));
-  return findMisnamed(assessed, all, () => []).map(
+  return findUnderTwoNames(assessed, all, () => []).map(
     ({ verdict: { finding } }) => `${finding.username}'s ${finding.subject}: ${finding.reason}`,
   );
 }
@@ -77,7 +77,7 @@ function splitByCase(entries: readonly CallbackEntry[], records: readonly Stored
     const listed = records.filter((one) => one.username === username);
     return { username, neighbourhood: { entries: own }, pairs: assessPairs(listed, fold(own), SETTINGS) };
   });
-  return findSplitByCase(assessed, SETTINGS, fold).map(
+  return findUnderTwoNames(assessed, SETTINGS, fold).map(
     ({ ledger, provider, verdict: { finding } }) =>
       `${ledger.pair.bets[0]?.username} of ${provider.pair.records[0]?.username}, ${finding.username}'s ${finding.subject}, effect ${finding.effect}`,
   );

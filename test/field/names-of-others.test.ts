@@ -57,6 +57,21 @@ test.each<{ name: string; rows: Row[]; items: Item[]; opened: string[] }>([
     ],
   },
   {
+    name: "a placement of bob and a cancel of carl that moved nothing for him",
+    rows: [placed, { callback: "cancelBets", txn: "a", at: 6, ...CARL }],
+    items: [{ ...record, payout: "0", status: "VOID" }],
+    opened: ["stuck-open of a, effect -10"],
+  },
+  {
+    name: "a bet of Anna and anna, and another record of bob",
+    rows: [place("a", 5, "10", { username: "Anna" }), settle("a", 6, "25")],
+    items: [
+      { ...record, username: "Anna" },
+      { ...record, username: "bob", id: "rec-2" },
+    ],
+    opened: ["missing-in-ledger of a, effect -15", "username-differs of a, effect 0"],
+  },
+  {
     name: "a placement of bob without a settlement",
     rows: [placed],
     items: [record],

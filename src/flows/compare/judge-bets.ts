@@ -1,6 +1,5 @@
 /** Judges the loaded bets of a comparison: finds verdicts, and decides which are ripe and which wait. */
 
-import type { CallbackEntry } from "../../callback.ts";
 import type { Instant } from "../../clock.ts";
 import type { Verdict } from "../../diff/assess.ts";
 import { subjectOfRequest } from "../../diff/balance.ts";
@@ -9,7 +8,7 @@ import { subjectsOf } from "../../diff/finding.ts";
 import { containsAny } from "../../diff/in-doubt.ts";
 import { subjectOfRecord } from "../../diff/inconsistent.ts";
 import { keyOfSubject } from "../../diff/neighbourhood.ts";
-import { findMisnamed, findSplitByCase, type MisnamedBet } from "../../diff/other-player.ts";
+import { findUnderTwoNames, type MisnamedBet } from "../../diff/other-player.ts";
 import { type Conditions, conditionsOf, type Graces } from "../../diff/ripeness.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import type { SeenFinding } from "../../mismatches/transitions.ts";
@@ -44,11 +43,7 @@ export function findVerdicts(
   { assessments, judged }: LoadedBets,
   { settings, fold, graces, now }: JudgeContext & Pick<ComparisonContext, "fold">,
 ): FoundVerdicts {
-  const foldAsOne = (entries: readonly CallbackEntry[]) => foldEntries(entries, fold);
-  const misnamed = [
-    ...findMisnamed(assessments, settings, foldAsOne),
-    ...findSplitByCase(assessments, settings, foldAsOne),
-  ];
+  const misnamed = findUnderTwoNames(assessments, settings, (entries) => foldEntries(entries, fold));
   const verdicts = assessments.map((assessment) =>
     verdictsOf(assessment, misnamed).filter(({ finding }) =>
       judged.has(keyOfSubject(assessment.username, finding.subject)),
