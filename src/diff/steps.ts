@@ -3,7 +3,7 @@
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
-import { isRunning } from "./sums.ts";
+import { isRunning, lastEntryOf } from "./sums.ts";
 
 /**
  * Removes the records of steps that a later record of the same bet replaces (docs/mismatches.md#several-records-of-one-bet).
@@ -57,12 +57,19 @@ function voidPartsOf(records: readonly StoredRecord[], held: readonly LedgerBet[
   return records.filter(({ betStatus }) => betStatus === "VOID");
 }
 
-/** Whether some records are void parts whose stake the ledger gave back by an adjustment, while the others run. */
+/**
+ * Whether some records are void parts whose stake the ledger gave back by an adjustment, while the others run. The adjustment is
+ * then nearer to the void part than to those that run: after an adjustment to half, a void step follows a running one of its time.
+ */
 function hasVoidPart(records: readonly StoredRecord[], held: readonly LedgerBet[]): boolean {
-  const left = records.filter(({ betStatus }) => betStatus !== "VOID");
+  const { gone = [], left = [] } = Object.groupBy(records, ({ betStatus }) =>
+    betStatus === "VOID" ? "gone" : "left",
+  );
   const before = sumAmounts(held.map(({ largestStake }) => largestStake));
-  const isWhole = left.length < records.length && before.eq(stakeOf(records)) && addUpTo(left, held);
-  return isWhole && held.every(({ status }) => status === "open");
+  const isWhole = gone.length > 0 && before.eq(stakeOf(records)) && addUpTo(left, held);
+  if (!isWhole || held.some(({ status }) => status !== "open")) return false;
+  const farFrom = (some: readonly StoredRecord[]) => Math.abs(lastUpdate(some) - lastEntryOf(held));
+  return farFrom(gone) < farFrom(left.filter(isRunning));
 }
 
 function earlierOf(records: readonly StoredRecord[], held: readonly LedgerBet[]): StoredRecord[] {
@@ -71,7 +78,8 @@ function earlierOf(records: readonly StoredRecord[], held: readonly LedgerBet[])
     lastUpdate(records.filter(isRunning)) <= lastUpdate(ended)
       ? [ended, records.filter(isRunning)]
       : [records.filter(isRunning), ended];
-  const isWhole = held.length > 0 && stakeOf(last).eq(sumAmounts(held.map(({ stake }) => stake)));
+  const isPlaced = held.length > 0 && held.every(({ placed }) => placed);
+  const isWhole = isPlaced && stakeOf(last).eq(sumAmounts(held.map(({ stake }) => stake)));
   if (isWhole && others.length > 0) return others;
   return [...Map.groupBy(records, ({ stake }) => stake.toFixed()).values()].flatMap((steps) => {
     const endedAt = lastUpdate(steps.filter((one) => !isRunning(one)));

@@ -49,16 +49,19 @@ describe("steps of a bet", () => {
     expect(counted([before, settled], [{ stake: "10" }])).toEqual(["s2"]);
     expect(counted([{ ...before, updatedDate: at(20) }, settled], [{ stake: "12" }])).toEqual(["s1"]);
     expect(counted([before, settled], [{ stake: "11" }])).toEqual(["s1", "s2"]);
+    expect(counted([before, settled], [{ stake: "10", placed: false }])).toEqual(["s1", "s2"]);
   });
 
   test("are parts while one is void and the ledger's bet runs with the stake of all, or of the others", () => {
     const parts = [open, { ...settled, betStatus: "VOID" }] as const;
     const statuses = (bets: BetFields[]) =>
       withoutEarlierSteps(parts.map(record), bets.map(bet)).map(({ betStatus }) => betStatus);
-    const adjusted = { stake: "10", largestStake: amount("20") };
+    const adjusted = { stake: "10", largestStake: amount("20"), lastEntryAt: NOON + 9 * MINUTE_MS };
+    const before = { ...adjusted, lastEntryAt: NOON + MINUTE_MS };
     expect(statuses([{ stake: "20", status: "open" }])).toEqual(["OPEN", "OPEN"]);
     expect(statuses([{ ...adjusted, status: "open" }])).toEqual(["OPEN", "VOID"]);
     expect(statuses([{ ...adjusted, status: "void" }])).toEqual(["VOID"]);
+    expect(statuses([{ ...before, status: "open" }])).toEqual(["VOID"]);
     expect(statuses([{ stake: "10", status: "open" }])).toEqual(["VOID"]);
   });
 

@@ -182,6 +182,15 @@ describe("a bet of which one part is void while the other runs", () => {
       opened: [],
     },
     {
+      name: "is no such bet if an adjustment halved it before its last step, which is void, and the cancel is lost",
+      rows: [place("a", 5, "20"), adjust("a", 7, "10")],
+      items: [
+        listed("a", 7, "10", { id: "step-1", status: "OPEN" }),
+        listed("a", 30, "10", { id: "step-2", status: "VOID" }),
+      ],
+      opened: ["missing-settlement of a, effect -10"],
+    },
+    {
       name: "is no such bet if its last step is void, and the cancel is lost",
       rows: [place("a", 5, "10")],
       items: parts,
@@ -207,6 +216,15 @@ describe("steps of a bet with different stakes", () => {
       rows: [place("a", 5, "20"), adjust("a", 10, "15"), settle("a", 30, "50")],
       items: steps("20", "15"),
       opened: [],
+    },
+    {
+      name: "of which the placement is lost, and a free part runs",
+      rows: [settle("a", 30, "5")],
+      items: [
+        listed("a", 30, "10", { id: "part-1", payout: "5" }),
+        listed("a", 31, "0", { id: "part-2", status: "OPEN" }),
+      ],
+      opened: ["missing-placement of a, effect 10"],
     },
     {
       name: "paid short",
