@@ -15,6 +15,7 @@ import {
   type WorkerOptions,
 } from "bullmq";
 import { systemClock } from "../src/clock.ts";
+import { readDatabaseUrl } from "../src/database-url.ts";
 import type { Sql } from "../src/db/client.ts";
 import { openQueuePool } from "../src/db/queue-pool.ts";
 import type { Log } from "../src/log.ts";
@@ -107,10 +108,13 @@ function openPostgresBackend(
     sql,
   );
   const connection = pool as PgPool;
+  // Two installations in one database share the tables of the queues, but no queue.
+  const { schema } = readDatabaseUrl(databaseUrl);
+  const nameOf = (name: string) => (schema === "public" ? name : `${schema}.${name}`);
   return {
     openQueue: (name) => {
       const queue = new Queue(
-        name,
+        nameOf(name),
         { connection, defaultJobOptions: KEEP, ...traced },
         createPostgresBackend,
       );
@@ -118,7 +122,7 @@ function openPostgresBackend(
     },
     openWorker: (name, run, concurrency) => {
       const options = { connection, ...workerOptions(concurrency), ...traced };
-      const worker = new PatientWorker(name, run, options, createWatchfulBackend);
+      const worker = new PatientWorker(nameOf(name), run, options, createWatchfulBackend);
       return listen(worker, report);
     },
     check,

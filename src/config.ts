@@ -8,6 +8,8 @@ import { describeIssues, settingsError } from "./settings-problems.ts";
 export interface Settings {
   readonly production: boolean;
   readonly databaseUrl: string | null;
+  /** null: the one that the URL names, or "public" */
+  readonly databaseSchema: string | null;
   /** connections of a process, divided by `openPools` */
   readonly databasePool: number;
   /** what the database may take, in bytes; null: unknown */
@@ -120,6 +122,7 @@ function settingsOf(
   return {
     ...others,
     databaseUrl: data.DATABASE_URL ?? null,
+    databaseSchema: data.DATABASE_SCHEMA ?? null,
     databasePool: data.DATABASE_POOL,
     databaseDisk: data.DATABASE_DISK ?? null,
     redisUrl: data.REDIS_URL ?? null,

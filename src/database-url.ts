@@ -2,7 +2,12 @@
 
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { type ConnectionOptions, checkServerIdentity, type PeerCertificate } from "node:tls";
+import {
+  type ConnectionOptions,
+  checkServerIdentity,
+  createSecureContext,
+  type PeerCertificate,
+} from "node:tls";
 import { parse } from "pg-connection-string";
 import { describeError, ReconError } from "./errors.ts";
 import { HOW_TO_ENCODE, readHosts } from "./host-list.ts";
@@ -21,6 +26,8 @@ export interface DatabaseAddress {
   readonly applicationName: string | null;
   /** start parameter `options`, such as "-c geqo=off" */
   readonly options: string | null;
+  /** of the tables: lower-case letters, digits and underscores */
+  readonly schema: string;
   readonly connectSeconds: number;
   readonly target: TargetSession | undefined;
 }
@@ -29,6 +36,7 @@ const TARGETS = ["read-write", "read-only", "primary", "standby", "prefer-standb
 type TargetSession = (typeof TARGETS)[number];
 
 const DEFAULT_PORT = 5432;
+const DEFAULT_SCHEMA = "public";
 const CONNECT_SECONDS = 10;
 
 const MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
@@ -44,7 +52,7 @@ const MODE_OF: Readonly<Record<string, string>> = {
 const READ = new Set([
   ...["host", "port", "user", "password", "dbname", "ssl", "sslmode", "sslrootcert", "sslcert", "sslkey"],
   ...["channel_binding", "application_name", "fallback_application_name", "target_session_attrs"],
-  ...["connect_timeout", "options"],
+  ...["connect_timeout", "options", "schema"],
 ]);
 /** Parameters of libpq that change nothing here: the drivers always do this, or never. */
 const WITHOUT_EFFECT = new Set([
@@ -78,9 +86,23 @@ export function readDatabaseUrl(text: string): DatabaseAddress {
     applicationName:
       parameters.get("application_name") ?? parameters.get("fallback_application_name") ?? null,
     options: parameters.get("options") ?? null,
+    schema: schemaOf(parameters.get("schema")),
     connectSeconds: secondsOf(parameters.get("connect_timeout")),
     target: isTarget(target) ? target : hosts.length > 1 && target === undefined ? "read-write" : undefined,
   };
+}
+
+/** The same address with DATABASE_SCHEMA, written as Prisma writes it. Of two schemas the last one counts. */
+export function inSchema(url: string, schema: string | null): string {
+  return schema === null ? url : `${url}${url.includes("?") ? "&" : "?"}schema=${schema}`;
+}
+
+/** Names that need no quotes. PostgreSQL keeps those that begin with "pg_", and BullMQ has its own. */
+export const SCHEMA_RULE =
+  "must be lower-case letters, digits and underscores, and not PostgreSQL's own or bullmq";
+
+export function isSchemaName(name: string): boolean {
+  return /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/.test(name) && name !== "information_schema" && name !== "bullmq";
 }
 
 /** What an operator should hear about a URL that is right; null: nothing. */
@@ -172,7 +194,20 @@ function tlsOf(mode: string, parsed: unknown, hosts: DatabaseAddress["hosts"]): 
   if (mode === "disable") return false;
   if (mode === "allow" || mode === "prefer") return "prefer";
   const options = typeof parsed === "object" && parsed !== null ? (parsed as ConnectionOptions) : {};
+  refuseUnusable(options);
   return mode === "verify-full" ? { ...options, checkServerIdentity: identityOf(hosts) } : options;
+}
+
+/** The files of certificates: otherwise every connection would fail, with words of OpenSSL. */
+function refuseUnusable(options: ConnectionOptions): void {
+  if ((options.cert === undefined) !== (options.key === undefined))
+    throw wrong("sslcert and sslkey belong together: name the certificate and its key");
+  try {
+    createSecureContext(options);
+  } catch (error) {
+    const [why] = describeError(error).split("::").slice(-1);
+    throw wrong(`sslrootcert, sslcert or sslkey cannot be used: ${why}`);
+  }
 }
 
 /** The name that Node checks if it was given none, as both drivers do for an IP address. */
@@ -186,6 +221,11 @@ function identityOf(hosts: DatabaseAddress["hosts"]) {
     const problems = asked.map((one) => checkServerIdentity(one, certificate));
     return problems.includes(undefined) ? undefined : problems[0];
   };
+}
+
+function schemaOf(name = DEFAULT_SCHEMA): string {
+  if (!isSchemaName(name)) throw wrong(`schema is "${name}", but ${SCHEMA_RULE}`);
+  return name;
 }
 
 function secondsOf(text: string | undefined): number {

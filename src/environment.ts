@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { parseBytes } from "./bytes.ts";
-import { readDatabaseUrl } from "./database-url.ts";
+import { isSchemaName, readDatabaseUrl, SCHEMA_RULE } from "./database-url.ts";
 import { describeError } from "./errors.ts";
 import { readRedisUrl } from "./redis-url.ts";
 
@@ -76,6 +76,7 @@ export const environmentSchema = z.object({
       "must be a number of connections from 4 to 500",
     )
     .transform(Number),
+  DATABASE_SCHEMA: z.string().refine(isSchemaName, SCHEMA_RULE).optional(),
   DATABASE_DISK: z
     .string()
     .transform((text, context) => {

@@ -99,7 +99,7 @@ function openPool(address: DatabaseAddress, most: number, limits: DatabaseLimits
 /** Opens postgres.js with what all connections share. @param own the caller's options */
 export function openDriver(address: DatabaseAddress, limits: SessionLimits, own: object): postgres.Sql {
   const sql = postgres({ ...driverOptions(address, limits), ...own });
-  pinWherePossible(sql.options as never);
+  pinWherePossible(sql.options as never, address.schema);
   return sql as postgres.Sql;
 }
 
@@ -134,7 +134,7 @@ export async function checkDatabase(sql: Sql): Promise<void> {
   const { options } = sql;
   try {
     const asked = withTakenPins(options, () =>
-      requireSession((statement) => sql.unsafe(statement), nameOf(options)),
+      requireSession((statement) => sql.unsafe(statement), nameOf(options), options),
     );
     if (await endsInTime(asked, LONGEST_CHECK_MS)) return;
   } catch (error) {

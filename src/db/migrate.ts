@@ -1,6 +1,7 @@
 /** Runs migrations. Safe when several workers start at once, and while older workers run. */
 
-import postgres from "postgres";
+import type { MigrationMeta } from "drizzle-orm/migrator";
+import type postgres from "postgres";
 import { systemClock } from "../clock.ts";
 import { readDatabaseUrl } from "../database-url.ts";
 import { describeError, ReconError } from "../errors.ts";
@@ -21,7 +22,6 @@ import { NO_LIMITS } from "./session.ts";
 
 /** The number of the advisory lock; any number that nothing else locks. The digits spell "recon" on a telephone. */
 const MIGRATION_LOCK = 73_266;
-const TABLE = { migrationsSchema: "public", migrationsTable: "recon_migrations" };
 
 /**
  * The longest wait of a migration for a lock (decision 50). Live work waits behind a statement that waits for a
@@ -49,7 +49,8 @@ export async function migrateDatabase(
   log: Log = silentLog,
   folder = MIGRATIONS,
 ): Promise<number> {
-  const client = connect(url);
+  const address = readDatabaseUrl(url);
+  const client = openDriver(address, NO_LIMITS, { max: 1 });
   try {
     // Before the first lock and setting of a session.
     await requireSessions(client.options as unknown as Sql["options"]);
@@ -61,8 +62,8 @@ export async function migrateDatabase(
     const newer = describeNewer(version);
     if (newer !== null) log.warn(newer);
     if (version.found < version.known) {
-      await migratePatiently(client, log, folder).catch((error: unknown) => {
-        throw codeOf(error) === NOT_ALLOWED ? forbidden(version, error) : error;
+      await migratePatiently(client, log, folder, address.schema).catch((error: unknown) => {
+        throw codeOf(error) === NOT_ALLOWED ? forbidden(version, address.schema, error) : error;
       });
     }
     const count = Math.max(0, (await countMigrations(sql)) - version.found);
@@ -77,10 +78,6 @@ export async function migrateDatabase(
   }
 }
 
-function connect(url: string): postgres.Sql {
-  return openDriver(readDatabaseUrl(url), NO_LIMITS, { max: 1 });
-}
-
 async function waitForTurn(client: postgres.Sql, log: Log): Promise<void> {
   const [got] = await client`select pg_try_advisory_lock(${MIGRATION_LOCK}) as turn`;
   if (got?.["turn"] === true) return;
@@ -88,18 +85,22 @@ async function waitForTurn(client: postgres.Sql, log: Log): Promise<void> {
   await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
 }
 
-async function migratePatiently(client: postgres.Sql, log: Log, migrationsFolder: string): Promise<void> {
-  // Loaded only where there are migrations to run, because drizzle takes much memory (decision 22).
-  const { drizzle } = await import("drizzle-orm/postgres-js");
-  const { migrate } = await import("drizzle-orm/postgres-js/migrator");
+async function migratePatiently(
+  client: postgres.Sql,
+  log: Log,
+  folder: string,
+  schema: string,
+): Promise<void> {
+  // Loaded only if there are migrations to run (decision 22).
+  const { readMigrationFiles } = await import("drizzle-orm/migrator");
+  const migrations = readMigrationFiles({ migrationsFolder: folder });
   await client.unsafe(`set lock_timeout = ${LOCK_WAIT_MS}`);
   for (let tries = 1; ; tries += 1) {
     try {
-      // drizzle changes its client, so it gets one of its own (decision 1).
-      await migrate(drizzle({ client }), { ...TABLE, migrationsFolder });
+      await runMigrations(client, migrations, schema);
       return;
     } catch (error) {
-      if (!GAVE_WAY.has(codeOf(error))) throw causeOf(error);
+      if (!GAVE_WAY.has(codeOf(error))) throw error;
       if (tries === MOST_TRIES) throw blocked(error);
       log.info("the migration waits for a table that other work uses; it is tried again");
       await systemClock.sleep(AGAIN_MS);
@@ -107,21 +108,43 @@ async function migratePatiently(client: postgres.Sql, log: Log, migrationsFolder
   }
 }
 
-/** The error of PostgreSQL, which drizzle wraps. */
-function causeOf(error: unknown): unknown {
-  const { cause } = error as { cause?: unknown };
-  return cause instanceof postgres.PostgresError ? cause : error;
+/**
+ * Does what drizzle's `migrate` does, except that the schema is created only if it is missing: `create schema if not exists` needs
+ * a right on the database even if the schema exists, and a DBA who made one for this program has often kept that right.
+ */
+async function runMigrations(
+  client: postgres.Sql,
+  migrations: readonly MigrationMeta[],
+  schema: string,
+): Promise<void> {
+  await client.begin(async (tx) => {
+    const [found] = await tx`select to_regnamespace(${schema}) is not null as "exists"`;
+    if (found?.["exists"] !== true) await tx`create schema ${tx(schema)}`;
+    const table = tx(`${schema}.recon_migrations`);
+    await tx`create table if not exists ${table} (id serial primary key, hash text not null, created_at bigint)`;
+    const [last] = await tx`select coalesce(max(created_at), 0)::text as at from ${table}`;
+    for (const { sql, hash, folderMillis } of migrations) {
+      if (folderMillis <= Number(last?.["at"])) continue;
+      for (const statement of sql) await tx.unsafe(placeIn(schema, statement));
+      await tx`insert into ${table} (hash, created_at) values (${hash}, ${folderMillis})`;
+    }
+  });
+}
+
+/** The migrations name the schema public, because the functions that they create search no schema. */
+function placeIn(schema: string, statement: string): string {
+  return schema === "public" ? statement : statement.replace(/\bpublic\.|"public"\./g, `"${schema}".`);
 }
 
 function codeOf(error: unknown): string | undefined {
-  return (causeOf(error) as { code?: string }).code;
+  return (error as { code?: string }).code;
 }
 
-function forbidden(version: SchemaVersion, error: unknown): ReconError {
+function forbidden(version: SchemaVersion, schema: string, error: unknown): ReconError {
   return new ReconError(
     "schema-outdated",
-    `${describeOlder(version)}, and the user of DATABASE_URL may not run them (${describeError(causeOf(error))}). ` +
-      'Run "recon migrate" as a user that may create tables.',
+    `${describeOlder(version)}, and the user of DATABASE_URL may not run them (${describeError(error)}). ` +
+      `Run "recon migrate" as a user that may create in the schema ${schema}, or set DATABASE_SCHEMA to a schema of the user's own.`,
     { cause: error },
   );
 }

@@ -8,6 +8,7 @@ import { MAY_SWITCH } from "./entry-accounts.ts";
 const MOST_NAMED = 5;
 
 interface SchemaRights {
+  readonly schema: string;
   readonly owner: string;
   readonly everyRole: boolean;
   readonly roles: readonly string[];
@@ -22,7 +23,7 @@ export async function findForeignCreators(
   sql: Query,
 ): Promise<{ readonly found: string; readonly mend: string } | null> {
   const [row] = await sql<SchemaRights[]>`
-    select quote_ident(pg_get_userbyid(c.relowner)) as owner,
+    select quote_ident(n.nspname) as schema, quote_ident(pg_get_userbyid(c.relowner)) as owner,
       exists (select from aclexplode(n.nspacl) where grantee = 0 and privilege_type = 'CREATE') as "everyRole",
       array(
         select quote_ident(r.rolname) from pg_roles r
@@ -32,17 +33,17 @@ export async function findForeignCreators(
         order by 1 limit ${MOST_NAMED + 1}) as roles
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
       join pg_database d on d.datname = current_database()
-    where c.oid = 'public.callback_entries'::regclass`;
+    where c.oid = 'callback_entries'::regclass`;
   if (row === undefined || (!row.everyRole && row.roles.length === 0)) return null;
-  const { owner, everyRole, roles } = row;
+  const { schema, owner, everyRole, roles } = row;
   const named = `${roles.slice(0, MOST_NAMED).join(", ")}${roles.length > MOST_NAMED ? " and more" : ""}`;
   const found = everyRole
-    ? "every role may create functions in the schema public (the default of PostgreSQL 14)"
-    : `other roles may create functions in the schema public: ${named}`;
+    ? `every role may create functions in the schema ${schema} (the default of PostgreSQL 14 for public)`
+    : `other roles may create functions in the schema ${schema}: ${named}`;
   // On PostgreSQL 14 the owner of the tables, too, may create only because every role may.
   const revoke = everyRole
-    ? `grant create on schema public to ${owner}; revoke create on schema public from public`
-    : `revoke create on schema public from ${roles.slice(0, MOST_NAMED).join(", ")}`;
+    ? `grant create on schema ${schema} to ${owner}; revoke create on schema ${schema} from public`
+    : `revoke create on schema ${schema} from ${roles.slice(0, MOST_NAMED).join(", ")}`;
   return {
     found,
     mend: `such a function can take the place of one that wallet-recon calls, and then has the rights of its user: as a superuser run "${revoke}" (docs/ledger.md#rights)`,
@@ -56,14 +57,15 @@ export async function findForeignCreators(
  */
 export async function refusePlanted(sql: Pick<Sql, "begin">): Promise<void> {
   const planted = await sql.begin(async (tx) => {
-    const [path] = await tx<{ schemas: string[] }[]>`select current_schemas(false)::text[] as schemas`;
+    const [path] = await tx<{ schemas: string[]; own: string | null }[]>`
+      select current_schemas(false)::text[] as schemas, current_schema()::text as own`;
     await tx`set local search_path = pg_catalog`;
-    return await tx<{ kind: string; name: string; role: string; tablesOf: string }[]>`
+    return await tx<{ kind: string; name: string; role: string; schema: string; tablesOf: string }[]>`
       with ours as (
         select coalesce(c.relowner, u.oid) as owner, n.nspowner, d.datdba
         from pg_roles u join pg_database d on d.datname = current_database()
-          left join pg_namespace n on n.nspname = 'public'
-          left join pg_class c on c.oid = to_regclass('public.callback_entries')
+          left join pg_namespace n on n.nspname = ${path?.own ?? null}::text
+          left join pg_class c on c.relnamespace = n.oid and c.relname = 'callback_entries'
         where u.rolname = current_user
       ),
       trusted as (
@@ -77,7 +79,8 @@ export async function refusePlanted(sql: Pick<Sql, "begin">): Promise<void> {
         select o.tableoid, o.oid, 'operator', oprname, oprowner, oprnamespace from pg_operator o
       )
       select m.kind, case m.kind when 'operator' then m.oid::regoperator::text else m.oid::regprocedure::text end as name,
-        quote_ident(pg_get_userbyid(m.owner)) as role, quote_ident(pg_get_userbyid((select owner from ours))) as "tablesOf"
+        quote_ident(pg_get_userbyid(m.owner)) as role, quote_ident(pg_get_userbyid((select owner from ours))) as "tablesOf",
+        quote_ident(n.nspname) as schema
       from made m join pg_namespace n on n.oid = m.schema
       where n.nspname = any(${path?.schemas ?? []}::text[]) and m.owner not in (select oid from trusted)
         and exists (
@@ -96,7 +99,7 @@ export async function refusePlanted(sql: Pick<Sql, "begin">): Promise<void> {
   throw new ReconError(
     "schema-unsafe",
     `another role has made what statements of wallet-recon would call with the rights of their user: ${list}${planted.length > MOST_NAMED ? ", and more" : ""}. ` +
-      `As a superuser run "${drops}; grant create on schema public to ${first.tablesOf}; revoke create on schema public from public", and find out what it has changed (docs/ledger.md#rights).`,
+      `As a superuser run "${drops}; grant create on schema ${first.schema} to ${first.tablesOf}; revoke create on schema ${first.schema} from public", and find out what it has changed (docs/ledger.md#rights).`,
   );
 }
 

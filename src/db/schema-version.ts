@@ -23,9 +23,10 @@ export async function readSchemaVersion(sql: Query, folder = MIGRATIONS): Promis
 }
 
 export async function countMigrations(sql: Query): Promise<number> {
-  const [table] = await sql`select to_regclass('public.recon_migrations') is not null as "exists"`;
+  const [table] = await sql`
+    select to_regclass(quote_ident(current_schema()) || '.recon_migrations') is not null as "exists"`;
   if (table?.["exists"] !== true) return 0;
-  const [row] = await sql`select count(*)::int as count from public.recon_migrations`;
+  const [row] = await sql`select count(*)::int as count from recon_migrations`;
   return row?.["count"] as number;
 }
 

@@ -6,9 +6,6 @@
 import type { DatabaseAddress } from "../database-url.ts";
 import { describeError, ReconError } from "../errors.ts";
 
-/** The schema of the tables. */
-const SCHEMA = "public";
-
 /**
  * Sent with the start of every connection. Each can change what a statement means or returns: with `array_nulls = off` the word
  * NULL in a list of rounds is a text, and bets are never compared.
@@ -77,8 +74,12 @@ function noteRefusedPin(place: Place, error: unknown): boolean {
   return isPin;
 }
 
+/** Of the tables, for each driver that was opened. */
+const schemas = new WeakMap<object, string>();
+
 /** Lets the next connections of a driver send only what their pooler takes. */
-export function pinWherePossible(options: Place & { connection: object }): void {
+export function pinWherePossible(options: Place & { connection: object }, schema: string): void {
+  schemas.set(options, schema);
   const all = Object.entries(options.connection);
   const taken = all.filter(([name]) => !REFUSED_BY_POOLERS.has(name));
   Object.defineProperty(options, "connection", {
@@ -88,14 +89,14 @@ export function pinWherePossible(options: Place & { connection: object }): void 
 
 /** The start parameters of a connection. */
 export function startParameters(
-  { applicationName, options }: DatabaseAddress,
+  { applicationName, options, schema }: DatabaseAddress,
   { statementMs, lockMs, silenceMs }: SessionLimits,
 ): Record<string, string> {
   return {
     application_name: applicationName ?? "wallet-recon",
     ...(options === null ? {} : { options }),
     ...PINNED,
-    search_path: SCHEMA,
+    search_path: schema,
     statement_timeout: String(statementMs),
     lock_timeout: String(lockMs),
     idle_in_transaction_session_timeout: String(silenceMs),
@@ -124,11 +125,13 @@ interface Inherited {
  * Makes sure that a session is as it was asked for. A pooler may drop what was sent at its start.
  * @param ask runs a statement
  * @param server names database and server, for the message
+ * @param options of the driver that asks
  * @throws ReconError `database-unsuitable`
  */
 export async function requireSession(
   ask: (statement: string) => PromiseLike<readonly unknown[]>,
   server: string,
+  options: object,
 ): Promise<void> {
   const [inherited] = (await ask(INHERITED)) as readonly Inherited[];
   if (inherited === undefined) return;
@@ -145,7 +148,9 @@ export async function requireSession(
     );
   }
   const others: [string, string][] = Object.entries(PINNED).filter(([name, value]) => found[name] !== value);
-  if (path !== SCHEMA && inherited.schema !== SCHEMA) others.push(["search_path", SCHEMA]);
+  const schema = schemas.get(options);
+  if (schema !== undefined && path !== schema && inherited.schema !== schema)
+    others.push(["search_path", schema]);
   if (others.length === 0) return;
   const list = others
     .map(([name]) => `${name} = '${name === "search_path" ? path : found[name]}'`)

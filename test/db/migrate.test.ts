@@ -106,7 +106,7 @@ test("a user that may not create tables is refused; one line says what is missin
   await expect(migrateDatabase(url.href)).rejects.toMatchObject({
     code: "schema-outdated",
     message: expect.stringMatching(
-      /^the database is not up to date: it lacks \d+ of the \d+ migrations .* may not run them \(permission denied .* Run "recon migrate" as a user that may create tables\.$/,
+      /^the database is not up to date: it lacks \d+ of the \d+ migrations .* may not run them \(permission denied .* Run "recon migrate" as a user that may create in the schema public, or set DATABASE_SCHEMA to a schema of the user's own\.$/,
     ),
   });
 });

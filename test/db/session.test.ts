@@ -14,6 +14,7 @@ import postgres from "postgres";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
 import { parseConfig } from "../../src/config-file.ts";
+import { inSchema } from "../../src/database-url.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { TO_IGNORE } from "../../src/db/session.ts";
 import { freePort } from "../../src/embedded/free-port.ts";
@@ -75,10 +76,10 @@ async function createDatabase(how: string): Promise<{ name: string; url: string 
 const CLONE = () => `template ${inject("template")} ${inject("strategy")}`;
 
 /** A start, a page with three bets, callbacks of them, a comparison and a statement. */
-async function workThrough(url: string) {
-  const started = await callRecon(["migrate"], { DATABASE_URL: url });
-  expect(started.stderr).toBe("");
-  const sql = openDatabase(url, 3);
+async function workThrough(url: string, schema?: string) {
+  const started = await callRecon(["migrate"], { DATABASE_URL: url, DATABASE_SCHEMA: schema });
+  expect(started).toMatchObject({ code: 0, stderr: "" });
+  const sql = openDatabase(inSchema(url, schema ?? null), 3);
   onTestFinished(() => sql.end({ timeout: 0 }));
   const clock = createTestClock(NOON);
   const config = parseConfig({ products: [{ productId: "P1" }], ledger: { since: "2026-11-20T00:00:00Z" } });
@@ -215,6 +216,83 @@ test("a role with a schema of its name, tables in it that are named like ours, a
   await owner.end();
   expect(await workThrough(own.href)).toEqual(usual);
 });
+
+/** A role that owns nothing, in a database as PostgreSQL 15 makes it: it may create neither in `public` nor schemas. */
+async function createGuest(): Promise<{ url: string; owner: postgres.Sql; role: string }> {
+  const { name, url } = await createDatabase("template template0");
+  const role = `${name}_guest`;
+  const own = new URL(url);
+  own.username = role;
+  own.password = "guest";
+  await administer((admin) => admin.unsafe(`create role ${role} login password 'guest'`));
+  const owner = postgres(url, { max: 1, onnotice: () => {} });
+  onTestFinished(async () => {
+    await owner.end();
+    await administer(async (admin) => {
+      await admin.unsafe(`drop database if exists ${name} with (force)`);
+      await admin.unsafe(`drop role ${role}`);
+    });
+  });
+  await owner`revoke create on schema public from public`;
+  return { url: own.href, owner, role };
+}
+
+test.each([
+  ["may not be created in", ""],
+  ["may not be used", "revoke all on schema public from public"],
+  ["does not exist", "drop schema public"],
+])("a schema public that %s is one line that says what to do", async (_, statement) => {
+  const { url, owner } = await createGuest();
+  if (statement !== "") await owner.unsafe(statement);
+  for (const args of [["migrate"], ["callbacks"]]) {
+    const { code, stderr } = await startRecon(args, {
+      DATABASE_URL: url,
+      CALLBACK_PORT: "0",
+      LOG_LEVEL: "error",
+    }).ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^recon: [^\n]* may not run them \(permission denied for (schema public|database \w+)\)\. Run "recon migrate" as a user that may create in the schema public, or set DATABASE_SCHEMA to a schema of the user's own\.\n$/,
+    );
+  }
+});
+
+test("in a schema that a DBA made for a role without further rights, work comes to the same", async () => {
+  const { url, owner, role } = await createGuest();
+  await owner.unsafe(
+    `create schema books authorization ${role}; create table callback_entries (mine int); revoke all on schema public from public`,
+  );
+  expect(await workThrough(url, "books")).toEqual(usual);
+  const tables = await owner`select from pg_tables where schemaname = 'public'`;
+  expect(tables).toHaveLength(1);
+  const again = await callRecon(["migrate"], { DATABASE_URL: `${url}?schema=books` });
+  expect(again).toMatchObject({ code: 0, stderr: "" });
+});
+
+test("two schemas of one database are two installations, and each keeps its own queues", async () => {
+  const { url } = await createDatabase(CLONE());
+  for (const schema of ["public", "second"]) expect(await workThrough(url, schema)).toEqual(usual);
+  const names = new Set<string>();
+  for (const schema of ["public", "second"]) {
+    const backend = openBackend(null, inSchema(url, schema), silentLog);
+    onTestFinished(() => backend.close());
+    await backend.check();
+    names.add(backend.openQueue("pull").name);
+  }
+  expect(names.size).toBe(2);
+});
+
+test.each(["Books", "pg_books", "bullmq", "a-b", "x; drop schema public"])(
+  'the schema "%s" is refused in words',
+  async (schema) => {
+    const { code, stderr } = await callRecon(["status"], {
+      DATABASE_URL: inject("adminUrl"),
+      DATABASE_SCHEMA: schema,
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/DATABASE_SCHEMA[^\n]* must be lower-case letters, digits and underscores/);
+  },
+);
 
 test("a database that is not in UTF8 is refused in one line", async () => {
   const { name, url } = await createDatabase("encoding 'LATIN1' locale 'C' template template0");

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { calmLog } from "../../calm-log.ts";
 import { systemClock } from "../../clock.ts";
 import { type Need, readSettings, type Settings } from "../../config.ts";
-import { warnOfDatabaseUrl } from "../../database-url.ts";
+import { inSchema, warnOfDatabaseUrl } from "../../database-url.ts";
 import { checkDatabase } from "../../db/client.ts";
 import { type DatabaseClock, openDatabaseClock } from "../../db/database-clock.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
@@ -58,7 +58,7 @@ export async function openRecon(
     systemClock,
   );
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
-  const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
+  const databaseUrl = inSchema(settings.databaseUrl ?? server?.url ?? "", settings.databaseSchema);
   const warning = warnOfDatabaseUrl(databaseUrl);
   if (warning !== null) log.warn(warning);
   const pools = openPools(databaseUrl, settings.databasePool);

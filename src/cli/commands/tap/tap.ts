@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { allowAddresses } from "../../../callbacks/access.ts";
 import { systemClock } from "../../../clock.ts";
 import { readSettings } from "../../../config.ts";
+import { inSchema } from "../../../database-url.ts";
 import { takeLock } from "../../../embedded/exclusive-lock.ts";
 import { startEmbeddedPostgres } from "../../../embedded/postgres/postgres.ts";
 import { describeError, ReconError } from "../../../errors.ts";
@@ -64,7 +65,7 @@ async function start(
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
   if (server !== null) opened.push({ name: "PostgreSQL", longestMs: 1_500, close: () => server.release() });
 
-  const databaseUrl = settings.databaseUrl ?? server?.url ?? "";
+  const databaseUrl = inSchema(settings.databaseUrl ?? server?.url ?? "", settings.databaseSchema);
   const storing = startStoring({ folder, databaseUrl, logLevel, secrets }, log);
   opened.push({ name: "storing", longestMs: LONGEST_STORING_MS, close: () => storing.close() });
   const isAllowed = allowAddresses(allowedIps);
