@@ -185,12 +185,18 @@ function explain(place: RedisPlace, error: unknown): ReconError {
   });
 }
 
+/** What a client without a certificate sees, depending on whether the alert or the end of the connection arrives first. */
+const HUNG_UP = /ECONNRESET|EPIPE|Connection is closed/;
+const CERTIFICATE_HINT =
+  " If it asks for a client certificate, let it accept clients without one (tls-auth-clients no).";
+
 function unreachable(place: RedisPlace, error: unknown): ReconError {
   const reason = describeError(error);
   const tls = explainTls(error);
+  const hint = HUNG_UP.test(reason) && readRedisUrl(place.redisUrl).tls ? CERTIFICATE_HINT : "";
   const problem =
     tls === null
-      ? `does not answer: ${reason}. Check REDIS_URL and that Redis runs.`
+      ? `does not answer: ${reason}. Check REDIS_URL and that Redis runs.${hint}`
       : `cannot be used: ${tls}.`;
   return new ReconError("queue-unreachable", `Redis at ${addressOf(place)} ${problem}`, {
     cause: error,

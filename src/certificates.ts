@@ -15,7 +15,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID:
     "its certificate is not valid yet. Check the clock of this machine and that of the server",
   ERR_SSL_WRONG_VERSION_NUMBER: "it does not speak TLS at this port. Check scheme and port",
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "it asks for a client certificate",
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    "it asks for a client certificate, which only PostgreSQL gets (sslcert and sslkey of DATABASE_URL). Let it accept clients without one",
 };
 
 /**
@@ -36,5 +37,7 @@ export function explainTls(error: unknown, setting = ""): string | null {
   }
   const known = OTHERS[code];
   if (known !== undefined) return `${known} (${code})`;
+  if (code.startsWith("ERR_SSL_"))
+    return `TLS was refused (${code}). Check the certificates and the versions of TLS of both sides`;
   return cause instanceof Error ? explainTls(cause, setting) : null;
 }

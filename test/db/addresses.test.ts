@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
 import { readDatabaseUrl, warnOfDatabaseUrl } from "../../src/database-url.ts";
-import { checkDatabase, openDatabase } from "../../src/db/client.ts";
+import { checkDatabase, openDatabase, type Sql } from "../../src/db/client.ts";
 import { closeClient, connectClient } from "../../src/db/pipelined-client.ts";
 import { silentLog } from "../../src/log.ts";
 import { callRecon } from "../cli/call-recon.ts";
@@ -18,12 +18,22 @@ const { url } = useDatabase();
 const own = await makeCertificates({ type: "ip", value: "127.0.0.1" });
 const other = await makeCertificates({ type: "dns", value: "elsewhere.example" });
 
+/** The subject of the certificates, whose bearer needs no password. */
+const BEARER = "server";
+
+/** Runs a command of `sed` on the rules of entry, as the server's user. */
+async function editRules(admin: Sql, command: string): Promise<void> {
+  const file = (await admin`show hba_file`)[0]?.["hba_file"];
+  await admin.unsafe(`copy (select) to program 'cat > /dev/null; sed -i "${command}" ${file}'`);
+}
+
 beforeAll(async () => {
   const admin = openDatabase(inject("adminUrl"), 1);
   // The server's user must own the key, and no other may read it.
   for (const [name, file] of [
     ["tls.crt", own.cert],
     ["tls.key", own.key],
+    ["tls.ca", own.ca],
   ] as const) {
     const lines = readFileSync(file, "utf8")
       .trim()
@@ -34,14 +44,19 @@ beforeAll(async () => {
   }
   await admin.unsafe("alter system set ssl_cert_file = 'tls.crt'");
   await admin.unsafe("alter system set ssl_key_file = 'tls.key'");
+  await admin.unsafe("alter system set ssl_ca_file = 'tls.ca'");
   await admin.unsafe("alter system set ssl = on");
+  await editRules(admin, `1i hostssl all ${BEARER} all cert`);
+  await admin.unsafe(`create role ${BEARER} superuser login`);
   await admin`select pg_reload_conf()`;
   await admin.end();
 });
 afterAll(async () => {
   const admin = openDatabase(inject("adminUrl"), 1);
-  for (const name of ["ssl", "ssl_cert_file", "ssl_key_file"])
+  for (const name of ["ssl", "ssl_cert_file", "ssl_key_file", "ssl_ca_file"])
     await admin.unsafe(`alter system reset ${name}`);
+  await editRules(admin, "1d");
+  await admin.unsafe(`drop role ${BEARER}`);
   await admin`select pg_reload_conf()`;
   await admin.end();
   for (const { folder } of [own, other]) rmSync(folder, { recursive: true });
@@ -99,6 +114,33 @@ describe("TLS", () => {
     named.hostname = "localhost";
     const { stderr } = await callRecon(["status"], { DATABASE_URL: named.href });
     expect(stderr).toMatch(/^recon: [^\n]* its certificate is for another name \([^\n]*\n$/);
+  });
+
+  test("a certificate of ours lets every kind of work in, and none or another's is refused in one line", async () => {
+    const bearer = new URL(url);
+    bearer.username = BEARER;
+    bearer.password = "";
+    const base = `${bearer.href}?sslmode=verify-full&sslrootcert=${own.ca}`;
+    expect(await connectInEachWay(`${base}&sslcert=${own.cert}&sslkey=${own.key}`)).toEqual([true, true]);
+    for (const [parameters, says] of [
+      ["", /requires a valid client certificate/],
+      [
+        `&sslcert=${other.cert}&sslkey=${other.key}`,
+        /TLS was refused \(ERR_SSL_\w+\)\. Check the certificates/,
+      ],
+    ] as const) {
+      const { code, stderr } = await callRecon(["status"], { DATABASE_URL: base + parameters });
+      expect(code).toBe(1);
+      expect(stderr).toMatch(new RegExp(`^recon: [^\\n]*${says.source}[^\\n]*\\n$`));
+    }
+  });
+
+  test.each([
+    [`sslcert=${own.cert}&sslkey=${other.key}`, /cannot be used: key values mismatch/],
+    [`sslcert=${own.key}&sslkey=${own.key}`, /cannot be used: no start line/],
+    [`sslcert=${own.cert}`, /sslcert and sslkey belong together/],
+  ])("%s is refused in words", (parameters, says) => {
+    expect(() => readDatabaseUrl(withParameters(`sslmode=require&${parameters}`))).toThrow(says);
   });
 
   test("the authorities of Node are used too", async () => {

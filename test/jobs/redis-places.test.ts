@@ -1,6 +1,6 @@
 /** Redis as services hand it out: TLS, users, databases and sentinels, all real servers; a cluster is refused. */
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect } from "node:net";
@@ -17,7 +17,7 @@ import { startRedis } from "../../src/embedded/redis.ts";
 import { findRedis } from "../../src/embedded/redis-program.ts";
 import { readStatus } from "../../src/flows/read/read-status.ts";
 import { readRedisUrl } from "../../src/redis-url.ts";
-import { startRecon } from "../cli/run-recon.ts";
+import { PROGRAM, startRecon } from "../cli/run-recon.ts";
 import { makeCertificates } from "../support/certificates.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
@@ -40,6 +40,15 @@ async function openRedis() {
     await server.stop();
   });
   return { url: server.url, port: server.port, client, kill: server.kill };
+}
+
+/** Whether the program of Redis was built with TLS, as Debian's is. */
+async function hasTls(): Promise<boolean> {
+  const { path, environment } = await findRedis(CACHE);
+  const options = ["--tls-port", "0", "--port", "0", "--loglevel", "nonsense"];
+  const { stderr } = spawnSync(path, options, { env: environment ?? process.env, encoding: "utf8" });
+  // It stops at the first option that it does not know.
+  return stderr.includes("loglevel");
 }
 
 /** Runs the program of Redis with this file of settings, which a sentinel and a cluster rewrite. */
@@ -158,9 +167,67 @@ test("TLS by the address, with an authority of our own, and in words without it"
   });
 });
 
+test("a Redis that ends TLS itself is worked with, and one that wants a certificate of ours is refused in words", async ({
+  skip,
+}) => {
+  skip(!(await hasTls()), "this Redis was built without TLS");
+  const port = await freePort();
+  const files = [`tls-cert-file ${own.cert}`, `tls-key-file ${own.key}`, `tls-ca-cert-file ${own.ca}`];
+  const { client } = await runRedis([`tls-port ${port}`, ...files, "tls-auth-clients no"]);
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: `rediss://127.0.0.1:${port}`,
+    NODE_EXTRA_CA_CERTS: own.ca,
+    OPS_PORT: "0",
+  };
+  startRecon(["worker"], environment);
+  await eventually("it works", async () => (await sql`select from windows limit 1`).length > 0, 60_000);
+  expect(await client.exists("bull:installation")).toBe(1);
+  await client.config("SET", "tls-auth-clients", "yes");
+  const { stdout } = await startRecon(["doctor", "--json"], environment).ended;
+  const check = JSON.parse(stdout).checks.find(({ check }: { check: string }) => check === "redis");
+  expect(check).toMatchObject({
+    ok: false,
+    found: expect.stringMatching(/asks for a client certificate,.* let it accept clients without one/i),
+  });
+});
+
+test.each([
+  ["a pipe", []],
+  ["a terminal", ["script", "-qefc"]],
+])("what BullMQ prints is a line of the log on %s", async (_, terminal) => {
+  const { port } = await runRedis(["maxmemory-policy allkeys-lru"]);
+  const command = [process.execPath, PROGRAM, "worker"];
+  const [program = "", ...options] =
+    terminal.length === 0 ? command : [...terminal, command.join(" "), "/dev/null"];
+  const child = spawn(program, options, {
+    env: {
+      PATH: process.env["PATH"],
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: `redis://127.0.0.1:${port}`,
+      LOG_LEVEL: "info",
+      OPS_PORT: "0",
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(async () => {
+    child.kill("SIGTERM");
+    await once(child, "exit");
+  });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  await eventually("BullMQ has said it", () => said.includes("Eviction policy"), 60_000);
+  const lines = said.split(/\r?\n/).filter((line) => line.includes("Eviction policy"));
+  for (const line of lines) expect(JSON.parse(line)).toMatchObject({ from: "a library", level: 40 });
+});
+
 test.each([
   ["redis://a,b", /Redis Cluster is not supported/],
   ["redis://host/0?family=6", /has the parameter "family", which is not known/],
+  ["rediss://host?tls_cert_file=/a", /has the parameter "tls_cert_file", which is not known/],
   ["redis+sentinel://host", /names no master/],
   ["redis://:pa#ss@host", /write % as %25/],
   ["redis://host/mine", /has "mine" as database/],
