@@ -116,7 +116,16 @@ function readItem(
     records.push(usual);
     return;
   }
-  const { item, doubled } = withoutStacks(() => parseItem(text));
+  let parsed: ReturnType<typeof parseItem>;
+  try {
+    parsed = withoutStacks(() => parseItem(text));
+  } catch (error) {
+    // The parser's stack overflows at some thousand levels.
+    if (!(error instanceof RangeError)) throw error;
+    rejected.push({ raw: storable(text), reason: "the record nests too deeply to be read" });
+    return;
+  }
+  const { item, doubled } = parsed;
   if (doubled !== null) {
     rejected.push({ raw: text, reason: sayDoubled(doubled) });
     return;

@@ -152,4 +152,45 @@ describe("a page that PostgreSQL refuses because of its data", () => {
     const alerts = await sql`select kind from alerts`;
     expect(alerts).toContainEqual({ kind: "rejected-records" });
   });
+
+  /** What an operator's own trigger makes of a name that it did not expect. */
+  test.each([
+    ["22003", "new.game_name::numeric(4, 2)", "12345", /numeric field overflow/],
+    ["22008", "new.game_name::timestamptz", "294277-01-01", /out of range/],
+    ["22P02", "new.game_name::jsonb", "{", /invalid input syntax for type json/],
+    ["22012", "1 / length(new.game_name)", "", /division by zero/],
+    ["22021", "convert_from(decode(new.game_name, 'hex'), 'UTF8')", "00", /invalid byte sequence/],
+    ["54000", "repeat(new.game_name, 1073741820)", "ab", /requested length too large/],
+    ["54000", "chr(length(new.game_name))", "", /null character not permitted/],
+  ])("with SQLSTATE %s by %s is committed without the record", async (_, expression, gameName, says) => {
+    await sql.unsafe(`create function read_game() returns trigger language plpgsql as $$ begin
+      if new.bet_id = 'bet-2' then perform ${expression}; end if; return new; end $$;
+      create trigger read_game before insert on bet_records for each row execute function read_game();`);
+    try {
+      const name = JSON.stringify(gameName);
+      const { stored, rejected, gaps } = await pull(page([bet(1), bet(2, { gameName: name }), bet(3)]));
+      expect(gaps).toEqual([]);
+      expect(stored).toHaveLength(2);
+      expect(rejected).toMatchObject([
+        { reason: expect.stringMatching(`^PostgreSQL refuses the record: .*${says.source}`) },
+      ]);
+    } finally {
+      await sql`drop function read_game cascade`;
+    }
+  });
+});
+
+test.each([
+  ["an amount of 10^999", { stake: "1e999" }],
+  ["NUL in a name", { username: '"an\\u0000na"' }],
+  ["NUL in a field that we do not know", { more: '"\\u0000"' }],
+  ["half a letter", { gameName: '"\\ud83c"' }],
+  ["a date beyond PostgreSQL's", { updatedDate: '"294277-01-01T00:00:00Z"' }],
+  ["7,000 levels", { more: `${"[".repeat(7_000)}${"]".repeat(7_000)}` }],
+  ["a number that no numeric holds", { more: "1e400000" }],
+])("%s rejects its record alone", async (_, fields) => {
+  const { stored, rejected, gaps } = await pull(page([bet(1), bet(2, fields), bet(3)]));
+  expect(gaps).toEqual([]);
+  expect(stored).toHaveLength(2);
+  expect(rejected).toHaveLength(1);
 });
