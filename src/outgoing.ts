@@ -10,9 +10,20 @@ interface OutgoingAgents {
   readonly https: HttpsAgent;
 }
 
+/**
+ * How long one of a host's addresses may take to connect before the next is tried. Node's 250 ms is less than a connection to
+ * another continent takes: if the last address has no route (IPv6 in a container), no request would ever succeed.
+ */
+const ONE_ADDRESS_MS = 2_500;
+
 /** @param connections the most at the same time to one host */
 export function openAgents(connections: number): OutgoingAgents {
-  const options = { keepAlive: true, maxSockets: connections, proxyEnv: readProxies() };
+  const options = {
+    keepAlive: true,
+    maxSockets: connections,
+    proxyEnv: readProxies(),
+    autoSelectFamilyAttemptTimeout: ONE_ADDRESS_MS,
+  };
   return { http: new HttpAgent(options), https: new HttpsAgent(options) };
 }
 

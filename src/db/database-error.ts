@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { explainTls } from "../certificates.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Sql } from "./client.ts";
-import { TO_IGNORE } from "./session.ts";
+import { REFUSED, TO_IGNORE } from "./session.ts";
 
 const CANCELED = "57014";
 const LOCK_NOT_AVAILABLE = "55P03";
@@ -43,10 +43,10 @@ export function unreachable(place: Place, error: unknown): ReconError {
     const problem = `${nameOf(place)} cannot be used: ${tls}.`;
     return new ReconError("database-unreachable", problem, { cause: error, retryable: true });
   }
-  if (reason.includes("unsupported startup parameter")) {
+  if (REFUSED.test(reason)) {
     return new ReconError(
       "database-unreachable",
-      `the pooler at ${addressOf(place)} refuses connections to the database ${place.database}: ${reason}. Let its ignore_startup_parameters name what wallet-recon sends: ${TO_IGNORE.join(", ")}; and options, if DATABASE_URL has it (docs/operations.md#connections).`,
+      `the pooler at ${addressOf(place)} refuses connections to the database ${place.database}: ${reason}. Let its ignore_startup_parameters name what wallet-recon sends: ${TO_IGNORE.join(", ")}; and options, if DATABASE_URL has it. A pooler without this setting cannot be used (RDS Proxy, the pooled address of Neon): let DATABASE_URL lead to PostgreSQL itself (docs/operations.md#connections).`,
       { cause: error },
     );
   }

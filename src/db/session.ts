@@ -50,6 +50,10 @@ export const TO_IGNORE: readonly string[] = [
   "idle_in_transaction_session_timeout",
 ];
 
+/** What PgBouncer and poolers after its model say, and what RDS Proxy says. */
+export const REFUSED =
+  /(?:unsupported startup parameter(?: in options)?: |currently doesn.t support the option )(\w+)/;
+
 type Place = { readonly host: readonly string[]; readonly port: readonly number[] };
 
 /** The poolers that refuse what they do not know. Their sessions are checked instead of pinned. */
@@ -68,7 +72,7 @@ export async function withTakenPins<Result>(place: Place, work: () => Promise<Re
 
 /** Remembers a pooler that refuses what is pinned. @returns whether it does */
 function noteRefusedPin(place: Place, error: unknown): boolean {
-  const [, name = ""] = /unsupported startup parameter: (\w+)/.exec(describeError(error)) ?? [];
+  const [, name = ""] = REFUSED.exec(describeError(error)) ?? [];
   const isPin = REFUSED_BY_POOLERS.has(name);
   if (isPin) refusing.add(placeOf(place));
   return isPin;

@@ -56,7 +56,8 @@ function cutShort(answered: ReceivedAnswer, cause: unknown): ReconError {
 }
 
 export function notJson(answered: ReceivedAnswer, cause: unknown): ReconError {
-  return unread(answered, "provider-not-json", `the answer is not JSON: ${excerptOf(answered)}`, cause);
+  const problem = answered.text.trim() === "" ? "is empty" : `is not JSON: ${excerptOf(answered)}`;
+  return unread(answered, "provider-not-json", `the answer ${problem}`, cause);
 }
 
 function unread(answered: ReceivedAnswer, code: ErrorCode, problem: string, cause: unknown): ReconError {

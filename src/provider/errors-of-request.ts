@@ -3,6 +3,7 @@
 import { MaxRedirectsError, ReadError, RequestError, TimeoutError } from "got";
 import { DateTime } from "luxon";
 import { explainTls } from "../certificates.ts";
+import type { Instant } from "../clock.ts";
 import { type ErrorCode, type ProviderAnswer, ReconError } from "../errors.ts";
 import { explainProxy } from "../outgoing.ts";
 
@@ -27,8 +28,10 @@ export function sortRequestError(error: unknown, what: string): unknown {
       return failure("provider-not-json", `${what}: the answer cannot be decompressed`, cause);
     return failure("provider-cut-short", `${what}: the answer was cut short (${code})`, cause);
   }
-  if (code.startsWith("HPE_") && error.timings?.response !== undefined)
-    return failure("provider-cut-short", `${what}: the answer is broken HTTP (${code})`, cause);
+  if (code.startsWith("HPE_")) {
+    const sort = error.timings?.response === undefined ? "provider-unreachable" : "provider-cut-short";
+    return failure(sort, `${what}: the answer is broken HTTP (${code})`, cause);
+  }
   const why = explainTls(error) ?? explainProxy(error) ?? explainProxy(cause);
   if (why !== null)
     return failure("provider-unreachable", `${what}: the provider cannot be used: ${why}`, cause);
@@ -37,10 +40,14 @@ export function sortRequestError(error: unknown, what: string): unknown {
   return failure("provider-unreachable", `${what}: the provider cannot be reached (${code})`, cause);
 }
 
-/** Whether zlib found wrong bytes. Too few bytes are another error. */
+/** Whether zlib, brotli or zstd found wrong bytes. Too few bytes are another error. */
 function isGarbled(cause: unknown): boolean {
-  return (cause as { code?: unknown } | undefined)?.code === "Z_DATA_ERROR";
+  const { code } = (cause ?? {}) as { code?: unknown };
+  return /^(Z_DATA_ERROR$|ERR__ERROR_FORMAT|ZSTD_error_)/.test(String(code));
 }
+
+/** The answer is not ready (202), or is only a part of one (206): what it lacks must not count as empty. */
+export const NOT_WHOLE: ReadonlySet<number> = new Set([202, 206]);
 
 /** The error for an HTTP status other than 2xx. The interface names no such statuses (§7.7). */
 export function errorOfStatus(
@@ -58,7 +65,7 @@ export function errorOfStatus(
   const isRedirect = status >= 300 && status < 400;
   const message = isRedirect
     ? `${what} was answered with a redirect (HTTP ${status})`
-    : `${what} was answered with HTTP ${status}${explanation}`;
+    : `${what} was answered with HTTP ${status}${NOT_WHOLE.has(status) ? ", which is not a whole answer" : explanation}`;
   const retryable = code !== "provider-refused" && !isRedirect;
   return new ReconError(code, message, { retryable, retryAfterMs, answer });
 }
@@ -69,12 +76,23 @@ const CODE_OF_STATUS: ReadonlyMap<number, ErrorCode> = new Map([
   [524, "provider-http-524"],
 ]);
 
-/** Reads both forms of Retry-After: seconds, or an HTTP date. @returns milliseconds from now */
+/**
+ * Reads both forms of Retry-After: seconds, or an HTTP date.
+ * @param nowMs by the clock of the provider, if the answer has its Date: a date by a clock that is 10 minutes behind would ask
+ *   for no wait at all
+ * @returns milliseconds from now
+ */
 export function readRetryAfter(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null;
-  if (/^\d+$/.test(header)) return Number(header) * 1000;
-  const at = DateTime.fromHTTP(header);
-  return at.isValid ? Math.max(0, at.toMillis() - nowMs) : null;
+  if (/^\d+(\.\d+)?$/.test(header)) return Math.ceil(Number(header) * 1000);
+  const at = readDate(header);
+  return at === null ? null : Math.max(0, at - nowMs);
+}
+
+/** @returns null: it is missing, or no HTTP date */
+export function readDate(header: string | undefined): Instant | null {
+  const at = DateTime.fromHTTP(header ?? "");
+  return at.isValid ? at.toMillis() : null;
 }
 
 function failure(code: ErrorCode, message: string, cause?: unknown): ReconError {

@@ -8,7 +8,7 @@ import { ReconError } from "../errors.ts";
 import { openAgents } from "../outgoing.ts";
 import { openTranscoder, type Transcoder } from "./charset.ts";
 import { describe, LONGEST_EVIDENCE, type ReceivedAnswer } from "./envelope.ts";
-import { errorOfStatus, readRetryAfter, sortRequestError } from "./errors-of-request.ts";
+import { errorOfStatus, NOT_WHOLE, readDate, readRetryAfter, sortRequestError } from "./errors-of-request.ts";
 import { runPiece } from "./run-in-pieces.ts";
 
 export interface ProviderLimits {
@@ -123,7 +123,7 @@ async function send(
     throw errorOfStatus(
       what,
       describe(answered),
-      readRetryAfter(response.headers["retry-after"], clock.now()),
+      readRetryAfter(response.headers["retry-after"], readDate(response.headers.date) ?? clock.now()),
     );
   } catch (error) {
     signal?.throwIfAborted();
@@ -134,7 +134,8 @@ async function send(
 /** A piece of this size is read within some milliseconds. */
 const PIECE_BYTES = 16 * 1024;
 
-const isSuccess = ({ statusCode }: PlainResponse) => statusCode >= 200 && statusCode < 300;
+const isSuccess = ({ statusCode }: PlainResponse) =>
+  statusCode >= 200 && statusCode < 300 && !NOT_WHOLE.has(statusCode);
 
 /** Decompresses the answer while it arrives, up to the limit: a few kilobytes can hold a very large answer. */
 async function readAnswer(
@@ -162,8 +163,10 @@ async function readAnswer(
     if (bytes > largestBytes) {
       throw new ReconError("provider-too-large", `${what}: the answer is larger than ${largestBytes} bytes`);
     }
-    refuseEncoding(response, what);
-    if (transcoder === undefined) transcoder = openTranscoder(contentTypeOf(response), what);
+    if (transcoder === undefined) {
+      if (!isPlain(chunk)) refuseEncoding(response, what);
+      transcoder = openTranscoder(contentTypeOf(response), what);
+    }
     await takeText(transcoder === null ? chunk : transcoder.take(chunk));
   }
   if (transcoder !== null && transcoder !== undefined) await takeText(transcoder.end());
@@ -189,6 +192,9 @@ async function readAnswer(
     }
   }
 }
+
+/** Whether an answer begins as JSON does. Some servers name a charset as its encoding: "Content-Encoding: utf-8". */
+const isPlain = (chunk: Buffer) => /^(?:\xef\xbb\xbf)?\s*\{/.test(chunk.subarray(0, 64).toString("latin1"));
 
 /** got removes the header of what it has decoded. */
 function refuseEncoding(response: PlainResponse | null, what: string): void {

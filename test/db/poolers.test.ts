@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { Client } from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { checkDatabase, openDatabase } from "../../src/db/client.ts";
@@ -94,6 +96,39 @@ test("a caller that hangs up behind a pooler has its write cancelled in the data
     expect(pooler.cancelled()).toBe(1);
   });
   expect(await operator.balance()).toBe("100");
+});
+
+/** A pooler that answers every start with this error. @returns its URL */
+async function startRefusing(code: string, message: string): Promise<string> {
+  const field = (type: string, value: string) => `${type}${value}\0`;
+  const fields = Buffer.from(`${field("S", "FATAL")}${field("C", code)}${field("M", message)}\0`);
+  const head = Buffer.alloc(5, "E");
+  head.writeInt32BE(fields.length + 4, 1);
+  const server = createServer((client) => {
+    client.on("error", () => {});
+    client.once("data", () => client.end(Buffer.concat([head, fields])));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+  });
+  return `postgres://recon:recon@127.0.0.1:${(server.address() as AddressInfo).port}/recon`;
+}
+
+test.each([
+  ["0A000", "Feature not supported: RDS Proxy currently doesn’t support the option search_path."],
+  ["08P01", "unsupported startup parameter in options: geqo. Please use unpooled connection"],
+])("what other poolers say (%s) is told from a database that does not answer: %s", async (code, message) => {
+  const sql = openDatabase(await startRefusing(code, message), 1);
+  onTestFinished(() => sql.end({ timeout: 0 }));
+  await expect(checkDatabase(sql)).rejects.toMatchObject({
+    code: "database-unreachable",
+    retryable: false,
+    message: expect.stringMatching(
+      /^the pooler at .* cannot be used .* let DATABASE_URL lead to PostgreSQL itself/,
+    ),
+  });
 });
 
 test("a pooler that refuses the limits of statements is told from a database that does not answer", async () => {

@@ -417,7 +417,19 @@ describe("each failure has a code of its own, and names product and range", () =
     ["HTTP 500", status(500), "provider-server-error", /HTTP 500/],
     ["HTTP 502", status(502), "provider-server-error", /HTTP 502/],
     ["HTTP 503", status(503), "provider-server-error", /HTTP 503/],
-    ["an answer that is not HTTP", (r) => r.socket?.end("hello\r\n\r\n"), "provider-unreachable", /HPE_/],
+    [
+      "an answer that is not HTTP",
+      (r) => r.socket?.end("hello\r\n\r\n"),
+      "provider-unreachable",
+      /the answer is broken HTTP \(HPE_/,
+    ],
+    ["HTTP 202", status(202), "provider-bad-status", /HTTP 202, which is not a whole answer/],
+    [
+      "HTTP 206 with a page",
+      (r) => r.writeHead(206, { "content-range": "items 0-0/50" }).end(pageBody([betItem()])),
+      "provider-bad-status",
+      /HTTP 206, which is not a whole answer/,
+    ],
     ["HTTP 401", status(401), "provider-refused", /the credentials were refused/],
     ["HTTP 403", status(403), "provider-refused", /the credentials were refused/],
     ["HTTP 400", status(400), "provider-bad-status", /HTTP 400/],
@@ -431,7 +443,7 @@ describe("each failure has a code of its own, and names product and range", () =
     ],
     ["another code without a message", body('{"code":-1}'), "provider-rejected", /code -1 ""/],
     ["HTML", body("<html>down for maintenance</html>"), "provider-not-json", /not JSON: <html>down/],
-    ["nothing", body(""), "provider-not-json", /not JSON/],
+    ["nothing", body(""), "provider-not-json", /the answer is empty$/],
     [
       "what cannot be decompressed",
       gzipped(() => Buffer.from("plain")),
@@ -471,7 +483,7 @@ describe("each failure has a code of its own, and names product and range", () =
       "provider-bad-envelope",
       /"data.txns"/,
     ],
-    ["HTTP 200 without a body", body(""), "provider-not-json", /not JSON/],
+    ["HTTP 200 without a body", body(""), "provider-not-json", /the answer is empty$/],
     ["txns that are no list", body('{"code":0,"data":{"txns":{}}}'), "provider-bad-envelope", /"data.txns"/],
     [
       "a nextId that is an object",
@@ -523,13 +535,32 @@ describe("each failure has a code of its own, and names product and range", () =
 describe("a failure", () => {
   test.each([
     ["429 with seconds", 429, "7", 7_000],
-    ["429 with a date", 429, new Date(NOON + 90_000).toUTCString(), 90_000],
-    ["429 with a date that has passed", 429, new Date(NOON - 90_000).toUTCString(), 0],
+    ["429 with a part of a second", 429, "0.493", 493],
+    ["429 with less than nothing", 429, "-1", null],
     ["429 with neither", 429, "soon", null],
     ["503 with seconds", 503, "120", 120_000],
   ])("says when to try again: %s", async (_, code, header, retryAfterMs) => {
     provider.answer(() => status(code, { "retry-after": header }));
     expect(await failureOf(ask())).toMatchObject({ retryable: true, retryAfterMs });
+  });
+
+  test.each([
+    ["our own", 0, 90_000],
+    ["a clock that is ten minutes behind", -600_000, 90_000],
+    ["a clock that is ten minutes ahead", 600_000, 90_000],
+    ["a date that has passed", 0, -90_000],
+  ])("counts a date of Retry-After from the answer's Date: %s", async (_, aheadMs, askedMs) => {
+    const date = (ms: number) => new Date(NOON + aheadMs + ms).toUTCString();
+    provider.answer(() => status(429, { date: date(0), "retry-after": date(askedMs) }));
+    expect(await failureOf(ask())).toMatchObject({ retryAfterMs: Math.max(0, askedMs) });
+  });
+
+  test("counts a date of Retry-After from our clock if the answer has no Date", async () => {
+    provider.answer(() => (response) => {
+      response.sendDate = false;
+      response.writeHead(429, { "retry-after": new Date(NOON + 90_000).toUTCString() }).end();
+    });
+    expect(await failureOf(ask())).toMatchObject({ retryAfterMs: 90_000 });
   });
 
   test("an endless answer is not read to its end", async () => {

@@ -191,6 +191,22 @@ describe("an answer that is compressed", () => {
     }
   });
 
+  test.each(["utf-8", "none", "application/json"])(
+    "is read if it is not compressed but says %s",
+    async (encoding) => {
+      provider.answer(() => compressed(Buffer.from(text), encoding));
+      expect((await fetchPage()).records).toHaveLength(1);
+    },
+  );
+
+  test("wrongly by brotli is a bad page", async () => {
+    provider.answer(() => compressed(gzipSync(text), "br"));
+    await expect(fetchPage()).rejects.toMatchObject({
+      code: "provider-not-json",
+      message: expect.stringContaining("cannot be decompressed"),
+    });
+  });
+
   test("in another way is a bad page that names it", async () => {
     provider.answer(() => compressed(gzipSync(text), "compress"));
     await expect(fetchPage()).rejects.toMatchObject({

@@ -76,7 +76,9 @@ function refuseWithStatus(action: Extract<PlainAction, { kind: "status" }>, now:
   const body = writeRefusal({ code: CODES.internal, message: `a fault of the sandbox: HTTP ${status}` });
   if (retryAfter === undefined) return { way: "whole", status, body };
   const seconds = String(retryAfter);
-  const headers = { "retry-after": retryAfterAs === "seconds" ? seconds : httpDate(now, retryAfter) };
+  // Both by the sandbox's clock, which is not that of the machine.
+  const date = new Date(now).toUTCString();
+  const headers = { date, "retry-after": retryAfterAs === "seconds" ? seconds : httpDate(now, retryAfter) };
   return { way: "whole", status, headers, body };
 }
 
