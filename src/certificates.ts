@@ -37,7 +37,8 @@ export function explainTls(error: unknown, setting = ""): string | null {
   }
   const known = OTHERS[code];
   if (known !== undefined) return `${known} (${code})`;
-  if (code.startsWith("ERR_SSL_"))
-    return `TLS was refused (${code}). Check the certificates and the versions of TLS of both sides`;
+  const [, alert] = /SSL routines:[^:]*:([^:]+)/.exec(message) ?? [];
+  if (code.startsWith("ERR_SSL_") || alert !== undefined)
+    return `TLS was refused (${alert ?? code}). Check the certificates and the versions of TLS of both sides`;
   return cause instanceof Error ? explainTls(cause, setting) : null;
 }

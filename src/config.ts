@@ -86,7 +86,12 @@ const CALLER_SETTINGS = ["CALLBACK_SIGNATURE_KEY", "CALLBACK_ALLOWED_IPS"];
  * @throws ReconError `settings-invalid` that lists every problem, each with its path and value
  */
 export function readSettings(needs: readonly Need[], environment: NodeJS.ProcessEnv = process.env): Settings {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ""));
+  // A secret that was made with "echo" ends with a line break.
+  const given = Object.fromEntries(
+    Object.entries(environment)
+      .map(([name, value]): [string, string | undefined] => [name, value?.replace(/[\r\n]+$/, "")])
+      .filter(([, value]) => value !== ""),
+  );
   const problems: string[] = [];
   const parsed = environmentSchema.safeParse(given);
   if (!parsed.success) problems.push(...describeIssues(parsed.error, given, ""));

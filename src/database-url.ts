@@ -79,8 +79,8 @@ export function readDatabaseUrl(text: string): DatabaseAddress {
   const isLocal = hosts.every(({ host }) => host.startsWith("/"));
   return {
     hosts,
-    user: config.user || undefined,
-    password: config.password ?? "",
+    user: parameters.get("user") ?? (config.user || undefined),
+    password: parameters.get("password") ?? config.password ?? "",
     database: parameters.get("dbname") ?? config.database ?? undefined,
     ssl: isLocal ? false : tlsOf(mode, config.ssl, hosts),
     applicationName:

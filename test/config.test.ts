@@ -124,6 +124,26 @@ test.each(["", "/x", "x/y", "x?y", "x#y", "x%2fy", "x y", "x\ny", ".", "..", 5])
   },
 );
 
+test("a line break at the end of a variable is no part of it, as in a secret that was made with echo", () => {
+  const path = join(mkdtempSync(join(tmpdir(), "recon-config-")), "recon.config.json");
+  writeFileSync(path, '{ "products": [{ "productId": "P1" }] }');
+  const environment = {
+    DATABASE_URL: "postgres://host/db\n",
+    REDIS_URL: "redis://host/3\r\n",
+    PROVIDER_PASSWORD: "secret\n",
+    PROVIDER_USERNAME: "agent",
+    PROVIDER_BASE_URL: "https://provider.example\n",
+    RECON_CONFIG: path,
+    OPS_TOKENS: "\n",
+  };
+  expect(readSettings(["provider"], environment)).toMatchObject({
+    databaseUrl: "postgres://host/db",
+    redisUrl: "redis://host/3",
+    provider: { baseUrl: "https://provider.example", password: "secret" },
+    ops: { tokens: [] },
+  });
+});
+
 test("a product id that the database cannot store is refused", () => {
   expect(errorOf({ products: [{ productId: "P\0" }] })).toMatch(
     /products\[0\]\.productId: .*control characters/,

@@ -34,6 +34,9 @@ function addressOf({ host, port }: Pick<Place, "host" | "port">): string {
   return `${host.join(",")}:${port.join(",")}`;
 }
 
+/** What PostgreSQL up to 14 and since 15, Azure and Neon say to a connection without TLS. */
+const WANTS_TLS = /no encryption$|SSL off$|SSL connection is required|sslmode=require/;
+
 /** Describes a server that does not answer or refuses. */
 export function unreachable(place: Place, error: unknown): ReconError {
   const { code = "" } = error as { code?: string };
@@ -46,7 +49,7 @@ export function unreachable(place: Place, error: unknown): ReconError {
   if (REFUSED.test(reason)) {
     return new ReconError(
       "database-unreachable",
-      `the pooler at ${addressOf(place)} refuses connections to the database ${place.database}: ${reason}. Let its ignore_startup_parameters name what wallet-recon sends: ${TO_IGNORE.join(", ")}; and options, if DATABASE_URL has it. A pooler without this setting cannot be used (RDS Proxy, the pooled address of Neon): let DATABASE_URL lead to PostgreSQL itself (docs/operations.md#connections).`,
+      `the pooler at ${addressOf(place)} refuses connections to the database ${place.database}: ${reason.replace(/\.$/, "")}. Let its ignore_startup_parameters name what wallet-recon sends: ${TO_IGNORE.join(", ")}; and options, if DATABASE_URL has it. A pooler without this setting cannot be used (RDS Proxy, the pooled address of Neon): let DATABASE_URL lead to PostgreSQL itself (docs/operations.md#connections).`,
       { cause: error },
     );
   }
@@ -57,11 +60,13 @@ export function unreachable(place: Place, error: unknown): ReconError {
       { cause: error, retryable: true },
     );
   }
-  return new ReconError(
-    "database-unreachable",
-    `${nameOf(place)} does not answer: ${reason}. Check DATABASE_URL and that PostgreSQL runs.`,
-    { cause: error, retryable: !LASTING_REFUSAL.test(code) },
-  );
+  const mend = WANTS_TLS.test(reason)
+    ? "Add sslmode=verify-full, or sslmode=require, to DATABASE_URL."
+    : "Check DATABASE_URL and that PostgreSQL runs.";
+  return new ReconError("database-unreachable", `${nameOf(place)} does not answer: ${reason}. ${mend}`, {
+    cause: error,
+    retryable: !LASTING_REFUSAL.test(code),
+  });
 }
 
 /** PostgreSQL's code for a write in a read-only transaction. */

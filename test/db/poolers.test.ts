@@ -131,6 +131,18 @@ test.each([
   });
 });
 
+test.each([
+  ["28000", 'no pg_hba.conf entry for host "10.0.0.1", user "recon", database "recon", no encryption'],
+  ["28000", "SSL connection is required. Please specify SSL options and retry."],
+])("a service that wants TLS (%s, %s) is told how to get it", async (code, message) => {
+  const sql = openDatabase(await startRefusing(code, message), 1);
+  onTestFinished(() => sql.end({ timeout: 0 }));
+  await expect(checkDatabase(sql)).rejects.toMatchObject({
+    retryable: false,
+    message: expect.stringMatching(/ Add sslmode=verify-full, or sslmode=require, to DATABASE_URL\.$/),
+  });
+});
+
 test("a pooler that refuses the limits of statements is told from a database that does not answer", async () => {
   const { url: pooled } = await open("session", 1);
   const sql = openDatabase(`${pooled}?options=-cgeqo%3Doff`, 1);

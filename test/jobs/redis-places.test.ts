@@ -96,7 +96,10 @@ test("a user with a password full of signs, and a database of its own", async ()
   expect(await client.exists("bull:installation")).toBe(1);
 });
 
-test("work goes on through sentinels after the master was lost", async () => {
+test.each([
+  ["the master was lost", false],
+  ["a failover by hand, whose old master lives on", true],
+])("work goes on through sentinels after %s", async (_, byHand) => {
   const [master, replica] = [await openRedis(), await openRedis()];
   await replica.client.replicaof("127.0.0.1", master.port);
   await eventually("the replica has all keys", async () =>
@@ -114,7 +117,8 @@ test("work goes on through sentinels after the master was lost", async () => {
     /slaves=1/.test(await sentinel.client.info("sentinel")),
   );
   const { worker, untilPulled } = await work(`redis+sentinel://127.0.0.1:1,127.0.0.1:${sentinel.port}/main`);
-  master.kill();
+  if (byHand) await sentinel.client.call("SENTINEL", "FAILOVER", "main");
+  else master.kill();
   await eventually("the replica leads", async () =>
     /role:master/.test(await replica.client.info("replication")),
   );

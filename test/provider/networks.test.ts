@@ -147,6 +147,25 @@ test("a certificate for another name says which names it has", async () => {
   );
 });
 
+test("a server that speaks only an old TLS is named with what OpenSSL says", async () => {
+  const [cert, key] = [readFileSync(own.cert), readFileSync(own.key)];
+  const server = createTlsServer({
+    cert,
+    key,
+    minVersion: "TLSv1",
+    maxVersion: "TLSv1.1",
+    ciphers: "ALL@SECLEVEL=0",
+  });
+  const { code, stderr } = await ask({
+    PROVIDER_BASE_URL: `https://localhost:${await listen(server)}`,
+    NODE_EXTRA_CA_CERTS: own.ca,
+  });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^recon: [^\n]* the provider cannot be used: TLS was refused \([a-z0-9 ]+\)\. Check the certificates and the versions of TLS[^\n]*\n$/,
+  );
+});
+
 test("alerts go through the proxy too", async () => {
   const { url, asked } = await startForwardProxy();
   const webhook = listener.url();
