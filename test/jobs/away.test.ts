@@ -2,19 +2,43 @@
 
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, inject, onTestFinished, test } from "vitest";
+import { openDatabase } from "../../src/db/client.ts";
 import { startRecon } from "../cli/run-recon.ts";
-import { useDatabase } from "../support/database.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
-import { startTcpProxy } from "../support/tcp-proxy.ts";
+import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
 const { sql, url } = useDatabase();
 /** Shorter than the minute after which a store that is still away is named again. */
 const AWAY_MS = 8_000;
 
+/** Changes the database under all sessions, until the test ends. */
+async function change(statement: string): Promise<void> {
+  const admin = openDatabase(inject("adminUrl"), 1);
+  const own = openDatabase(url, 1);
+  onTestFinished(async () => {
+    await admin.unsafe(`alter database ${name} reset default_transaction_read_only`);
+    await own.unsafe(`do $$ begin
+      alter schema elsewhere rename to public; exception when invalid_schema_name then null; end $$`);
+    await Promise.all([admin.end(), own.end()]);
+  });
+  await own.unsafe(statement);
+  await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+}
+
+type Proxies = readonly [TcpProxy, TcpProxy];
+const name = new URL(url).pathname.slice(1);
+
 test.each([
-  ["PostgreSQL", 0],
-  ["Redis", 1],
-])("%s that is away is named once by each kind of work, without stack traces", async (_, which) => {
+  ["PostgreSQL that is away", ([database]: Proxies) => database.refuse()],
+  ["Redis that is away", ([, redis]: Proxies) => redis.refuse()],
+  [
+    "PostgreSQL that is read-only",
+    () => change(`alter database ${name} set default_transaction_read_only = on`),
+  ],
+  ["PostgreSQL whose schema was renamed", () => change("alter schema public rename to elsewhere")],
+])("%s is named once by each kind of work, without stack traces", async (what, leave) => {
+  await emptyTables(sql);
   const proxies = [await startTcpProxy(url), await startTcpProxy(inject("redisUrl"))] as const;
   onTestFinished(async () => {
     await Promise.all(proxies.map((one) => one.close()));
@@ -22,7 +46,7 @@ test.each([
   const worker = startRecon(["worker"], {
     DATABASE_URL: proxies[0].url,
     REDIS_URL: proxies[1].url,
-    REDIS_PREFIX: `away-${which}`,
+    REDIS_PREFIX: what.replaceAll(" ", "-"),
     LOG_LEVEL: "info",
     OPS_PORT: "0",
   });
@@ -33,7 +57,7 @@ test.each([
   await eventually("it works", async () => (await sql`select from windows limit 1`).length > 0, 60_000);
   await pause(1_000);
   const before = worker.said().length;
-  await proxies[which]?.refuse();
+  await leave(proxies);
   await pause(AWAY_MS);
   const said = worker.said().slice(before);
   expect(said).not.toMatch(/\\n {4}at |\n {4}at |ioredis\]/);
