@@ -92,7 +92,7 @@ export function readDatabaseUrl(text: string): DatabaseAddress {
   };
 }
 
-/** The same address with DATABASE_SCHEMA, written as Prisma writes it. Of two schemas the last one counts. */
+/** The same address with DATABASE_SCHEMA, written as Prisma writes it. The last of two schemas counts. */
 export function inSchema(url: string, schema: string | null): string {
   return schema === null ? url : `${url}${url.includes("?") ? "&" : "?"}schema=${schema}`;
 }
