@@ -38,7 +38,7 @@ export async function findForeignCreators(
   const { schema, owner, everyRole, roles } = row;
   const named = `${roles.slice(0, MOST_NAMED).join(", ")}${roles.length > MOST_NAMED ? " and more" : ""}`;
   const found = everyRole
-    ? `every role may create functions in the schema ${schema} (the default of PostgreSQL 14 for public)`
+    ? `every role may create functions in the schema ${schema} (the default of PostgreSQL 14)`
     : `other roles may create functions in the schema ${schema}: ${named}`;
   // On PostgreSQL 14 the owner of the tables, too, may create only because every role may.
   const revoke = everyRole
