@@ -30,7 +30,15 @@ export async function openPlays(ledger: LedgerHabit): Promise<Simulation> {
   };
 }
 
-function describeSeed({ allPlanted, restarts, missed, wrong, unexplained, ...audit }: PlayedSeed): SeedRun {
+function describeSeed({
+  allPlanted,
+  restarts,
+  missed,
+  wrong,
+  unexplained,
+  oracle,
+  ...audit
+}: PlayedSeed): SeedRun {
   const kinds: Record<string, number> = {};
   for (const { kind } of allPlanted) kinds[kind] = (kinds[kind] ?? 0) + 1;
   const problems = [
@@ -38,5 +46,5 @@ function describeSeed({ allPlanted, restarts, missed, wrong, unexplained, ...aud
     ...wrong.map((one) => `not planted ${JSON.stringify(one)}`),
     ...unexplained,
   ];
-  return { ...audit, kinds, summary: `played through, ${restarts} restarts`, problems };
+  return { ...audit, kinds, summary: `played through, ${restarts} restarts; ${oracle}`, problems };
 }

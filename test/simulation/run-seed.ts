@@ -15,6 +15,7 @@ import { pullProduct } from "../support/pull-product.ts";
 import { type Audit, type AuditedMismatch, auditMismatches } from "./audit.ts";
 import { canShow, type LedgerHabit, openLedgerWriter } from "./ledger-writer.ts";
 import { createOddWorld } from "./oddities/odd-world.ts";
+import { auditByOracle } from "./oracle-audit.ts";
 import { auditOutside } from "./outside-audit.ts";
 import { auditResweeps } from "./pull-audit.ts";
 import { auditReports, readDays } from "./report-audit.ts";
@@ -28,6 +29,8 @@ export interface PlayedSeed extends Audit {
   readonly restarts: number;
   /** one line for each difference that the days' reports do not explain, and for each time that was not fetched again */
   readonly unexplained: readonly string[];
+  /** what the oracle judged, in words */
+  readonly oracle: string;
 }
 
 /** Each seed has one of the eight ways in which a provider may read the ends of a range. */
@@ -72,13 +75,15 @@ export async function runSeed(
     const { sql, config } = worker.context;
     const pulled = config.products.map(({ productId }) => productId);
     const time = { from: plan.begin, to: clock.now() };
+    const oracle = await auditByOracle(worker.context, world, plan.steps);
     const unexplained = [
+      ...oracle.problems,
       ...(await auditReports(worker.context)),
       ...(await auditResweeps(sql, pulled, config.pull.resweepAfter, time)),
       // Plants entries, so it is the last one.
       ...(await auditOutside(worker.context, await readDays(sql))),
     ];
-    return { seed, allPlanted, restarts: plan.restarts.size, unexplained, ...audit };
+    return { seed, allPlanted, restarts: plan.restarts.size, unexplained, oracle: oracle.summary, ...audit };
   } finally {
     await writer.close();
     await worker.stop();
