@@ -10,14 +10,13 @@ import {
   named,
   type ProductSettings,
   sinceOf,
-  sum,
-  tolerated,
   units,
 } from "./facts.ts";
 import { type Bet, isReward } from "./history.ts";
 import type { Expected, Judgement } from "./judge.ts";
 import {
   firstOf,
+  freeStakes,
   isBet,
   isRec,
   isRunning,
@@ -25,12 +24,12 @@ import {
   liveOf,
   movedOf,
   paidOf,
-  partsOf,
   payoutsOf,
   type Rec,
   roundOf,
-  stakesOf,
+  roundsOf,
   type Thing,
+  weighFor,
 } from "./things.ts";
 
 export function judgeBets(
@@ -44,8 +43,9 @@ export function judgeBets(
   const rules = product.matchBy.filter((rule) => rule === "betId" || rule === "id");
   const fits = (rec: Pick<ListedRecord, "id" | "betId">, { txn }: Bet) =>
     rules.some((rule) => rec[rule] === txn);
+  const weigh = (own: readonly Bet[], recs: readonly Rec[]) => weighFor(facts, own, recs);
   const omits = product.lostBets === "omitted";
-  const alone: { readonly bet: Bet; readonly waits: boolean }[] = [];
+  const alone: { readonly bet: Bet; readonly waits: boolean; readonly mayWait: boolean }[] = [];
   const overpaid: { readonly bet: Bet; readonly recs: readonly Rec[] }[] = [];
   let unknown: Rec[] = [];
 
@@ -92,7 +92,7 @@ export function judgeBets(
 
   function judgeKnown(own: readonly Bet[], listed: readonly Rec[]): void {
     judgement.judged += own.length + listed.length;
-    const recs = product.nominalStakes ? freeStakes(own, listed) : listed;
+    const recs = product.nominalStakes ? freeStakes(own, listed, fits) : listed;
     const left = new Set<Thing>([...own, ...recs]);
     const drop = (things: readonly Thing[]) => things.forEach((one) => void left.delete(one));
     for (const bet of own.filter((one) => one.isTip || Object.keys(one.moved).length > 1)) {
@@ -100,7 +100,7 @@ export function judgeBets(
       judgeBet(bet, its);
       drop([bet, ...its]);
     }
-    for (const part of partsOf([...left])) if (agrees(part.filter(isBet), part.filter(isRec))) drop(part);
+    for (const part of roundsOf([...left])) if (agrees(part.filter(isBet), part.filter(isRec))) drop(part);
     const pairs = new Map<Bet, Rec[]>();
     for (const rule of rules)
       for (const rec of recs.filter((one) => left.has(one))) {
@@ -109,12 +109,16 @@ export function judgeBets(
         pairs.set(bet, [...(pairs.get(bet) ?? []), rec]);
         drop([bet, rec]);
       }
-    for (const part of partsOf([...left, ...pairs.keys()])) drop(judgeRoundLeft(part, pairs, left));
+    for (const part of roundsOf([...left, ...pairs.keys()])) drop(judgeRoundLeft(part, pairs, left));
     for (const [bet, its] of pairs) judgeBet(bet, its);
     const isOpenBeside = (bet: Bet) => (other: Bet) =>
       other.round === bet.round && other.status === "open" && !isLost(other, pairs.get(other) ?? []);
     for (const bet of own.filter((one) => left.has(one)))
-      alone.push({ bet, waits: bet.round !== null && own.some(isOpenBeside(bet)) });
+      alone.push({
+        bet,
+        waits: bet.round !== null && own.some(isOpenBeside(bet)),
+        mayWait: recs.some((rec) => isRunning(rec) && bet.round !== null && named(rec.roundId) === bet.round),
+      });
     unknown = [...unknown, ...recs.filter((one) => left.has(one))];
   }
 
@@ -129,37 +133,6 @@ export function judgeBets(
     });
   }
 
-  /** What both sides say and moved. */
-  function weigh(own: readonly Bet[], recs: readonly Rec[]) {
-    const live = liveOf(recs);
-    const alive = own.filter(({ status }) => status !== "void");
-    const [stake, paid, moved] = [stakesOf(alive), paidOf(alive), movedOf(own)];
-    const runs = live.some(isRunning);
-    const isOpen = own.some(({ status }) => status === "open");
-    // −stake of a running record, plus the parts that the ledger declares paid.
-    const nets = live.map((rec) => (isRunning(rec) ? -rec.stake : rec.payout - rec.stake));
-    const isOurs = own.every(({ isTip }) => isTip) && live.length === 0;
-    const wrong = moved - (isOurs ? -stake : sum(nets) + (runs && isOpen ? paid : 0n));
-    const largest = [stakesOf(recs) - stakesOf(own), payoutsOf(recs) - paidOf(own)]
-      .map(abs)
-      .reduce((a, b) => (a > b ? a : b));
-    const length = own.reduce((count, { rows }) => count + rows.length, recs.length - 1);
-    const allowed = tolerated(facts, own[0]?.currency ?? recs[0]?.currency ?? "", length);
-    const near = (one: bigint, other: bigint) => abs(one - other) <= allowed;
-    const theirs = { stake: stakesOf(live), paid: payoutsOf(live) };
-    return {
-      stake,
-      paid,
-      moved,
-      theirs,
-      runs,
-      isOpen,
-      wrong,
-      near,
-      atRisk: wrong === 0n ? largest : abs(wrong),
-    };
-  }
-
   function expect(
     kind: string,
     own: readonly Bet[],
@@ -168,38 +141,20 @@ export function judgeBets(
   ): Expected {
     const { wrong, atRisk } = weigh(own, recs);
     const [{ username, currency }] = [...own, ...recs] as [Thing];
-    const betIds = of === "round" || recs.length === 0 ? [null] : recs.map(({ betId }) => betId);
+    const betIds: (string | null)[] =
+      of === "round" || recs.length === 0 ? [null] : recs.map(({ betId }) => betId);
+    if (recs.length > 1) betIds.push(null);
     const txns = of === "round" || own.length === 0 ? [null] : own.map(({ txn }) => txn);
     const rounds = [
       ...own.flatMap(({ rows }) => rows.map((row) => row.round_id)),
       ...recs.map(({ roundId }) => roundId),
       ...(own.some(({ round }) => round === null) ? [null] : []),
     ];
-    return { kind, productId, username, currency, betIds, txns, rounds, atRisk: [atRisk], effects: [wrong] };
+    return { kind, productId, username, currency, betIds, txns, rounds, atRisk, effects: [wrong] };
   }
 
   function claim(...readings: readonly (readonly Expected[])[]): void {
     judgement.claims.push({ about: JSON.stringify(readings[0]?.[0]?.txns), readings });
-  }
-
-  /** Free games (docs/mismatches.md): the player did not pay the stake of the record. */
-  function freeStakes(own: readonly Bet[], recs: readonly Rec[]): Rec[] {
-    for (const bet of own) {
-      const placed = bet.rows.filter(({ callback }) => callback === "placeBets");
-      if (placed.length > 0 && placed.every((row) => row.skip_balance_update) && bet.debited === 0n)
-        bet.stake = 0n;
-    }
-    return recs.map((rec) => {
-      const beside = [...own, ...recs].filter((one) => roundOf(one) === named(rec.roundId));
-      const inRound = named(rec.roundId) === null ? [] : beside.filter(isBet);
-      const isEqual = inRound.length > 0 && stakesOf(inRound) === stakesOf(beside.filter(isRec));
-      const named_ = own.filter((bet) => fits(rec, bet));
-      const isNamed = beside.filter(isRec).some((other) => own.some((bet) => fits(other, bet)));
-      const its = named_.length > 0 ? named_ : isNamed ? [] : inRound;
-      const isFree =
-        its.length > 0 && its.every((bet) => isReward(bet) || (bet.isPlaced && bet.stake === 0n));
-      return isFree && !isEqual ? { ...rec, stake: 0n } : rec;
-    });
   }
 
   /** A round that has ended on both sides, with equal sums, agrees. Its money is compared by sums, too. */
@@ -213,7 +168,8 @@ export function judgeBets(
       movedOf([bet]) === 0n &&
       own.some(({ status, endedAt }) => status === "settled" && endedAt >= bet.placedAt);
     const hasEnded = (bet: Bet) => isPlaced(bet) && (bet.status === "settled" || omits || isSpin(bet));
-    if (runs || alive.length === 0 || liveOf(recs).length === 0 || !alive.every(hasEnded)) return false;
+    const isBoth = own.length > 0 && recs.length > 0 && (alive.length === 0) === (liveOf(recs).length === 0);
+    if (runs || !isBoth || !alive.every(hasEnded)) return false;
     if (!near(stake, theirs.stake) || !near(paid, theirs.paid)) return false;
     if (near(wrong, 0n) || near(moved, paid - stake)) return true;
     // Readings: it names the round, or its only bet, or each bet with the record that has its id.
@@ -239,24 +195,33 @@ export function judgeBets(
     const rest = own.filter((bet) => left.has(bet) && bet.status !== "void");
     const byRound = own.some((bet) => bet.isSettledByRound);
     const isOther = (bet: Bet) => {
-      const { theirs, stake, near } = weigh([bet], pairs.get(bet) ?? []);
-      return (
-        byRound ||
-        (rest.length > 0 && bet.status !== "void" && theirs.stake !== 0n && !near(theirs.stake, stake))
-      );
+      const { theirs, near } = weigh([bet], pairs.get(bet) ?? []);
+      return byRound || (rest.length > 0 && theirs.stake !== 0n && !near(theirs.stake, bet.stake));
     };
     const others = own.filter((bet) => pairs.has(bet) && isOther(bet));
     const recs = [...liveOf(part.filter(isRec)), ...others.flatMap((bet) => pairs.get(bet) ?? [])];
     const group = [...rest, ...others];
-    if (group.length === 0 || recs.length === 0) return [];
+    if (group.length === 0 || liveOf(recs).length === 0) return [];
     for (const bet of others) pairs.delete(bet);
     const { isOpen, runs, stake, paid, theirs, near, wrong } = weigh(group, recs);
     const sameEnd = isOpen === runs || (omits && !runs);
     const differs = !sameEnd || !near(stake, theirs.stake) || (!runs && !near(paid, theirs.paid));
+    const isMovedVoid = (bet: Bet) => bet.status === "void" && movedOf([bet]) !== 0n && !group.includes(bet);
     if (group.some(isExempt)) leave("sums with bets of the first day", [...group, ...recs]);
-    else if (differs || !near(wrong, 0n))
-      claim([expect(differs ? "round-differs" : "net-differs", group, recs, "round")]);
-    return [...group, ...recs];
+    else if (own.some(isMovedVoid)) leave("a void bet that moved money, beside sums", part);
+    else if (differs || !near(wrong, 0n)) {
+      const byOrder = group.filter((bet) => bet.status === "settled" && !bet.isPlaced);
+      const one = expect(differs ? "round-differs" : "net-differs", group, recs, "round");
+      // Two readings of a bet without a placement in it: the first kind of the table, or the sums of what is left.
+      const first = {
+        ...one,
+        kind: "missing-placement",
+        betIds: undefined,
+        txns: [null, ...byOrder.map(({ txn }) => txn)],
+      };
+      claim([one], ...(byOrder.length > 0 ? [[first]] : []));
+    }
+    return [...group, ...recs, ...own.filter(isMovedVoid)];
   }
 
   function judgeBet(bet: Bet, recs: readonly Rec[]): void {
@@ -329,18 +294,27 @@ export function judgeBets(
       if (rewards.length > 1) leave("several records of a reward", [bet, ...rewards]);
       else claim([{ ...expect("payout-differs", [bet], recs), ...(rewards.length === 1 ? joined : {}) }]);
     }
-    for (const { bet, waits } of alone) {
+    for (const { bet, waits, mayWait } of alone) {
       const others = liveOf(unknown).filter((rec) => rec.username !== bet.username && fits(rec, bet));
       if (others.length === 1)
         claim([{ ...expect("username-differs", [bet], others), rounds: undefined, effects: undefined }]);
-      else judgeAlone(bet, waits);
+      else judgeAlone(bet, waits, mayWait);
       if (others.length === 1) unknown = unknown.filter((rec) => rec !== others[0]);
     }
-    for (const recs of groupBy(liveOf(unknown), ({ username, betId }) => JSON.stringify([username, betId])))
-      claim([expect("missing-in-ledger", [], recs)]);
+    for (const recs of groupBy(liveOf(unknown), ({ username, betId }) => JSON.stringify([username, betId]))) {
+      // Two readings beside void bets of its round: an unknown bet, or what is left on both sides.
+      const beside = bets.filter(
+        (bet) =>
+          bet.username === recs[0]?.username &&
+          bet.status === "void" &&
+          recs.some((rec) => roundOf(rec) !== null && roundOf(rec) === bet.round),
+      );
+      const rest = beside.length === 0 ? [] : [[expect("round-differs", beside, recs, "round")]];
+      claim([expect("missing-in-ledger", [], recs)], ...rest);
+    }
   }
 
-  function judgeAlone(bet: Bet, waits: boolean): void {
+  function judgeAlone(bet: Bet, waits: boolean, mayWait: boolean): void {
     const longOpen = facts.now - firstOf(bet) - product.stuckOpenAfter;
     const had = facts.onceListed.some(
       (record) =>
@@ -350,11 +324,23 @@ export function judgeBets(
     );
     const missing = expect(had ? "vanished-at-provider" : "missing-at-provider", [bet], []);
     const stuck = longOpen > 0 ? [expect("stuck-open", [bet], [])] : [];
+    const { stake, paid, moved, near } = weigh([bet], []);
+    const asked = paid - stake;
+    const net = {
+      ...missing,
+      kind: "net-differs",
+      atRisk: [abs(moved - asked)],
+      effects: [moved, moved - asked],
+    };
     if (bet.status === "void") {
       if (movedOf([bet]) !== 0n && !isExempt(bet)) claim([expect("net-differs", [bet], [])]);
     } else if (bet.status === "settled") {
-      if (!waits) claim([missing]);
+      // Two readings of "while its round has an open bet": in the ledger, or at the provider.
+      if (!waits) claim([missing], ...(mayWait ? [[]] : []));
     } else if (product.openBetsListed && !bet.isWaiting) claim([missing]);
+    // It need not be listed while it runs, but must have moved its stake. Readings: that is said first, with the stake owed or
+    // not, or nothing is compared until it is stuck.
+    else if (!near(moved, asked) && !isExempt(bet)) claim([net], stuck);
     // Two readings: the record that said that it was lost is gone, or the bet is merely open.
     else if (had && omits) claim([missing], stuck);
     else if (longOpen > 0 && longOpen <= facts.fresh) leave("stuck for a short time", [bet]);

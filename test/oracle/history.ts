@@ -15,11 +15,13 @@ export class Bet {
   isPlaced = false;
   isWaiting = false;
   isTip = false;
-  /** one item settled its whole round, so only the round's sums are known */
+  /** one item settled several bets, so only their sums are known */
   isSettledByRound = false;
   stake = 0n;
   settlement = 0n;
   reward = 0n;
+  /** of the settlement, what was paid while the bet ran on */
+  parts = 0n;
   /** what was taken for the stake */
   debited = 0n;
   /** in the bet's currency, and by currency */
@@ -45,8 +47,12 @@ interface Played {
   readonly order: readonly LedgerRow[];
 }
 
-const ENDS = ["winRewards", "settleBets", "cancelBets", "cancelTips"];
-const PHASES = ["placeBets", "placeTips", "adjustBets", ...ENDS, "voidSettled", "rollback"];
+const PHASES = [
+  ["placeBets", "placeTips"],
+  ["adjustBets"],
+  ["winRewards", "settleBets", "cancelBets", "cancelTips"],
+  ["voidSettled", "rollback"],
+];
 const WHOLE = ["settleBets", "cancelBets", "voidSettled", "rollback"];
 const MOST_OF_A_MOMENT = 9;
 const LATE_PLACEMENT_MS = 2_000;
@@ -94,45 +100,71 @@ function postponeRoundEnd({ bets, order }: Played): LedgerRow[] | null {
 
 function play(rows: readonly LedgerRow[], product: ProductSettings): Played {
   let played: Played = { bets: new Map(), order: [] };
-  const phaseOf = (row: LedgerRow) => PHASES.indexOf(row.callback) + (row.status === "OPEN" ? 0.5 : 0);
+  const phaseOf = ({ callback, status }: LedgerRow) =>
+    PHASES.findIndex((phase) => phase.includes(callback)) + (status === "OPEN" ? 0.5 : 0);
   for (let at = 0; at < rows.length; at = played.order.length) {
     const { occurred_at, received_at } = rows[at] as LedgerRow;
     const moment = rows
       .filter((row) => row.occurred_at === occurred_at && row.received_at === received_at)
       .toSorted((a, b) => phaseOf(a) - phaseOf(b) || compareIds(a.entry_id, b.entry_id));
     const isChoice = moment.length > 1 && moment.length <= MOST_OF_A_MOMENT;
-    const possible = isChoice ? firstPossible(played, moment, product) : null;
+    const possible = isChoice
+      ? (firstPossible(played, moment, product, true) ?? firstPossible(played, moment, product, false))
+      : null;
     if (possible === null) for (const row of moment) act(played.bets, row, product, rows);
-    if (moment.length > MOST_OF_A_MOMENT)
-      for (const bet of played.bets.values()) bet.doubt ??= "many entries of one moment";
+    const isUnclear = moment.length > MOST_OF_A_MOMENT || moment.filter(isByRound).length > 1;
+    if (isUnclear && moment.length > 1)
+      for (const bet of (possible ?? played).bets.values())
+        bet.doubt ??= "many entries of one moment, or several of a whole round";
     played = possible ?? { bets: played.bets, order: [...played.order, ...moment] };
   }
   return played;
 }
 
-/** Tries all orders of a moment, and takes the first in which every entry is possible and moved what it asks for. */
-function firstPossible(before: Played, rows: readonly LedgerRow[], product: ProductSettings): Played | null {
+/** Tries all orders of a moment, and takes the first in which every entry is possible, and moved what it asks for. */
+function firstPossible(
+  before: Played,
+  rows: readonly LedgerRow[],
+  product: ProductSettings,
+  asksAll: boolean,
+): Played | null {
   if (rows.length === 0) return before;
   for (const row of rows) {
     const bets = structuredClone(before.bets);
-    if (!act(bets, row, product, rows)) continue;
+    const { possible, isAsked } = act(bets, row, product, rows);
+    if (!possible || (asksAll && !isAsked)) continue;
     const left = rows.filter((other) => other !== row);
-    const rest = firstPossible({ bets, order: [...before.order, row] }, left, product);
+    const rest = firstPossible({ bets, order: [...before.order, row] }, left, product, asksAll);
     if (rest !== null) return rest;
   }
   return null;
 }
 
 /** @param others among which a placement may follow @returns whether the entry was possible, and moved what it asks for */
-function act(bets: Bets, row: LedgerRow, product: ProductSettings, others: readonly LedgerRow[]): boolean {
+function act(bets: Bets, row: LedgerRow, product: ProductSettings, others: readonly LedgerRow[]) {
   const known = bets.get(row.txn_id);
   const says = contentOf(row);
   const isRepeat =
     known?.said.includes(row.request_id + says) ||
     (known?.said.includes(known.generation + says) && row.moved !== null && units(row.moved) === 0n);
   const whole = isByRound(row) && !isRepeat ? roundOf(bets, row) : [];
+  // A round's payout is of the bet of its id, also if that one had ended before; else of the earliest.
+  if (
+    row.callback === "settleBets" &&
+    whole.length > 0 &&
+    known?.round === named(row.round_id) &&
+    !known.isTip
+  )
+    if (!whole.includes(known)) whole.push(known);
   const target = whole.find(({ txn }) => txn === row.txn_id) ?? whole[0] ?? known ?? new Bet(row);
   if (whole.length === 0) bets.set(target.txn, target);
+  if (known !== undefined && !known.isPlaced && whole.length > 0 && !whole.includes(known))
+    known.doubt ??= "a BY_ROUND entry that names a bet without a placement";
+  const isNamedBefore = ({ txn, rows }: Bet) =>
+    txn !== row.txn_id && rows.some((one) => one.txn_id === row.txn_id);
+  if (known === undefined && whole.length === 0)
+    for (const bet of [...bets.values()].filter(isNamedBefore))
+      bet.doubt = target.doubt = "an id that only a BY_ROUND entry had before";
   const isPlacedLater = others.some((other) => other.txn_id === row.txn_id && other.callback === "placeBets");
   let asked = 0n;
   let isPossible = true;
@@ -142,9 +174,17 @@ function act(bets: Bets, row: LedgerRow, product: ProductSettings, others: reado
     if (whole.length > 0 && row.callback === "rollback") [stake, payout] = [bet.stake, bet.settlement];
     else if (bet !== target) payout = 0n;
     if (!isRepeat) {
+      const { status } = bet;
       const step = declare(bet, row, { stake, payout }, product, isPlacedLater);
-      if (whole.length > 0 && row.callback === "settleBets") bet.isSettledByRound = true;
       isPossible &&= step.possible;
+      // The table does not say what an entry does to a bet on which it cannot act: its callback before was lost, or will come.
+      const isUnplaced = !bet.isPlaced && !bet.isTip && row.callback !== "winRewards" && bet.rows.length > 0;
+      if (
+        isUnplaced ||
+        (row.callback === "cancelBets" && bet.parts > 0n) ||
+        (!step.possible && !(row.callback === "settleBets" && status !== "void"))
+      )
+        bet.doubt ??= `${row.callback} of a bet that is ${status === "none" ? "unknown" : status}`;
       const part = row.skip_balance_update ? 0n : step.asked;
       book(bet, row, part);
       asked += part;
@@ -152,11 +192,13 @@ function act(bets: Bets, row: LedgerRow, product: ProductSettings, others: reado
     bet.said.push(row.request_id + says, bet.generation + says);
     bet.rows.push(row);
   }
+  const isShared = whole.length > 1 || target.txn !== row.txn_id;
+  if (row.callback === "settleBets" && isShared) for (const bet of whole) bet.isSettledByRound = true;
   const rest = row.moved === null ? 0n : units(row.moved) - asked;
   book(target, row, rest);
   const named_ = [units(row.bet_amount), units(row.payout_amount)];
   const fits = whole.length === 0 || row.callback !== "rollback" || [...named_, sum(named_)].includes(-asked);
-  return isPossible && fits && rest === 0n;
+  return { possible: isPossible && fits, isAsked: rest === 0n };
 }
 
 function book(bet: Bet, { callback, currency }: LedgerRow, amount: bigint): void {
@@ -198,29 +240,28 @@ function declare(
   const { status: before, debited } = bet;
   const both = bet.settlement + bet.reward;
   const isEnded = before === "settled" || before === "void";
+  // The ledger may have no entry for a settlement that paid 0.
+  const isLost = product.lostBets === "omitted" && before === "open";
   if (WHOLE.includes(row.callback)) bet.endedAt = row.occurred_at;
   switch (row.callback) {
     case "placeBets": {
+      const isAlone = before === "settled" && isReward(bet);
       const isTaken = bet.isWaiting && row.status !== "WAITING";
-      // By the table's letter, a placement opens a bet that has ended. No text says so on purpose.
-      if (isEnded && !isReward(bet)) bet.doubt ??= "placed after its end";
       if (bet.isPlaced && !isTaken && bet.stake !== stake) bet.doubt ??= "placed twice with two stakes";
       const { currency, occurred_at: placedAt } = row;
       const isWaiting = row.status === "WAITING";
       Object.assign(bet, { stake, status: "open", isPlaced: true, isWaiting, currency, placedAt });
-      return { asked: isTaken ? debited - stake : -stake, possible: !isEnded };
+      return { asked: isTaken ? debited - stake : -stake, possible: !isEnded || isAlone };
     }
     case "adjustBets": {
-      if (before === "none") Object.assign(bet, { status: "open", doubt: "adjusted without a placement" });
       const asked = bet.stake - stake;
       bet.stake = stake;
       return { asked, possible: before === "open" };
     }
     case "settleBets": {
-      if (before === "void") bet.doubt ??= "settled when void";
       const isSingle = row.single_state ?? product.singleState;
       const places = !bet.isPlaced && isSingle;
-      const possible = bet.isPlaced ? before !== "void" : places || !isPlacedLater;
+      const possible = bet.isPlaced ? before === "open" : places || !isPlacedLater;
       if (!bet.isPlaced && row.single_state === false) {
         if (before === "none") bet.status = "open";
         return { asked: payout, possible };
@@ -229,26 +270,26 @@ function declare(
         Object.assign(bet, { stake, isPlaced: true, debited: row.skip_balance_update ? 0n : stake });
       else if (!bet.isPlaced && bet.settlement === 0n) bet.stake = stake;
       bet.settlement += payout;
+      if (row.end_round === false && before !== "settled") bet.parts += payout;
       bet.status = row.end_round === false && before !== "settled" ? "open" : "settled";
       return { asked: places ? payout - stake : payout, possible };
     }
     case "cancelBets":
-      if (before === "settled") bet.doubt ??= "cancelled when settled";
       bet.status = "void";
       return { asked: before === "void" ? 0n : debited, possible: before === "open" };
     case "voidSettled":
       bet.status = "void";
-      return { asked: before === "void" ? 0n : bet.stake - both, possible: before === "settled" };
+      return { asked: before === "void" ? 0n : bet.stake - both, possible: before === "settled" || isLost };
     case "winRewards":
-      if (before === "void") bet.doubt ??= "rewarded when void";
       if (before === "none") Object.assign(bet, { status: "settled", endedAt: row.occurred_at });
       bet.reward += payout;
-      return { asked: payout, possible: true };
+      return { asked: payout, possible: before !== "void" };
     case "rollback": {
-      if (before === "none") bet.doubt ??= "rolled back without a placement";
       if (before !== "void" && payout === both) bet.reward = 0n;
-      const fits = before === "void" || (isEnded && [bet.settlement, both].includes(payout));
-      Object.assign(bet, { status: "open", settlement: 0n, isSettledByRound: false });
+      const fits =
+        (before === "void" && stake === bet.stake) ||
+        ((before === "settled" || isLost) && [bet.settlement, both].includes(payout));
+      Object.assign(bet, { status: "open", settlement: 0n, parts: 0n, isSettledByRound: false });
       bet.generation += 1;
       return { asked: before === "void" ? -stake : -payout, possible: fits };
     }
@@ -256,9 +297,10 @@ function declare(
       const isPlacing = row.callback === "placeTips";
       if (isPlacing ? before !== "none" && !bet.isTip : !bet.isTip)
         bet.doubt ??= "a tip without its placement";
+      const possible = isPlacing ? before === "none" : bet.isTip && before === "settled";
       Object.assign(bet, { isTip: true, status: isPlacing ? "settled" : "void" });
       if (isPlacing) bet.stake = stake;
-      return { asked: isPlacing ? -stake : stake, possible: isPlacing === (before === "none") };
+      return { asked: isPlacing ? -stake : stake, possible };
     }
   }
 }

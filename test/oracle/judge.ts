@@ -25,8 +25,8 @@ export interface Expected {
   readonly productId: string;
   readonly username: string;
   readonly currency?: string | undefined;
-  readonly betIds?: readonly Id[];
-  readonly txns?: readonly Id[];
+  readonly betIds?: readonly Id[] | undefined;
+  readonly txns?: readonly Id[] | undefined;
   readonly rounds?: readonly Id[] | undefined;
   readonly atRisk?: readonly bigint[] | undefined;
   readonly effects?: readonly bigint[] | undefined;

@@ -1,7 +1,7 @@
 /** The two sides of a comparison: the ledger's bets and the provider's records. */
 
-import { groupBy, type ListedRecord, named, sum } from "./facts.ts";
-import type { Bet } from "./history.ts";
+import { abs, type Facts, groupBy, type ListedRecord, named, sum, tolerated } from "./facts.ts";
+import { type Bet, isReward } from "./history.ts";
 
 export interface Rec extends Omit<ListedRecord, "stake" | "payout"> {
   readonly stake: bigint;
@@ -20,10 +20,13 @@ export const paidOf = (values: readonly Bet[]) =>
   sum(values.map(({ settlement, reward }) => settlement + reward));
 export const movedOf = (values: readonly Bet[]) =>
   sum(values.map(({ moved, currency }) => moved[currency] ?? 0n));
+/** What the ledger declares paid of bets that ran on. */
+export const partsPaid = (values: readonly Bet[]) =>
+  sum(values.map(({ parts, reward, status }) => parts + (status === "open" ? reward : 0n)));
 export const firstOf = ({ rows }: Bet) => Math.min(...rows.map(({ occurred_at }) => occurred_at));
 
 /** The rounds of these bets and records, each currency apart: currencies are never added. */
-export function partsOf(things: readonly Thing[]): Thing[][] {
+export function roundsOf(things: readonly Thing[]): Thing[][] {
   const inRounds = things.filter((one) => roundOf(one) !== null);
   return groupBy(inRounds, (one) => JSON.stringify([roundOf(one), one.currency]));
 }
@@ -46,4 +49,62 @@ export function lastSteps(
         .slice(-1);
     },
   );
+}
+
+/** What both sides say and moved. */
+export function weighFor(facts: Facts, own: readonly Bet[], recs: readonly Rec[]) {
+  const live = liveOf(recs);
+  const alive = own.filter(({ status }) => status !== "void");
+  const [stake, paid, moved] = [stakesOf(alive), paidOf(alive), movedOf(own)];
+  const runs = live.some(isRunning);
+  const isOpen = own.some(({ status }) => status === "open");
+  // −stake of a running record, plus the parts that the ledger declares paid.
+  const nets = live.map((rec) => (isRunning(rec) ? -rec.stake : rec.payout - rec.stake));
+  const isOurs = own.every(({ isTip }) => isTip) && live.length === 0;
+  const wrong = moved - (isOurs ? -stake : sum(nets) + (runs ? partsPaid(own) : 0n));
+  // Readings of the largest difference of the amounts: with those of void bets and records, or without.
+  const amounts = [[own, recs] as const, [alive, recs] as const, [alive, live] as const];
+  const differences = amounts.map(([ours, theirs]) => {
+    const [stake, payout] = [stakesOf(theirs) - stakesOf(ours), payoutsOf(theirs) - paidOf(ours)].map(abs);
+    return stake !== undefined && payout !== undefined && stake > payout ? stake : (payout ?? 0n);
+  });
+  const atRisk = wrong === 0n ? differences : [abs(wrong)];
+  const length = own.reduce((count, { rows }) => count + rows.length, recs.length - 1);
+  const allowed = tolerated(facts, own[0]?.currency ?? recs[0]?.currency ?? "", length);
+  const near = (one: bigint, other: bigint) => abs(one - other) <= allowed;
+  const theirs = { stake: stakesOf(live), paid: payoutsOf(live) };
+  return {
+    stake,
+    paid,
+    moved,
+    theirs,
+    runs,
+    isOpen,
+    wrong,
+    near,
+    atRisk,
+  };
+}
+
+/** Free games (docs/mismatches.md): the player did not pay the stake of the record. */
+export function freeStakes(
+  own: readonly Bet[],
+  recs: readonly Rec[],
+  fits: (rec: Rec, bet: Bet) => boolean,
+): Rec[] {
+  for (const bet of own) {
+    const placed = bet.rows.filter(({ callback }) => callback === "placeBets");
+    if (placed.length > 0 && placed.every((row) => row.skip_balance_update) && bet.debited === 0n)
+      bet.stake = 0n;
+  }
+  return recs.map((rec) => {
+    const beside = [...own, ...recs].filter((one) => roundOf(one) === named(rec.roundId));
+    const inRound = named(rec.roundId) === null ? [] : beside.filter(isBet);
+    const isEqual = inRound.length > 0 && stakesOf(inRound) === stakesOf(beside.filter(isRec));
+    const its_ = own.filter((bet) => fits(rec, bet));
+    const isNamed = beside.filter(isRec).some((other) => own.some((bet) => fits(other, bet)));
+    const its = its_.length > 0 ? its_ : isNamed ? [] : inRound;
+    const isFree = its.length > 0 && its.every((bet) => isReward(bet) || (bet.isPlaced && bet.stake === 0n));
+    return isFree && !isEqual ? { ...rec, stake: 0n } : rec;
+  });
 }
