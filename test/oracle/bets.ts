@@ -45,8 +45,8 @@ export function judgeBets(
     rules.some((rule) => rec[rule] === txn);
   const weigh = (own: readonly Bet[], recs: readonly Rec[]) => weighFor(facts, own, recs);
   const omits = product.lostBets === "omitted";
-  const alone: { readonly bet: Bet; readonly waits: boolean; readonly mayWait: boolean }[] = [];
-  const overpaid: { readonly bet: Bet; readonly recs: readonly Rec[] }[] = [];
+  const alone: { bet: Bet; waits: boolean; mayWait: boolean }[] = [];
+  const overpaid: { bet: Bet; recs: readonly Rec[] }[] = [];
   let unknown: Rec[] = [];
 
   for (const username of new Set([...bets, ...listed].map((one) => one.username))) {
@@ -201,27 +201,25 @@ export function judgeBets(
     const others = own.filter((bet) => pairs.has(bet) && isOther(bet));
     const recs = [...liveOf(part.filter(isRec)), ...others.flatMap((bet) => pairs.get(bet) ?? [])];
     const group = [...rest, ...others];
+    const isMovedVoid = (bet: Bet) => bet.status === "void" && movedOf([bet]) !== 0n && left.has(bet);
+    if (liveOf(recs).length > 0 && own.some(isMovedVoid)) {
+      leave("a void bet that moved money, beside sums", part);
+      return [...part, ...group];
+    }
     if (group.length === 0 || liveOf(recs).length === 0) return [];
     for (const bet of others) pairs.delete(bet);
     const { isOpen, runs, stake, paid, theirs, near, wrong } = weigh(group, recs);
     const sameEnd = isOpen === runs || (omits && !runs);
     const differs = !sameEnd || !near(stake, theirs.stake) || (!runs && !near(paid, theirs.paid));
-    const isMovedVoid = (bet: Bet) => bet.status === "void" && movedOf([bet]) !== 0n && !group.includes(bet);
     if (group.some(isExempt)) leave("sums with bets of the first day", [...group, ...recs]);
-    else if (own.some(isMovedVoid)) leave("a void bet that moved money, beside sums", part);
     else if (differs || !near(wrong, 0n)) {
-      const byOrder = group.filter((bet) => bet.status === "settled" && !bet.isPlaced);
+      const unplaced = group.filter((bet) => bet.status === "settled" && !bet.isPlaced).map(({ txn }) => txn);
       const one = expect(differs ? "round-differs" : "net-differs", group, recs, "round");
       // Two readings of a bet without a placement in it: the first kind of the table, or the sums of what is left.
-      const first = {
-        ...one,
-        kind: "missing-placement",
-        betIds: undefined,
-        txns: [null, ...byOrder.map(({ txn }) => txn)],
-      };
-      claim([one], ...(byOrder.length > 0 ? [[first]] : []));
+      const first = { ...one, kind: "missing-placement", betIds: undefined, txns: [null, ...unplaced] };
+      claim([one], ...(unplaced.length > 0 ? [[first]] : []));
     }
-    return [...group, ...recs, ...own.filter(isMovedVoid)];
+    return [...group, ...recs];
   }
 
   function judgeBet(bet: Bet, recs: readonly Rec[]): void {
@@ -259,7 +257,7 @@ export function judgeBets(
     return near(moved, paid - stake) || exempt ? null : "net-differs";
   }
 
-  /** Open only because the ledger has no entry for a settlement that pays 0. */
+  /** The ledger has no entry for a settlement that pays 0. */
   function isLost(bet: Bet, recs: readonly Rec[]): boolean {
     const ended = recs.length > 0 && recs.every(({ betStatus }) => betStatus === "SETTLED");
     return omits && bet.status === "open" && ended && payoutsOf(recs) === paidOf([bet]);
@@ -290,9 +288,9 @@ export function judgeBets(
         );
       const rewards = unknown.filter(isReward);
       unknown = unknown.filter((rec) => !rewards.includes(rec));
-      const joined = { atRisk: [lack], effects: [0n] };
+      const one = expect("payout-differs", [bet], recs);
       if (rewards.length > 1) leave("several records of a reward", [bet, ...rewards]);
-      else claim([{ ...expect("payout-differs", [bet], recs), ...(rewards.length === 1 ? joined : {}) }]);
+      else claim([rewards.length === 0 ? one : { ...one, atRisk: [lack], effects: [0n] }]);
     }
     for (const { bet, waits, mayWait } of alone) {
       const others = liveOf(unknown).filter((rec) => rec.username !== bet.username && fits(rec, bet));

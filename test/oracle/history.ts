@@ -297,7 +297,7 @@ function declare(
       const isPlacing = row.callback === "placeTips";
       if (isPlacing ? before !== "none" && !bet.isTip : !bet.isTip)
         bet.doubt ??= "a tip without its placement";
-      const possible = isPlacing ? before === "none" : bet.isTip && before === "settled";
+      const possible = (isPlacing && before === "none") || (bet.isTip && before === "settled");
       Object.assign(bet, { isTip: true, status: isPlacing ? "settled" : "void" });
       if (isPlacing) bet.stake = stake;
       return { asked: isPlacing ? -stake : stake, possible };

@@ -43,8 +43,18 @@ export interface Judgement {
   judged: number;
 }
 
-export function judge(facts: Facts): Judgement {
+const CALLBACKS = [
+  ...["placeBets", "settleBets", "cancelBets", "voidSettled", "winRewards", "adjustBets", "rollback"],
+  ...["placeTips", "cancelTips", "adjustBalance"],
+];
+const FIRST_TIME = Date.parse("2010-01-01T00:00:00Z");
+const DAY_MS = 86_400_000;
+
+export function judge(given: Facts): Judgement {
   const judgement: Judgement = { claims: [], undecided: [], outside: new Map(), judged: 0 };
+  const read = given.rows.map(accept);
+  const rejected = [...given.rejected, ...given.rows.filter((_, index) => read[index] === null)];
+  const facts = { ...given, rejected, rows: read.filter((row) => row !== null) };
   const compared = facts.products.filter(({ walletMode }) => walletMode !== "transfer");
   for (const product of compared) judgeProduct(facts, product, judgement);
   const isCompared = ({ product_id }: LedgerRow) =>
@@ -54,6 +64,20 @@ export function judge(facts: Facts): Judgement {
     judgement,
   );
   return judgement;
+}
+
+/** A row as it counts; null: it is rejected (3.4). Known words count in any case of letters. */
+function accept(row: LedgerRow): LedgerRow | null {
+  const { callback, transaction_type, moved, round_id, balance_before, balance_after } = row;
+  const { bet_amount, payout_amount, single_state, end_round, ...required } = row;
+  const optional = { transaction_type, moved, round_id, balance_before, balance_after };
+  const lacks = Object.entries(required).some(([name, value]) => value === null && !(name in optional));
+  const known = CALLBACKS.find((name) => name.toLowerCase() === callback?.toLowerCase());
+  const isKnownType = [undefined, "", "BY_TRANSACTION", "BY_BET", "BY_ROUND"].includes(
+    transaction_type?.toUpperCase(),
+  );
+  const isInTime = row.occurred_at >= FIRST_TIME && row.occurred_at <= row.received_at + DAY_MS;
+  return lacks || known === undefined || !isKnownType || !isInTime ? null : { ...row, callback: known };
 }
 
 function judgeProduct(facts: Facts, product: ProductSettings, judgement: Judgement): void {

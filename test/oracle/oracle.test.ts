@@ -4,11 +4,9 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { disagree, type Held } from "../simulation/oracle-audit.ts";
-import { type Facts, type LedgerRow, type ListedRecord, units } from "./facts.ts";
+import { factsOf, NOW } from "./examples.ts";
+import { type LedgerRow, type ListedRecord, units } from "./facts.ts";
 import { judge } from "./judge.ts";
-
-const NOW = Date.parse("2026-11-20T12:00:00Z");
-const BEGIN = Date.parse("2026-11-01T00:00:00Z");
 
 test("the oracle imports nothing but itself", () => {
   const paths = globSync("*.ts", { cwd: import.meta.dirname }).filter((path) => !path.endsWith(".test.ts"));
@@ -102,68 +100,3 @@ describe("the oracle", () => {
     expect(disagree(judgement, [{ ...held, effect: "200" }]).problems).toHaveLength(2);
   });
 });
-
-function factsOf(rows: readonly Partial<LedgerRow>[], records: readonly Partial<ListedRecord>[]): Facts {
-  const product = {
-    productId: "P",
-    walletMode: "seamless",
-    settlement: "bets",
-    lostBets: "written",
-    matchBy: ["betId", "id", "round"],
-  };
-  const flags = {
-    singleState: false,
-    openBetsListed: false,
-    nominalStakes: false,
-    stuckOpenAfter: 86_400_000,
-    ledgerSince: null,
-  };
-  return {
-    rows: rows.map((row, index) => ({
-      entry_id: `e${index}`,
-      callback: "placeBets",
-      request_id: `q${index}`,
-      product_id: "P",
-      username: "anna",
-      currency: "THB",
-      txn_id: "b1",
-      round_id: "r1",
-      status: "OPEN",
-      bet_amount: null,
-      payout_amount: null,
-      transaction_type: null,
-      skip_balance_update: false,
-      moved: null,
-      balance_before: null,
-      balance_after: null,
-      single_state: null,
-      end_round: null,
-      occurred_at: NOW - 36_000_000 + index * 1_000,
-      received_at: NOW - 36_000_000 + index * 1_000,
-      ...row,
-    })),
-    records: records.map((record) => ({
-      id: "1",
-      betId: "b1",
-      username: "anna",
-      currency: "THB",
-      stake: "0",
-      payout: "0",
-      productId: "P",
-      roundId: "r1",
-      betStatus: "SETTLED",
-      payoutStatus: "UNKNOWN",
-      accountingDate: "2026-11-20T02:00:00Z",
-      updatedDate: "2026-11-20T02:00:00Z",
-      ...record,
-    })),
-    rejected: [],
-    onceListed: [],
-    products: [{ ...product, ...flags }],
-    ledgerSince: BEGIN,
-    sessionQuiet: 3_600_000,
-    tolerance: {},
-    now: NOW,
-    fresh: 7_200_000,
-  };
-}

@@ -14,14 +14,14 @@ export const isRec = (one: Thing): one is Rec => !isBet(one);
 export const roundOf = (one: Thing) => (isBet(one) ? one.round : named(one.roundId));
 export const isRunning = ({ betStatus }: Rec) => betStatus === "OPEN" || betStatus === "UNSETTLED";
 export const liveOf = (recs: readonly Rec[]) => recs.filter(({ betStatus }) => betStatus !== "VOID");
-export const stakesOf = (values: readonly Thing[]) => sum(values.map(({ stake }) => stake));
+const stakesOf = (values: readonly Thing[]) => sum(values.map(({ stake }) => stake));
 export const payoutsOf = (values: readonly Rec[]) => sum(values.map(({ payout }) => payout));
 export const paidOf = (values: readonly Bet[]) =>
   sum(values.map(({ settlement, reward }) => settlement + reward));
 export const movedOf = (values: readonly Bet[]) =>
   sum(values.map(({ moved, currency }) => moved[currency] ?? 0n));
 /** What the ledger declares paid of bets that ran on. */
-export const partsPaid = (values: readonly Bet[]) =>
+const partsPaid = (values: readonly Bet[]) =>
   sum(values.map(({ parts, reward, status }) => parts + (status === "open" ? reward : 0n)));
 export const firstOf = ({ rows }: Bet) => Math.min(...rows.map(({ occurred_at }) => occurred_at));
 
