@@ -203,6 +203,7 @@ export function judgeBets(
     const group = [...rest, ...others];
     const isMovedVoid = (bet: Bet) => bet.status === "void" && movedOf([bet]) !== 0n && left.has(bet);
     if (liveOf(recs).length > 0 && own.some(isMovedVoid)) {
+      for (const bet of others) pairs.delete(bet);
       leave("a void bet that moved money, beside sums", part);
       return [...part, ...group];
     }

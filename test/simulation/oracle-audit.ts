@@ -108,6 +108,8 @@ export function disagree({ claims, undecided }: Judgement, held: readonly Held[]
       (doubt) =>
         doubt.productId === one.productId &&
         doubt.username === one.username &&
+        // A bet with a rejected entry is pending: nothing is said to be missing (3.4).
+        !(doubt.why === "a rejected entry" && one.kind.startsWith("missing-")) &&
         (ids.some((id) => id !== null && doubt.ids.includes(id)) ||
           (doubt.ids.includes(null) && ids.every((id) => id === null))),
     );

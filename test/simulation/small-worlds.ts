@@ -32,6 +32,7 @@ const BY_ROUND = { transactionType: "BY_ROUND" } as const;
 const SAID: Readonly<Record<string, Said>> = {
   place: { callback: "placeBets", bet: "10" },
   "place again": { callback: "placeBets", bet: "10", requestId: "again" },
+  "place repeated": { callback: "placeBets", bet: "10", requestId: "place" },
   [IDLE]: { callback: "placeBets", bet: "10", moved: "0", requestId: "idle" },
   "place b": { callback: "placeBets", bet: "20", txnId: "b" },
   adjust: { callback: "adjustBets", bet: "12" },
@@ -43,6 +44,7 @@ const SAID: Readonly<Record<string, Said>> = {
     requestId: "settle again",
     moved: "0",
   },
+  "settle repeated": { callback: "settleBets", payout: "15", status: "SETTLED", requestId: "settle" },
   "settle a part": { callback: "settleBets", payout: "4", status: "SETTLED", endRound: false },
   "settle b": { callback: "settleBets", payout: "5", status: "SETTLED", txnId: "b" },
   "settle round": { callback: "settleBets", payout: "20", status: "SETTLED", ...BY_ROUND },
@@ -73,7 +75,8 @@ export interface SmallWorld {
 /** A repeat follows what it repeats, and a wallet debits a placement or does not. */
 function mayFollow(before: readonly string[], one: string): boolean {
   if (before.includes(one)) return false;
-  if (one.endsWith(" again")) return before.includes(one.replace(" again", ""));
+  const [, repeated] = /^(.+) (?:again|repeated)$/.exec(one) ?? [];
+  if (repeated !== undefined) return before.includes(repeated);
   // Open question: what the null of a cancel stands for if the placement is known to have moved nothing.
   if (one.startsWith("cancel") && before.includes(IDLE)) return false;
   if (one === IDLE && before.some((other) => other.startsWith("cancel"))) return false;
