@@ -67,7 +67,7 @@ export async function auditByOracle(
   const undecided = [...notJudged].map(([why, count]) => `${count} of ${why}`).join(", ");
   return {
     problems: problems.map((problem) => `the oracle: ${problem}`),
-    summary: `the oracle judged ${judgement.judged}, wants ${judgement.claims.length} open, and did not judge ${undecided || "nothing"}`,
+    summary: `the oracle judged ${judgement.judged}, wants ${judgement.claims.length} open; not judged: ${undecided || "none"}`,
   };
 }
 
