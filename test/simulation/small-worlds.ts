@@ -217,13 +217,18 @@ function heldBy(entries: readonly CallbackEntry[], listed: readonly ListedRecord
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const counts = new Map<string, number>();
+  const shown = new Set<string>();
   let failed = 0;
   for (const world of smallWorlds(Number(process.argv[2] ?? 1))) {
     const { problems, notJudged } = playSmallWorld(world);
     counts.set(notJudged ?? "judged", (counts.get(notJudged ?? "judged") ?? 0) + 1);
     if (problems.length === 0) continue;
     failed += 1;
-    if (failed <= MOST_SHOWN) console.log(`${JSON.stringify(world)}\n  ${problems.join("\n  ")}`);
+    // Of the worlds that differ only in their records, the first.
+    const said = world.said.join();
+    if (shown.has(said) || shown.size === MOST_SHOWN) continue;
+    shown.add(said);
+    console.log(`${JSON.stringify(world)}\n  ${problems.join("\n  ")}`);
   }
   for (const [why, count] of [...counts].toSorted(([, a], [, b]) => b - a)) console.log(`${count} ${why}`);
   console.log(`${failed} worlds in which the program and the oracle disagree`);
