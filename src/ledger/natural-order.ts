@@ -123,7 +123,7 @@ function without(entries: readonly CallbackEntry[], one: CallbackEntry): Callbac
 /**
  * Whether the entry fits here: the wallet moved what it asks for now, a rollback names the amount of the ending before
  * it, a settlement is not for a bet that waits for its placement, a reward is not for a void bet, and a cancel not for
- * one that was paid, because the player would keep the payout.
+ * one that was settled in part, because the player would keep the payout. A reward may be kept.
  */
 function isExplained(entry: CallbackEntry, { changes }: AppliedEntry, known: KnownBets): boolean {
   const asked = sumAmounts(changes.map((change) => change.asked));
@@ -135,7 +135,7 @@ function isExplained(entry: CallbackEntry, { changes }: AppliedEntry, known: Kno
     case "winRewards":
       return before.every(({ status }) => status !== "void");
     case "cancelBets":
-      return before.every(({ settlement, reward }) => settlement.plus(reward).eq(ZERO));
+      return before.every(({ settlement }) => settlement.eq(ZERO));
     case "rollback":
       return namesEnding(entry, before);
     default:

@@ -707,6 +707,18 @@ test("the fold does not depend on the order in which entries are read", () => {
   );
 });
 
+test("a cancelled round of one moment ends the bet with a reward too", () => {
+  const at = { occurredAt: NOON, receivedAt: NOON, moved: null };
+  const entries = [
+    place({ ...at, entryId: "e-1" }),
+    place({ ...at, entryId: "e-2", requestId: "q-2", txnId: "bet-2", betAmount: amount("20") }),
+    other("winRewards", { ...at, entryId: "e-3", requestId: "q-3", payoutAmount: amount("7") }),
+    other("cancelBets", { ...at, entryId: "e-4", requestId: "q-4", transactionType: "BY_ROUND" }),
+  ];
+  for (const order of [entries, entries.toReversed()])
+    expect(foldAsRead(order).map(({ status }) => status)).toEqual(["void", "void"]);
+});
+
 test("entries of the same moment keep the order in which they were received", () => {
   const moment = { occurredAt: NOON };
   const placed = place({ ...moment, receivedAt: NOON });
