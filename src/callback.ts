@@ -76,12 +76,15 @@ export function inLedgerOrder(a: CallbackEntry, b: CallbackEntry): number {
   return (
     a.occurredAt - b.occurredAt ||
     a.receivedAt - b.receivedAt ||
-    rankOf(a) - rankOf(b) ||
+    RANKS[a.callback] - RANKS[b.callback] ||
     compareIds(a.entryId, b.entryId)
   );
 }
 
-/** A placement comes before its adjustment, before what ends the bet, before what undoes the end. */
+/**
+ * A placement comes before its adjustment, before what ends the bet, before what undoes the end. WAITING has no rank of its
+ * own: it would exchange the bets of one request, and a BY_ROUND settle of an unknown id pays the first open one.
+ */
 const RANKS: Readonly<Record<CallbackName, number>> = {
   placeBets: 1,
   placeTips: 1,
@@ -94,11 +97,6 @@ const RANKS: Readonly<Record<CallbackName, number>> = {
   rollback: 5,
   adjustBalance: 1,
 };
-
-function rankOf({ callback, status }: CallbackEntry): number {
-  // WAITING and then OPEN place one bet.
-  return callback === "placeBets" && status === "WAITING" ? 0 : RANKS[callback];
-}
 
 const NUMBERS_AS_NUMBERS = new Intl.Collator("en", { numeric: true });
 
