@@ -120,13 +120,15 @@ async function runMigrations(
   await client.begin(async (tx) => {
     const [found] = await tx`select to_regnamespace(${schema}) is not null as "exists"`;
     if (found?.["exists"] !== true) await tx`create schema ${tx(schema)}`;
-    const table = tx(`${schema}.recon_migrations`);
-    await tx`create table if not exists ${table} (id serial primary key, hash text not null, created_at bigint)`;
-    const [last] = await tx`select coalesce(max(created_at), 0)::text as at from ${table}`;
+    await tx.unsafe(
+      `create table if not exists "${schema}".recon_migrations (id serial primary key, hash text not null, created_at bigint)`,
+    );
+    // The connection searches this schema alone.
+    const [last] = await tx`select coalesce(max(created_at), 0)::text as at from recon_migrations`;
     for (const { sql, hash, folderMillis } of migrations) {
       if (folderMillis <= Number(last?.["at"])) continue;
       for (const statement of sql) await tx.unsafe(placeIn(schema, statement));
-      await tx`insert into ${table} (hash, created_at) values (${hash}, ${folderMillis})`;
+      await tx`insert into recon_migrations (hash, created_at) values (${hash}, ${folderMillis})`;
     }
   });
 }
