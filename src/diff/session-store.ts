@@ -101,6 +101,24 @@ export async function findBetIds(
     where ${has(OF_BETS_ALONE)} or (${has(["cancelBets", "voidSettled"])} and not ${has(REWARD_OR_TIP)})`;
 }
 
+/** Those of these ids that an adjustBalance entry of the player has, or had before it was changed or deleted. */
+export async function findAdjusted(
+  tx: Query,
+  productId: string,
+  references: readonly Reference[],
+): Promise<Reference[]> {
+  return await tx<Reference[]>`
+    select k.username, k.ref
+    from (select distinct * from unnest(${references.map((one) => one.username)}::text[],
+      ${references.map((one) => one.ref)}::text[]) as k (username, ref)) k
+    where exists (select from (select from callback_entries e
+        where e.product_id = ${productId} and e.txn_id = k.ref and e.username = k.username
+          and e.callback = 'adjustBalance' offset 0) found)
+      or exists (select from (select from entry_versions v
+        where v.product_id = ${productId} and v.txn_id = k.ref and v.username = k.username
+          and v.content ->> 'callback' = 'adjustBalance' offset 0) found)`;
+}
+
 /** Those of these rounds in which the player has a bet that is no reward or tip alone. */
 export async function findRoundsOfBets(
   tx: Query,

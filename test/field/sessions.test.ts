@@ -181,3 +181,28 @@ describe("a tip that is cancelled", () => {
     expect(row).toMatchObject({ rest: "0" });
   });
 });
+
+describe("an entry of a session in a product that has bets too", () => {
+  const place = (txn: string): Row => ({ callback: "placeBets", txn, at: 5, stake: "10" });
+  const settle = (txn: string): Row => ({ callback: "settleBets", txn, at: 6, payout: "25" });
+  const bet = [place("a"), settle("a")];
+  const listed = record("r1", 6, "10", "25", { bet: "a", round: "round-1" });
+  const differs = (net: string) => ({ difference: net, mismatches: net, pending: "0", rest: "0" });
+
+  test.each([
+    ["the id of a bet as its refId", debit("a", 5, "10")],
+    ["the id of a round as its refId", debit("round-1", 5, "10")],
+    ["the round of a bet", debit("d1", 5, "10", { round: "round-1" })],
+  ])("is a mismatch if it debits a stake again under %s", async (_, again) => {
+    const { opened, row } = await play([...bet, again], [listed], { settlement: "mixed" });
+    expect(opened).toEqual([expect.stringMatching(/^session-differs of 2026-11-20T11:05:00.000Z THB, /)]);
+    expect(row).toMatchObject(differs("10"));
+  });
+
+  test("is a mismatch if it is a reward with the id of a round that the provider does not know", async () => {
+    const reward: Row = { callback: "winRewards", txn: "round-1", round: null, at: 6, payout: "70" };
+    const { opened, row } = await play([...bet, reward], [listed], { settlement: "mixed" });
+    expect(opened).toEqual([expect.stringMatching(/^session-differs of 2026-11-20T11:06:00.000Z THB, /)]);
+    expect(row).toMatchObject(differs("-70"));
+  });
+});

@@ -3,6 +3,7 @@
 import type { Instant } from "../../clock.ts";
 import type { Reference } from "../../diff/link-store.ts";
 import {
+  findAdjusted,
   findBetIds,
   findRoundsOfBets,
   readDifferingSessions,
@@ -65,7 +66,8 @@ async function touchJoined(
 
 /**
  * What the marks name. In a product that has both, the bets of a player touch sessions only while one of these is a
- * mismatch: a late placement may take its record out of the session.
+ * mismatch: a late placement may take its record out of the session. An adjustBalance entry always touches its session,
+ * although its refId may be the id of a bet: an operator debited one stake by placeBets and by adjustBalance.
  */
 async function referencesOf(
   { tx, product: { productId, settlement } }: ComparisonContext,
@@ -73,19 +75,24 @@ async function referencesOf(
 ): Promise<Reference[]> {
   const named = marks.map(({ username, betRef, roundId }) => ({ username, ref: betRef ?? roundId ?? "" }));
   if (settlement !== "mixed") return named;
-  const rounds = marks.flatMap(({ username, roundId }) =>
+  const inRounds = marks.flatMap(({ username, roundId }) =>
     roundId === null ? [] : [{ username, ref: roundId }],
   );
-  const [ids, played, open] = await Promise.all([
+  const [ids, played, adjusted, open] = await Promise.all([
     findBetIds(tx, productId, named),
-    findRoundsOfBets(tx, productId, rounds),
+    findRoundsOfBets(tx, productId, inRounds),
+    findAdjusted(tx, productId, named),
     readDifferingSessions(tx, productId, [...new Set(marks.map(({ username }) => username))]),
   ]);
   const players = new Set(open.map(({ username }) => username));
-  const keyOf = (username: string, ref: string) => JSON.stringify([username, ref]);
-  const known = new Set([...ids, ...played].map(({ username, ref }) => keyOf(username, ref)));
+  const keyOf = (username: string, ref: string | null) => JSON.stringify([username, ref]);
+  const setOf = (found: readonly Reference[]) =>
+    new Set(found.map(({ username, ref }) => keyOf(username, ref)));
+  const [bets, rounds, sessions] = [setOf(ids), setOf(played), setOf(adjusted)];
+  // Ids are compared with ids, and rounds with rounds: a reward may have the number of a round as its id.
   const isOfBet = ({ username, betRef, roundId }: DiffMark) =>
-    [betRef, roundId].some((ref) => ref !== null && known.has(keyOf(username, ref)));
+    !sessions.has(keyOf(username, betRef)) &&
+    (bets.has(keyOf(username, betRef)) || rounds.has(keyOf(username, roundId)));
   return named.filter((_, index) => {
     const mark = marks[index];
     return mark !== undefined && (players.has(mark.username) || !isOfBet(mark));
