@@ -107,3 +107,14 @@ export async function giveReasons(
       as s (row, reason)
     where r.id = s.row and r.reason <> s.reason`;
 }
+
+/** How many rejected records and entries there are. @param most counts no further, of each */
+export async function countFirstOfBoth(
+  sql: Query,
+  most: number,
+): Promise<{ readonly records: number; readonly entries: number }> {
+  const [row] = await sql<{ records: number; entries: number }[]>`
+    select (select count(*) from (select from rejected_records limit ${most}) first) as records,
+      (select count(*) from (select from rejected_entries limit ${most}) first) as entries`;
+  return row ?? { records: 0, entries: 0 };
+}

@@ -4,6 +4,7 @@ import { readConditions } from "../../alerts/condition-store.ts";
 import { countUndelivered } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
+import { countFirstOfBoth } from "../../db/rejected-rows.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { readLastReceived } from "../../ledger/newest-store.ts";
 import { type Risk, readRisk } from "../../mismatches/risk-store.ts";
@@ -83,6 +84,8 @@ export interface Overview {
   readonly lastReceivedAt: Instant | null;
   /** the number of accepted entries, if `callback_entries` is empty all the same; otherwise 0 */
   readonly emptied: number;
+  /** what cannot be used, and is in no comparison; of each at most 10,000 are counted */
+  readonly rejected: { readonly records: number; readonly entries: number };
   /** running backfills and recently failed ones; the newest first */
   readonly backfills: readonly PresentBackfill[];
   /** whether pulling, comparing, following, verifying and alerting go on */
@@ -133,6 +136,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     conditions,
     lastReceivedAt,
     emptied,
+    rejected,
     backfills,
     work,
     storage,
@@ -146,6 +150,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     readConditions(sql),
     readLastReceived(sql),
     countOfEmptied(sql),
+    countFirstOfBoth(sql, MOST_COUNTED),
     readPresentBackfills(sql, now - RECENTLY_MS, MOST_BACKFILLS),
     seeWork(context, now, MOST_COUNTED),
     readStorage(context),
@@ -185,6 +190,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     isRedisShared: conditions.some(({ kind }) => kind === "redis-shared"),
     lastReceivedAt,
     emptied,
+    rejected,
     backfills,
     work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
     storage,

@@ -39,6 +39,7 @@ export type JudgedOverview = Pick<
   | "isRedisShared"
   | "lastReceivedAt"
   | "emptied"
+  | "rejected"
   | "backfills"
   | "work"
   | "storage"
@@ -64,6 +65,7 @@ export function judgeHealth(seen: JudgedOverview): HealthVerdict {
     ...judgeRedis(seen),
     ...judgeBackfills(seen),
     ...judgeLedger(seen),
+    ...judgeRejected(seen),
     ...judgeDisk(seen),
   ];
   const findings = TONES.flatMap((tone) => found.filter((finding) => finding.tone === tone));
@@ -184,6 +186,17 @@ function judgeLedger({ lastReceivedAt, emptied, products }: JudgedOverview): Hea
   const isNeeded = products.some(({ state }) => state !== "transfers-only");
   if (lastReceivedAt !== null || !isNeeded) return [];
   return [{ tone: "unknown", text: "the ledger has no entries yet: nothing is compared", href: "/health" }];
+}
+
+/** What a rejected row moved is in no comparison, so it is unknown whether both sides agree. */
+function judgeRejected({ rejected: { records, entries } }: JudgedOverview): HealthFinding[] {
+  const counts = [
+    ...(records === 0 ? [] : [countOf(records, "record", "records")]),
+    ...(entries === 0 ? [] : [countOf(entries, "entry", "entries")]),
+  ];
+  if (counts.length === 0) return [];
+  const text = `${counts.join(" and ")} ${records + entries === 1 ? "is" : "are"} rejected, and in no comparison`;
+  return [{ tone: "warn", text, href: "/rejected" }];
 }
 
 function judgeDisk({ storage }: JudgedOverview): HealthFinding[] {
