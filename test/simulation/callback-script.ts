@@ -19,7 +19,7 @@ export interface CallbackScript {
 export function readScript(world: World, planted: readonly PlantedFault[]): CallbackScript {
   const spoilt = new Set(planted.filter(({ kind }) => isByWallet(kind)).map(nameRound));
   const all = world.entriesReceived({ from: 0, to: world.quietAt() + 1 });
-  for (const entry of unplacedOf(all)) spoilt.add(nameRound(entry));
+  for (const entry of [...unplacedOf(all), ...inTwoCurrencies(all)]) spoilt.add(nameRound(entry));
   const { direct = [], sent = [] } = Object.groupBy(all, (entry) =>
     spoilt.has(nameRound(entry)) ? "direct" : "sent",
   );
@@ -35,6 +35,16 @@ function unplacedOf(entries: readonly CallbackEntry[]): CallbackEntry[] {
   const single = new Set(entries.filter(({ singleState }) => singleState === true).map(({ txnId }) => txnId));
   return entries.filter(
     ({ singleState, txnId }) => singleState === false && !placed.has(txnId) && !single.has(txnId),
+  );
+}
+
+/** A callbacks server refuses to end a bet in another currency than it was placed in. */
+function inTwoCurrencies(entries: readonly CallbackEntry[]): CallbackEntry[] {
+  const nameBet = ({ productId, username, txnId }: CallbackEntry) =>
+    JSON.stringify([productId, username, txnId]);
+  const currencies = Map.groupBy(entries, nameBet);
+  return entries.filter((entry) =>
+    (currencies.get(nameBet(entry)) ?? []).some(({ currency }) => currency !== entry.currency),
   );
 }
 
