@@ -141,6 +141,9 @@ async function send(
     body,
     signal: AbortSignal.timeout(withinMs),
   });
-  const fields = parse(await response.text()) as CallbackAnswer["fields"];
+  const text = await response.text();
+  // Not an answer of the interface: 408, if the request reached a server that stood still.
+  if (response.status >= 400) throw new Error(`HTTP ${response.status}: ${text}`);
+  const fields = parse(text) as CallbackAnswer["fields"];
   return { fields, statusCode: Number(fields["statusCode"] ?? response.status) };
 }
