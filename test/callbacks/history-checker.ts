@@ -31,7 +31,8 @@ export function keyOf({ bets, ...sets }: ModelState): string {
 }
 
 /**
- * The states in which the wallet may be after a history of one player, whose requests no other player's influence.
+ * The states in which the wallet may be after a history.
+ * @param history of all players together: a request id that one of them used is taken for the others
  * @returns empty: no order explains the answers
  * @throws Error if too many orders are possible
  */

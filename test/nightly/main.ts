@@ -13,7 +13,7 @@ import { parseArgs } from "node:util";
 import { KEPT_SEEDS_FILE, type KeptSeed, readKeptSeeds } from "../simulation/seeds.ts";
 import { choosePlay, type History } from "./choose-play.ts";
 import { type NightlyPlay, nameOf, PLAYS } from "./plays.ts";
-import { replacePlayed, reportHistory, reportNight } from "./report.ts";
+import { type Round, replacePlayed, reportHistory, reportNight } from "./report.ts";
 import { type Failure, runPlay } from "./run-play.ts";
 
 const PLAYED_PAGE = new URL("../../docs/correctness.md", import.meta.url);
@@ -35,13 +35,14 @@ if (!/^\d{1,4}$/.test(values.minutes) || minutes === 0) {
   console.error(`nightly: --minutes "${values.minutes}" is not a number from 1 to 9999`);
   process.exit(2);
 }
-const commit = git("rev-parse", "HEAD") + (git("status", "--porcelain") === "" ? "" : " with changes");
+const head = git("rev-parse", "HEAD");
+const commit = git("status", "--porcelain") === "" ? head : `${head} with changes`;
 const failuresFolder = join(values.folder, "failures");
 mkdirSync(failuresFolder, { recursive: true });
 const historyFile = join(values.folder, "history.json");
 let history = halve(existsSync(historyFile) ? JSON.parse(readFileSync(historyFile, "utf8")) : {});
 const startedAt = performance.now();
-const tonight: { play: string; seeds: number; seconds: number; failures: number }[] = [];
+const tonight: Round[] = [];
 const remaining = () => minutes * 60 - (performance.now() - startedAt) / 1000;
 const changed = new Map(PLAYS.map((play) => [play, hasChanged(play)]));
 let kept = 0;
@@ -74,7 +75,7 @@ function remember(play: NightlyPlay, seconds: number, failures: number): void {
     ...history,
     [nameOf(play)]: {
       lastAt: new Date().toISOString(),
-      lastCommit: git("rev-parse", "HEAD"),
+      lastCommit: head,
       rounds: (old?.rounds ?? 0) + 1,
       seeds: (old?.seeds ?? 0) + play.seeds,
       seconds: (old?.seconds ?? 0) + seconds,

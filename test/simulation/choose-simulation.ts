@@ -20,15 +20,7 @@ export const CHOICES = {
   short: { type: "boolean", default: false },
 } as const;
 
-export interface Choices {
-  readonly faults?: string | undefined;
-  readonly kills?: string | undefined;
-  readonly ledger?: string | undefined;
-  readonly transfers: boolean;
-  readonly callbacks: boolean;
-  readonly year: boolean;
-  readonly short: boolean;
-}
+export type Choices = ReturnType<typeof readChoices>;
 
 /**
  * @param progress gets a line for each simulated month
@@ -59,6 +51,6 @@ export function readLedger(named = "own"): LedgerHabit {
 }
 
 /** @param options as they are typed: "--ledger tap" @throws Error that names the option */
-export function readChoices(options: string): Choices {
+export function readChoices(options: string) {
   return parseArgs({ args: options.split(" ").filter((one) => one !== ""), options: CHOICES }).values;
 }

@@ -74,11 +74,7 @@ describe.each(flows.map((flow) => ({ name: flow.name, flow })))("$name", ({ name
 
 function choose(messages: number): number[] {
   const count = WANTED === "all" ? messages : Math.min(Number(WANTED), messages);
-  const numbers = Array.from(
-    { length: count },
-    (_, index) => 1 + Math.floor(((index + OFFSET) / count) * messages),
-  );
-  return WANTED === "all" ? Array.from({ length: messages }, (_, index) => index + 1) : numbers;
+  return Array.from({ length: count }, (_, index) => 1 + Math.floor(((index + OFFSET) / count) * messages));
 }
 
 async function runWithCut(flow: CutFlow, { before, seen }: Stage, cut: Cut) {
