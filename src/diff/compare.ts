@@ -239,6 +239,11 @@ export function ranAtLedgerStart(bet: LedgerBet, settings: CompareSettings): boo
   return bet.firstEntryAt - settings.ledgerStart <= settings.stuckOpenAfterMs;
 }
 
+/** Their stakes were debited before the ledger began, so neither side's stake counts. */
+export function allRanAtLedgerStart({ bets }: Pick<Pair, "bets">, settings: CompareSettings): boolean {
+  return bets.length > 0 && bets.every((bet) => ranAtLedgerStart(bet, settings));
+}
+
 function describeSums({ status, stake, payout, currency }: Sums<BetStatus | LedgerStatus>): string {
   return `${status} with a stake of ${formatMoney(stake, currency)} and a payout of ${formatMoney(payout, currency)}`;
 }

@@ -3,8 +3,14 @@
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { parseInstant } from "../clock.ts";
 import type { Finding, OtherCurrency } from "../mismatch.ts";
-import { type Amount, formatAmount } from "../money.ts";
-import { type CompareSettings, type Difference, mixedOf, unplacedOf } from "./compare.ts";
+import { type Amount, formatAmount, sumAmounts, ZERO } from "../money.ts";
+import {
+  allRanAtLedgerStart,
+  type CompareSettings,
+  type Difference,
+  mixedOf,
+  unplacedOf,
+} from "./compare.ts";
 import type { Pair } from "./match.ts";
 import {
   amountAtRisk,
@@ -39,7 +45,7 @@ export function toFinding(pair: Pair, difference: Difference, settings: CompareS
     roundId,
     transactionRef: null,
     ...(risks === null
-      ? moneyOf(pair, difference)
+      ? moneyOf(pair, difference, settings)
       : { amountAtRisk: risks.own.amountAtRisk, effect: risks.own.effect }),
     provider: provider && providerSide(records, provider),
     ledger: ledger && { ...ledgerSide(bets, ledger), ...(risks && { otherCurrencies: risks.others }) },
@@ -61,10 +67,21 @@ function nameBet(
   return { betId, transactionId: about[0]?.txnId ?? null };
 }
 
-function moneyOf(pair: Pair, { kind }: Difference): { amountAtRisk: Amount; effect: Amount } {
-  if (kind !== "net-differs") return { amountAtRisk: amountAtRisk(pair), effect: effectOfPair(pair) };
-  const effect = movedBy(pair.bets).minus(askedByState(pair));
-  return { amountAtRisk: effect.abs(), effect };
+/** The stake of a bet that ran when the ledger began was debited before: a settle of 60 for a record of 10 and 40 is 20 too much. */
+function moneyOf(
+  pair: Pair,
+  { kind }: Difference,
+  settings: CompareSettings,
+): { amountAtRisk: Amount; effect: Amount } {
+  if (kind === "net-differs") {
+    const effect = movedBy(pair.bets).minus(askedByState(pair));
+    return { amountAtRisk: effect.abs(), effect };
+  }
+  // Advice about two players follows from the sides alone.
+  const isBefore = kind !== "username-differs" && allRanAtLedgerStart(pair, settings);
+  const debitedBefore = isBefore ? sumAmounts(pair.records.map(({ stake }) => stake)) : ZERO;
+  const effect = effectOfPair(pair).minus(debitedBefore);
+  return { amountAtRisk: amountAtRisk(pair, effect), effect };
 }
 
 function mixedOrAll(bets: readonly LedgerBet[]): readonly LedgerBet[] {

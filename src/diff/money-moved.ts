@@ -40,13 +40,9 @@ export function amountsListed(records: readonly StoredRecord[]): number {
   return records.length + paid.length;
 }
 
-/**
- * |moved − expected|, where `expected` follows from the records. Where the result is 0, the largest difference of
- * stakes or payouts.
- */
-export function amountAtRisk({ records, bets }: Pick<Pair, "records" | "bets">): Amount {
-  const atRisk = effectOfPair({ records, bets }).abs();
-  if (!atRisk.eq(ZERO)) return atRisk;
+/** |effect|. If the effect is 0, the largest difference of stakes or payouts. */
+export function amountAtRisk({ records, bets }: Pick<Pair, "records" | "bets">, effect: Amount): Amount {
+  if (!effect.eq(ZERO)) return effect.abs();
   const provider = records.length === 0 ? null : sumRecords(records);
   const ledger = bets.length === 0 ? null : sumBets(bets);
   return largerAmount(

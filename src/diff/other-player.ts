@@ -216,13 +216,14 @@ function partVerdict(
   settings: AssessSettings,
 ): Verdict {
   const difference = { kind: "username-differs", reason } as const;
+  const effect = effectOfPair(whole);
   return {
     ...verdictOf(parts, difference, settings),
     finding: {
       ...toFinding({ ...parts, bets: [bet] }, difference, settings),
       // The money of all names together: each alone would seem to be at risk.
-      amountAtRisk: amountAtRisk(whole),
-      effect: effectOfPair(whole),
+      amountAtRisk: amountAtRisk(whole, effect),
+      effect,
     },
     entryTimes: entryTimesOf(parts.bets),
     asksAgain: true,

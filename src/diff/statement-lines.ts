@@ -5,7 +5,7 @@ import { type Instant, parseInstant } from "../clock.ts";
 import { sumAmounts, ZERO } from "../money.ts";
 import { type Compared, type Counted, type MovedMoney, NO_SUMS, type SideSums } from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
-import { type CompareSettings, isBefore, ranAtLedgerStart } from "./compare.ts";
+import { allRanAtLedgerStart, type CompareSettings, isBefore, ranAtLedgerStart } from "./compare.ts";
 import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
 import { isRunning, lastEntryOf } from "./sums.ts";
 import { allowanceOf } from "./tolerance.ts";
@@ -68,16 +68,26 @@ export function statePair(
     });
   }
   const currencies = [...new Set([...records, ...bets, ...others].map((side) => side.currency))];
+  const debitedBefore =
+    verdict !== null && verdict.finding.kind !== "username-differs" && allRanAtLedgerStart(pair, settings);
+  const sayStakes = (sums: SideSums) => (debitedBefore ? { ...sums, stake: ZERO } : sums);
   return currencies.map((currency) => ({
     currency,
     provider:
       isTip && verdict?.finding.kind === "net-differs"
         ? { ...NO_SUMS, net: askedByState({ ...pair, records: [] }) }
-        : stateRecords(records.filter((record) => record.currency === currency)),
-    ledger: stateBets(
-      bets.filter((bet) => bet.currency === currency),
-      others.filter((other) => other.currency === currency),
-      isTip,
+        : sayStakes(
+            stateRecords(
+              records.filter((record) => record.currency === currency),
+              debitedBefore,
+            ),
+          ),
+    ledger: sayStakes(
+      stateBets(
+        bets.filter((bet) => bet.currency === currency),
+        others.filter((other) => other.currency === currency),
+        isTip,
+      ),
     ),
     moved: movedIn(currency),
     outside: ZERO,
@@ -113,13 +123,15 @@ function isExempt(pair: AssessedPair["pair"], settings: CompareSettings, isTip: 
   );
 }
 
-function stateRecords(records: readonly StoredRecord[]): SideSums {
+/** @param debitedBefore the stakes were debited before the ledger began, so no entry of the ledger is to match them */
+function stateRecords(records: readonly StoredRecord[], debitedBefore: boolean): SideSums {
   const listed = records.filter((record) => record.betStatus !== "VOID");
+  const net = sumAmounts(listed.map(expectedMove));
   return {
     bets: listed.length,
     stake: sumAmounts(listed.map((record) => record.stake)),
     payout: sumAmounts(listed.map((record) => record.payout)),
-    net: sumAmounts(listed.map(expectedMove)),
+    net: debitedBefore ? net.plus(sumAmounts(records.map((record) => record.stake))) : net,
   };
 }
 

@@ -233,6 +233,22 @@ describe("where nothing is wrong", () => {
       ...AGREES,
     });
   });
+
+  test("a bet that ran when the ledger began and was paid 20 too much has no stake, and an effect of 20", async () => {
+    await emptyTables(sql, ["callback_entries", "diff_marks"]);
+    const [, settled] = callbacksOf("60");
+    if (settled) await receive(settled);
+    await listed(recordOf("40"));
+    await compareAfter(20);
+    expect(await readAll()).toMatchObject([{ kind: "payout-differs", amountAtRisk: "20", effect: "20" }]);
+    expect(await rowOf()).toMatchObject({
+      provider: { bets: 1, stake: "0", payout: "40", net: "40" },
+      ledger: { bets: 1, stake: "0", payout: "60", net: "60", moved: "60" },
+      difference: "-20",
+      mismatches: "-20",
+      rest: "0",
+    });
+  });
 });
 
 /** Makes a mismatch of a bet of anna that the provider lists for ANNA. */
