@@ -1,6 +1,6 @@
 /** The wallet's answers to entries that the ledger's rules call impossible (docs/callbacks.md#answers). */
 
-import type { Impossible } from "../ledger/impossible.ts";
+import type { Impossible } from "../ledger/apply-entry.ts";
 import { CallbackRefusal } from "./status-code.ts";
 
 const REFUSALS: Readonly<Record<Impossible, readonly [CallbackRefusal["statusCode"], string]>> = {

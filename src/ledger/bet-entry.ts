@@ -1,4 +1,4 @@
-/** The fields of an entry that the rules use, and their meaning. */
+/** The fields of an entry that the rules use, and what they mean. */
 
 import { realRound } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
@@ -20,20 +20,20 @@ export type BetEntry = Pick<
   | "moved"
 > & {
   /**
-   * the `txnId` that a callback's settle names beside the bet's id; it tells two parts of equal content apart. The
-   * ledger has no column for it.
+   * the `txnId` that a settle callback names besides the bet's id; it distinguishes two partial settles with equal
+   * content. The ledger has no column for it.
    */
   readonly settlementId?: string | null;
 };
 
 export interface RuleSettings {
-  /** the product's setting: a settle without a flag of its own also places its bet */
+  /** the product's setting: a settle without its own flag also places its bet */
   readonly singleState: boolean;
-  /** the ledger has no entry for a settlement that pays 0, so an open bet may have been lost */
+  /** the ledger has no entry for a settlement that pays 0, so an open bet may be a lost bet */
   readonly omitsLostBets?: boolean;
 }
 
-/** Whether a settle also places its bet. Its own flag decides; without a flag, the product's setting. */
+/** Whether a settle also places its bet. Its own flag decides, else the product's setting. */
 export function isSingleState(
   { singleState }: Pick<BetEntry, "singleState">,
   product: RuleSettings,
@@ -48,7 +48,7 @@ const ACTING_ON_ROUNDS: ReadonlySet<string> = new Set([
   "rollback",
 ]);
 
-/** The round that an entry acts on as a whole; null: the entry acts on its own bet. Only BY_ROUND acts on a round. */
+/** The round that a BY_ROUND entry acts on as a whole; null: the entry acts only on its own bet. */
 export function roundActedOn(
   entry: Pick<BetEntry, "callback" | "transactionType" | "roundId">,
 ): string | null {
@@ -56,7 +56,7 @@ export function roundActedOn(
   return realRound(entry.roundId);
 }
 
-/** Whether an entry with an unknown id begins a bet. All other entries act on known bets. */
+/** Whether an entry with an unknown txn id begins a bet. All other entries need a known bet. */
 export function beginsBet(entry: BetEntry, settings: RuleSettings): boolean {
   const { callback } = entry;
   if (callback === "settleBets") return isSingleState(entry, settings);
@@ -64,8 +64,8 @@ export function beginsBet(entry: BetEntry, settings: RuleSettings): boolean {
 }
 
 /**
- * What an entry declares, as text. A repeat has the same text as the first: of a reward only the payout counts. A settle
- * that others follow has its ids in it, because two parts of a bet, or of a round, may pay the same amount.
+ * The content of an entry as text. A repeat has the same text as the original. For a reward only the payout counts. A
+ * partial settle includes its ids, because two parts of a bet, or of a round, may pay the same amount.
  */
 export function saidBy(entry: BetEntry): string {
   const { callback, status, betAmount, endRound, txnId, settlementId } = entry;

@@ -1,19 +1,19 @@
-/** The state of one bet, as the rules need it, for the fold and the built-in wallet. */
+/** The state of one bet. The fold and the built-in wallet apply the rules to it. */
 
 import { type LedgerStatus, realRound } from "../bet.ts";
 import { type Amount, ZERO } from "../money.ts";
 
-/** A bet of one player at one product. Never changed, only replaced. */
+/** A bet of one player at one product. Immutable. */
 export interface BetState {
   readonly txnId: string;
   readonly currency: string;
-  /** the round of the first entry that named a real one; null: no entry did */
+  /** the first real round that an entry named; null: no entry named one */
   readonly roundId: string | null;
   readonly status: LedgerStatus;
   readonly stake: Amount;
-  /** the part of the stake that was taken from the player and not given back; negative where more was given back */
+  /** the part of the stake that was taken from the player and not given back; negative if more was given back */
   readonly debited: Amount;
-  /** an entry asked for a part of the stake and did not skip the balance */
+  /** an entry asked for (part of) the stake and did not skip the balance */
   readonly wasDebited: boolean;
   readonly settlement: Amount;
   readonly reward: Amount;
@@ -21,13 +21,13 @@ export interface BetState {
   /** placed as WAITING and not yet taken (§4.A2) */
   readonly waiting: boolean;
   readonly tip: boolean;
-  /** the bet has no entries but winRewards */
+  /** winRewards are the only entries of the bet */
   readonly rewardOnly: boolean;
-  /** the last settle said that no further settle follows */
+  /** the last settle was not partial: its `endRound` was not false */
   readonly endRound: boolean;
-  /** the bet was settled when it became void, so its payout was taken back */
+  /** the bet was settled before it became void, so its payout was taken back */
   readonly payoutReturned: boolean;
-  /** the settles and rewards of the present generation, by which repeats are recognised */
+  /** the texts (`saidBy`) of the settles and rewards of the current generation, to recognise repeats */
   readonly said: readonly string[];
 }
 

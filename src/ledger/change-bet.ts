@@ -1,4 +1,4 @@
-/** What one entry changes in one bet, and the money that it asks for (docs/ledger.md#what-an-entry-does). Pure. */
+/** The change that one entry makes to one bet, and the money that it asks for (docs/ledger.md#what-an-entry-does). Pure. */
 
 import { type Amount, ZERO } from "../money.ts";
 import { type BetEntry, isSingleState, type RuleSettings, saidBy } from "./bet-entry.ts";
@@ -6,7 +6,7 @@ import { type BetState, beginBet } from "./bet-state.ts";
 
 export interface Change {
   readonly bet: BetState;
-  /** the signed change of the player's balance that the entry asks for; 0 where it skips the balance */
+  /** the signed change of the player's balance that the entry asks for; 0 if the entry skips the balance */
   readonly asked: Amount;
   /** the part of the stake that is taken from the player and must be in the balance; 0 or less: nothing is taken */
   readonly taken: Amount;
@@ -20,15 +20,15 @@ type MoneyMove = Pick<Change, "bet" | "asked" | "taken">;
 
 /** The position of one bet among the bets that its entry acts on. */
 export interface Share {
-  /** the bet carries the amounts that cannot be shared */
+  /** the bet gets the amounts that cannot be split */
   readonly isFirst: boolean;
   readonly isAlone: boolean;
-  /** the sum that all settled bets among them were paid */
+  /** the sum of the payouts of all settled bets among them */
   readonly paid: Amount;
 }
 
 /**
- * Applies an entry to one bet, whether or not `whyImpossible` objects. Never throws.
+ * Applies an entry to one bet, even if the entry is impossible. Never throws.
  * @param before undefined: the bet is unknown
  * @param share null: the entry acts on this bet alone
  */
@@ -76,7 +76,7 @@ function moveBet(
     }
     case "rollback":
       return before === undefined
-        ? // The bet ended before the ledger began. Takes back the payout that the rollback names.
+        ? // The bet ended before the ledger began. The rollback takes back the payout that it names.
           give(entry, bet, (entry.payoutAmount ?? ZERO).neg())
         : rollBack(bet, entry, share);
     case "placeTips":
@@ -96,14 +96,14 @@ function take(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
 }
 
 /**
- * Gives the player an amount that is not a stake. A negative amount is taken, even where the balance falls below
- * zero, because the wallet must follow what the provider undoes.
+ * Gives the player an amount that is not a stake. A negative amount is taken, even if the balance falls below zero,
+ * because the wallet must follow what the provider undoes.
  */
 function give(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
   return { bet, asked: entry.skipBalanceUpdate ? ZERO : amount, taken: ZERO };
 }
 
-/** Places a bet. A bet of rewards alone begins with its placement. An ended bet stays ended (decision 26). */
+/** Places a bet. A bet with only rewards so far begins with its placement. An ended bet stays ended (decision 26). */
 function place(bet: BetState, entry: BetEntry, stake: Amount): MoneyMove {
   const waiting = entry.status === "WAITING";
   const amount = bet.waiting && !waiting ? stake.minus(bet.debited) : stake;
@@ -112,8 +112,8 @@ function place(bet: BetState, entry: BetEntry, stake: Amount): MoneyMove {
 }
 
 /**
- * Settles a bet, or pays a part of it: after a settle that says that others follow, the bet goes on running. An equal
- * settle that moves nothing is a repeat, and changes no amount.
+ * Settles a bet, or pays a part of it: after a partial settle (endRound false) the bet stays open. An equal settle that
+ * moves nothing is a repeat, and changes no amount.
  */
 function settle(
   bet: BetState,
@@ -125,7 +125,7 @@ function settle(
   const { betAmount, skipBalanceUpdate } = entry;
   const isLast = entry.endRound ?? true;
   const isRunning = bet.status === "open" || bet.rewardOnly;
-  // The parts of a single-state bet need not all repeat its stake.
+  // Only the first part of a single-state bet must name its stake.
   const isFirstPart = isRunning && bet.endRound;
   const namesStake = !bet.placed && betAmount !== null && (isFirstPart || bet.stake.eq(ZERO));
   const debits = !bet.placed && !bet.wasDebited && isSingleState(entry, settings);
@@ -170,8 +170,8 @@ function makeVoid(bet: BetState, entry: BetEntry): BetState {
 }
 
 /**
- * Makes an ended bet run again: takes back what its end paid, and begins a new generation, in which nothing is a
- * repeat.
+ * Reopens an ended bet: takes back the payout, and begins a new generation. No entry of the new generation is a repeat
+ * of an earlier one.
  */
 function rollBack(bet: BetState, entry: BetEntry, share: Share | null): MoneyMove {
   if (bet.status === "open") return { bet, asked: ZERO, taken: ZERO };

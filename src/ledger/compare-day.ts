@@ -1,17 +1,18 @@
-/** Decides what the rows of a day say beside its account (decision 272). Pure. */
+/** Decides whether the rows of a day differ from its account (decision 272). Pure. */
 
 import type { Instant } from "../clock.ts";
 import type { Account, ComparedDay, DayFacts } from "./entry-days-store.ts";
 
-export interface DayVerdict extends ComparedDay {
-  /** the comparison found a difference that was not known */
+interface DayVerdict extends ComparedDay {
+  /** the comparison found a new difference */
   readonly isNew: boolean;
 }
 
 /**
- * Compares the rows of a day with its account. A difference is kept until the same entries are there again, or the operator
- * accepts it; the account then starts from the rows that were found, so that entries that are written again count as others do.
- * More rows than were accepted are a difference too: while the triggers were off, some may have taken the place of others.
+ * Compares the rows of a day with its account. A difference stays open until the same entries are there again, or the
+ * operator accepts it (decision 273). After a difference the account starts again from the rows found, so entries that are
+ * inserted again count like any other. More rows than accepted are a difference too: while the triggers were off, rows may
+ * have been inserted and others deleted.
  */
 export function compareDay(facts: DayFacts, now: Instant): DayVerdict {
   const { account, rows, isUncounted, unwatchedAt, goneAt, accepted, acceptedDigest, found } = facts;
@@ -37,7 +38,7 @@ export function compareDay(facts: DayFacts, now: Instant): DayVerdict {
       isNew: true,
     };
   }
-  // Entries that came since the first difference were accepted too.
+  // Entries accepted since the first difference count too.
   const total = accepted + account.entries - found;
   return {
     account: rows,

@@ -1,35 +1,35 @@
-/** The accounts of the accepted entries of each day, and what the table has of these days (decision 272). */
+/** The account of the accepted entries of each day (`entry_days`), and the rows that the table has (decision 272). */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { DIGEST_OF_ALL } from "../db/entry-accounts.ts";
 import type { TimeRange } from "../window.ts";
 
-/** A day whose rows are not those that were accepted. */
+/** A day whose rows differ from the accepted entries. */
 export interface GoneDay {
   /** by UTC: YYYY-MM-DD */
   readonly day: string;
   /** when the difference was found */
   readonly goneAt: Instant;
-  /** the number of entries that were accepted, and of rows that were found then */
+  /** the number of accepted entries, and of rows when the difference was found */
   readonly accepted: number;
   readonly found: number;
-  /** when the triggers were switched on again; null: as far as is known, they were never off */
+  /** when the triggers were switched on again; null: they are not known to have been off */
   readonly unwatchedAt: Instant | null;
 }
 
-/** A digest is decimal text, because it has 64 bits. */
+/** A number of entries and their digest: 64 bits as decimal text. */
 export interface Account {
   readonly entries: number;
   readonly digest: string;
 }
 
 export interface DayFacts {
-  /** what the writers have noted; `noted` is the part that is not added up yet */
+  /** what the writers noted; `noted` is the part that is still in `entry_notes` */
   readonly account: Account;
   readonly noted: Account;
   readonly rows: Account;
-  /** the rows came in before there was an account */
+  /** rows were inserted before the database kept accounts */
   readonly isUncounted: boolean;
   readonly unwatchedAt: Instant | null;
   readonly goneAt: Instant | null;
@@ -39,7 +39,7 @@ export interface DayFacts {
   readonly found: number | null;
 }
 
-/** @param before days that were compared earlier are due; days with a difference are always due */
+/** @param before a day is due if it was compared before this time; days with a difference are always due */
 export async function findDueDays(sql: Query, before: Instant, most: number): Promise<string[]> {
   const rows = await sql<{ day: string }[]>`
     select day::text from entry_days where gone_at is not null or compared_at is null or compared_at < ${before}
@@ -47,7 +47,7 @@ export async function findDueDays(sql: Query, before: Instant, most: number): Pr
   return rows.map(({ day }) => day);
 }
 
-/** Needs a transaction with one snapshot: entries and their notes are committed together. */
+/** Needs a transaction with one snapshot, because entries and their notes are committed together. */
 export async function readDayFacts(tx: Query, day: string): Promise<DayFacts> {
   const [row] = await tx<(Omit<DayFacts, "account" | "noted" | "rows"> & FactRow)[]>`
     with noted as (
@@ -64,7 +64,7 @@ export async function readDayFacts(tx: Query, day: string): Promise<DayFacts> {
       p.entries as "rowEntries", p.digest::text as "rowDigest", coalesce(d.uncounted, false) as "isUncounted",
       d.unwatched_at as "unwatchedAt", d.gone_at as "goneAt", d.accepted, d.accepted_digest::text as "acceptedDigest", d.found
     from noted n cross join present p left join entry_days d on d.day = ${day}::text::date`;
-  if (row === undefined) throw new Error("a select of sums has one row");
+  if (row === undefined) throw new Error("internal error: a select of sums returned no row");
   const { accountEntries, accountDigest, notedEntries, notedDigest, rowEntries, rowDigest, ...others } = row;
   return {
     ...others,
@@ -83,13 +83,13 @@ interface FactRow {
   readonly rowDigest: string;
 }
 
-/** What is known of a day after its comparison. */
+/** The state of a day after its comparison. */
 export type ComparedDay = Pick<
   DayFacts,
   "account" | "unwatchedAt" | "goneAt" | "accepted" | "acceptedDigest" | "found"
 >;
 
-/** Stores the result of a comparison. @param noted the part of `account` that the notes still have */
+/** Stores the result of a comparison. @param noted the part of `account` that is still in `entry_notes` */
 export async function writeComparedDay(
   tx: Query,
   day: string,
@@ -107,7 +107,7 @@ export async function writeComparedDay(
       accepted_digest = excluded.accepted_digest, found = excluded.found`;
 }
 
-/** The days with a difference that is neither repaired nor accepted by the operator, the oldest first. */
+/** The days with a difference that is neither repaired nor accepted by the operator, oldest first. */
 export async function readGoneDays(sql: Query, within: TimeRange | null = null): Promise<GoneDay[]> {
   const [from, to] = within === null ? [null, null] : [formatInstant(within.from), formatInstant(within.to)];
   return await sql<GoneDay[]>`
@@ -118,14 +118,14 @@ export async function readGoneDays(sql: Query, within: TimeRange | null = null):
     order by day`;
 }
 
-/** Every day with an account, the newest first. */
+/** Every day with an account, newest first. */
 export async function readEntryDays(sql: Query): Promise<string[]> {
   const rows = await sql<{ day: string }[]>`
     select day::text from (select day from entry_days union select day from entry_notes) days order by day desc`;
   return rows.map(({ day }) => day);
 }
 
-/** Takes the rows of a day as they are. @returns false: there is no difference */
+/** Accepts the rows of a day as they are. @returns false: the day has no difference */
 export async function acceptGoneDay(sql: Query, day: string): Promise<boolean> {
   const { count } = await sql`
     update entry_days set unwatched_at = null, gone_at = null, accepted = null, accepted_digest = null, found = null
@@ -133,7 +133,7 @@ export async function acceptGoneDay(sql: Query, day: string): Promise<boolean> {
   return count > 0;
 }
 
-/** How many entries were accepted, if `callback_entries` is empty all the same; 0: it has entries, or never had one. */
+/** The number of accepted entries if `callback_entries` is empty; 0: the table has entries, or never had any. */
 export async function countOfEmptied(sql: Query): Promise<number> {
   const [row] = await sql<{ accepted: number }[]>`
     select case when exists (select from callback_entries) then 0::bigint else greatest(0::bigint,

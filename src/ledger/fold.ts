@@ -1,4 +1,4 @@
-/** Folds callback entries into ledger bets: what the ledger says about each bet. */
+/** Folds callback entries into ledger bets, the ledger's account of each bet. */
 
 import type { LedgerBet } from "../bet.ts";
 import { CALLBACKS, type CallbackEntry, inLedgerOrder } from "../callback.ts";
@@ -9,32 +9,31 @@ import { applyEntry } from "./apply-entry.ts";
 import { type RuleSettings, roundActedOn } from "./bet-entry.ts";
 import { nameRound } from "./bet-state.ts";
 import type { Change } from "./change-bet.ts";
+import { findLatePlacements, inPossibleOrder } from "./entry-order.ts";
 import {
-  adopt,
+  applyChange,
   countAmounts,
   FoldedBets,
   type Folding,
   isNewDeclaration,
   shareMoved,
   toLedgerBet,
-} from "./folding.ts";
-import { findLatePlacements } from "./late-placements.ts";
-import { inPossibleOrder } from "./natural-order.ts";
+} from "./folded-bets.ts";
 
 export interface FoldSettings extends RuleSettings {
   /**
-   * bets with a first entry at this time or earlier ran when the ledger began, so that their placement may be older;
-   * undefined: no such bets
+   * a bet whose first entry is at this time or earlier was running when the ledger began, so its placement may be
+   * missing; undefined: there are no such bets
    */
   readonly runningUntil?: Instant;
-  /** a placement that is skipped, and never debited, has a stake of 0: records list a nominal one */
+  /** a placement that skips the balance, and was never debited, has a stake of 0; the provider lists a nominal stake */
   readonly nominalStakes?: boolean;
 }
 
-/** The bets that an entry acts on. The first bet carries what cannot be shared. */
+/** The bets that an entry acts on. Money that cannot be split goes to the first bet. */
 interface Scope {
   readonly targets: readonly Folding[];
-  /** one for each target; empty: the entry changes no bet, and the first target only carries the money that moved */
+  /** one for each target; empty: the entry changes no bet, and the first target only gets the money that moved */
   readonly changes: readonly Change[];
   /** the amount that the entry asks for is known */
   readonly isCertain: boolean;
@@ -50,10 +49,10 @@ export function foldEntries(entries: readonly CallbackEntry[], settings: FoldSet
 }
 
 /**
- * The signed amount that each entry asks the wallet to move, by entryId. It stands for a null `moved`. A repeat asks
+ * The signed amount that each entry asks the wallet to move, by entryId. It replaces a null `moved`. A repeat asks
  * for 0.
  * @param entries as for `foldEntries`; an adjustBalance takes its amount for DEBIT and gives it for CREDIT (§4.A8)
- * @returns empty where every entry has `moved`; entries whose amount is unknown are left out
+ * @returns empty if every entry has `moved`; entries whose amount is unknown are left out
  */
 export function askedByEntry(entries: readonly CallbackEntry[], settings: FoldSettings): Map<string, Amount> {
   if (entries.every((entry) => entry.moved !== null)) return new Map();
@@ -78,11 +77,11 @@ interface Folded {
   readonly asked: Map<string, Amount>;
 }
 
-/** An entry with the bets that it acted on. */
-interface TakenEntry {
+/** An entry that the fold has applied, with the bets that it acted on. */
+interface FoldedEntry {
   readonly entry: CallbackEntry;
   readonly targets: readonly Folding[];
-  /** it declared something new */
+  /** it declared something new, so it is no repeat */
   readonly counts: boolean;
 }
 
@@ -102,13 +101,13 @@ function momentsOf<Entry extends CallbackEntry>(inOrder: readonly Entry[]): Entr
 /** @param moments in order of time; the entries of each have equal times and are in ledger order */
 function foldInOrder(moments: readonly (readonly CallbackEntry[])[], settings: FoldSettings): Folded {
   const ledger = new FoldedBets();
-  const requests = new Map<string, TakenEntry[]>();
+  const requests = new Map<string, FoldedEntry[]>();
   const references = new Set<string>();
   const asked = new Map<string, Amount>();
-  const takeIn = (entry: CallbackEntry) => {
+  const foldOne = (entry: CallbackEntry) => {
     if (entry.callback === "adjustBalance") {
       const amount = (entry.payoutAmount ?? ZERO).minus(entry.betAmount ?? ZERO);
-      // The same reference with another amount is another entry.
+      // A second adjustBalance with this reference and another amount is not a repeat.
       const reference = `${entry.status} ${amount.toFixed()} ${entry.txnId}`;
       const movesNothing = entry.skipBalanceUpdate || references.has(reference);
       asked.set(entry.entryId, movesNothing ? ZERO : amount);
@@ -118,25 +117,25 @@ function foldInOrder(moments: readonly (readonly CallbackEntry[])[], settings: F
     const { callback, requestId, txnId } = entry;
     const request = `${callback} ${requestId.length} ${requestId} ${txnId}`;
     const earlier = requests.get(request) ?? [];
-    const before = earlier.find((taken) => haveSameContent(taken.entry, entry));
-    // Of two copies of a request, the one that moved nothing may come first. It then stood for an earlier request.
+    const before = earlier.find((folded) => haveSameContent(folded.entry, entry));
+    // If the first of two copies was a repeat of an earlier request, the second copy counts, because it moved money.
     const isCopy = before !== undefined && (before.counts || !movedMoney(entry));
     const scope = isCopy
       ? { targets: before.targets, changes: [], isCertain: true }
       : scopeOf(ledger, entry, settings);
     const { amount, counts } = foldEntry(scope, entry, settings);
-    const others = earlier.filter((taken) => taken !== before);
+    const others = earlier.filter((folded) => folded !== before);
     if (!isCopy) requests.set(request, [...others, { entry, targets: scope.targets, counts }]);
     if (isKnown(scope, entry)) asked.set(entry.entryId, amount);
   };
   for (const moment of moments) {
     for (const entry of moment.length === 1 ? moment : inPossibleOrder(moment, ledger, settings))
-      takeIn(entry);
+      foldOne(entry);
   }
   return { bets: [...ledger.bets.values()], asked };
 }
 
-/** Whether two entries of one request and bet say the same. With other content, the request id was used again. */
+/** Whether two entries of one request and bet have the same content. If not, the request id was reused. */
 function haveSameContent(a: CallbackEntry, b: CallbackEntry): boolean {
   const isSame = (one: Amount | null, other: Amount | null) =>
     one === null || other === null ? one === other : one.eq(other);
@@ -155,11 +154,11 @@ function haveSameContent(a: CallbackEntry, b: CallbackEntry): boolean {
 
 const KNOWN: ReadonlySet<string> = new Set(CALLBACKS);
 
-/** Such a row came past the triggers of the table, for example from a superuser's session in the replica role. */
+/** Such a row bypassed the triggers of the table, for example in a superuser's session in the replica role. */
 function unknownCallback({ entryId, callback }: CallbackEntry): ReconError {
   return new ReconError(
     "bad-record",
-    `entry "${entryId}" of callback_entries has the callback "${callback}", which is none of ${CALLBACKS.join(", ")}. Its bet cannot be compared: correct or delete the row with ledger.rowsChange "replace"`,
+    `entry "${entryId}" of callback_entries has the callback "${callback}", which is none of ${CALLBACKS.join(", ")}. Its bet cannot be compared: set ledger.rowsChange to "replace", then correct or delete the row`,
   );
 }
 
@@ -169,13 +168,13 @@ function movedMoney({ moved }: CallbackEntry): boolean {
 
 /**
  * Asks the rules what the entry does. An impossible entry counts too, because the operator answered it with success.
- * The exception is a settle without a placement whose own flag says that it is not single-state (decision 87).
+ * One exception: a settle without a placement whose own flag says that it is not single-state (decision 87).
  */
 function scopeOf(ledger: FoldedBets, entry: CallbackEntry, settings: FoldSettings): Scope {
   const { bets, carriers } = ledger;
   const own = bets.get(entry.txnId);
   const round = roundActedOn(entry);
-  // The named bet belongs to the round, even where no earlier entry of the bet named a round.
+  // The bet belongs to this round even if no earlier entry of the bet named a round.
   if (own !== undefined && round !== null) own.state = nameRound(own.state, round);
   const known = ledger.inCurrencyOf(entry, settings);
   const { impossible, changes } = applyEntry(known, entry, settings);
@@ -200,8 +199,8 @@ function ranBefore(own: Folding | undefined, entry: CallbackEntry, { runningUnti
 }
 
 /**
- * Whether the amount that an entry asks for is known. An entry that gives back the stake, or takes a difference,
- * depends on the placement, so without the placement its amount is unknown.
+ * Whether the amount that an entry asks for is known. A cancel, for example, gives back the stake, so its amount is
+ * unknown if the ledger lacks the placement.
  */
 function isKnown({ targets, isCertain }: Scope, { callback }: CallbackEntry): boolean {
   if (!isCertain) return false;
@@ -209,14 +208,14 @@ function isKnown({ targets, isCertain }: Scope, { callback }: CallbackEntry): bo
   return namesAmount || targets.every(({ state, singleState }) => state.placed || singleState || state.tip);
 }
 
-/** @returns the amount that the entry asks to move, and whether it declares something new, if anything */
+/** @returns the amount that the entry asks to move, and whether it is new (an entry that changes no bet counts as new) */
 function foldEntry({ targets, changes }: Scope, entry: CallbackEntry, settings: FoldSettings) {
   let counts = changes.length === 0;
   const asked = targets.map((bet, index) => {
     const change = changes[index];
     if (change === undefined || !isNewDeclaration(bet, entry, change)) return ZERO;
     counts = true;
-    adopt(bet, change, entry, targets.length === 1, settings);
+    applyChange(bet, change, entry, targets.length === 1, settings);
     return change.asked;
   });
   shareMoved(targets, asked, entry);

@@ -1,35 +1,34 @@
-/** The progress of reading the operator's relation, the hours to read again, and the rejected rows. */
+/** The progress of reading the operator's relation (`ledger_follows`), and the hours to read again (`ledger_rereads`). */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import type { RejectedKind } from "../rejected.ts";
 import type { TimeRange } from "../window.ts";
 import type { RelationPosition } from "./relation-store.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Locks a relation for one worker until its transaction ends. @returns false where another worker has the lock */
+/** Locks a relation for one worker until its transaction ends. @returns false if another worker has the lock */
 export async function lockFollowing(tx: Query, relation: string): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
     select pg_try_advisory_xact_lock(pg_catalog.hashtextextended(${relation}, 1::bigint)) as locked`;
   return row?.locked ?? false;
 }
 
-export interface FollowPosition {
-  /** the newest received_at that was read */
+interface FollowPosition {
+  /** the newest received_at read so far */
   readonly readUntil: Instant | null;
-  /** the beginning of the last reading that reached the end */
+  /** the start of the last complete reading */
   readonly readAt: Instant | null;
 }
 
-/** @returns null where the relation was never read */
+/** @returns null if the relation was never read */
 export async function readFollowing(sql: Query, relation: string): Promise<FollowPosition | null> {
   const [row] = await sql<FollowPosition[]>`
     select read_until as "readUntil", read_at as "readAt" from ledger_follows where relation = ${relation}`;
   return row ?? null;
 }
 
-/** Stores the progress. Neither time ever goes back. */
+/** Stores the progress. Neither time ever moves back. */
 export async function writeFollowing(sql: Query, relation: string, seen: FollowPosition): Promise<void> {
   await sql`
     insert into ledger_follows (relation, read_until, read_at)
@@ -43,10 +42,10 @@ const DAY_MS = 24 * HOUR_MS;
 const UNTOUCHED_PAUSE_MS = 6 * HOUR_MS;
 
 /**
- * Plans to read again the UTC days that the ranges touch. The touched hours are read each time, the other hours of
- * these days every six hours, so that a day with millions of rows is not read for every window (decision 24).
+ * Plans to read the UTC days of the ranges again: the hours that a range touches each time, the other hours of these
+ * days every six hours. Otherwise a day with millions of rows would be read for every window.
  */
-export async function askRereads(tx: Query, ranges: readonly TimeRange[], now: Instant): Promise<void> {
+export async function planRereads(tx: Query, ranges: readonly TimeRange[], now: Instant): Promise<void> {
   const isTouched = new Map<Instant, boolean>();
   for (const { from, to } of ranges) {
     const end = Math.ceil(to / DAY_MS) * DAY_MS;
@@ -56,7 +55,7 @@ export async function askRereads(tx: Query, ranges: readonly TimeRange[], now: I
     }
   }
   if (isTouched.size === 0) return;
-  // In order, so that two transactions with the same hours cannot deadlock.
+  // In order, because two transactions with the same hours could deadlock otherwise.
   await tx`
     insert into ledger_rereads (day, asked_at)
     select hour, ${now}
@@ -68,14 +67,14 @@ export async function askRereads(tx: Query, ranges: readonly TimeRange[], now: I
     on conflict (day) do update set asked_at = excluded.asked_at`;
 }
 
-/** An hour to read again, and the row after which to go on. */
-export interface Reread extends TimeRange {
+/** An hour to read again, and the row after which to continue. */
+interface Reread extends TimeRange {
   readonly begunAt: Instant;
   readonly after: RelationPosition | null;
 }
 
 /**
- * The hour that is being read again, else the newest planned hour.
+ * The hour whose second reading has begun, else the newest planned hour.
  * @param pauseMs the shortest time between two readings of one hour
  */
 export async function nextReread(tx: Query, now: Instant, pauseMs: number): Promise<Reread | null> {
@@ -107,65 +106,6 @@ export async function writeReread(tx: Query, reread: Reread, after: RelationPosi
       read_at = case when ${after === null} then ${reread.begunAt}::timestamptz else read_at end,
       after_received_at = ${after?.receivedAt ?? null}::text::timestamptz, after_entry_id = ${after?.entryId ?? null}
     where day = ${reread.from}`;
-}
-
-/** Bets of a player, and their rounds. */
-export interface BetsOfPlayer {
-  readonly productId: string;
-  readonly username: string;
-  readonly txnIds: readonly string[];
-  readonly roundIds: readonly string[];
-}
-
-/** For each of the inputs, whether an unusable row names one of its bets or rounds. */
-export async function areEntriesRejected(tx: Query, asked: readonly BetsOfPlayer[]): Promise<boolean[]> {
-  const rows = await tx.unsafe<{ rejected: boolean }[]>(
-    `select exists (
-      select from rejected_entries e
-      where e.username = k.username and e.product_id = k."productId" and e.kind = 'unusable'
-        and (k."txnIds" ? e.txn_id or k."roundIds" ? e.round_id)
-    ) as rejected
-    from jsonb_to_recordset($1::text::jsonb)
-      as k (place integer, "productId" text, username text, "txnIds" jsonb, "roundIds" jsonb)
-    order by place`,
-    [JSON.stringify(asked.map((one, position) => ({ ...one, place: position })))],
-    { prepare: true },
-  );
-  return rows.map(({ rejected }) => rejected);
-}
-
-/** Counts the rejected rows: unusable ones, and changes of entries whose first content stays. */
-export async function countRejectedEntries(sql: Query): Promise<{ unusable: number; changed: number }> {
-  const [row] = await sql<{ unusable: number; changed: number }[]>`
-    select count(*) filter (where kind = 'unusable') as unusable, count(*) filter (where kind = 'changed') as changed
-    from rejected_entries`;
-  return row ?? { unusable: 0, changed: 0 };
-}
-
-/** Rejected entries of one product and kind that no alert has reported yet. */
-export interface UnreportedEntries {
-  readonly kind: RejectedKind;
-  /** null: the rows name no product */
-  readonly productId: string | null;
-  readonly entries: number;
-  /** the reason of one of them, which names the column and the value */
-  readonly reason: string;
-}
-
-/**
- * Takes rejected entries that no alert has reported yet. Runs in the transaction that writes the alerts.
- * @param most the most rows to take
- */
-export async function takeUnreported(tx: Query, now: Instant, most: number): Promise<UnreportedEntries[]> {
-  return await tx<UnreportedEntries[]>`
-    with taken as (
-      update rejected_entries set reported_at = ${now}
-      where id in (
-        select id from rejected_entries where reported_at is null order by id limit ${most} for update skip locked)
-      returning id, kind, product_id, reason
-    )
-    select kind, product_id as "productId", count(*) as entries, (array_agg(reason order by id))[1] as reason
-    from taken group by kind, product_id order by kind, product_id`;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Rows for `callback_entries` as an import or the tap writes them. */
+/** Rows that an import or the tap writes to `callback_entries`. */
 
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import { LEDGER_COLUMNS } from "./relation.ts";
@@ -6,7 +6,7 @@ import { LEDGER_COLUMNS } from "./relation.ts";
 /** The values of `LEDGER_COLUMNS`, in that order, as PostgreSQL reads them from text. */
 export type LedgerRow = readonly (string | null)[];
 
-/** What a rejected line speaks of, as far as it can be read, so that it is not called missing. */
+/** The ids in a rejected line, as far as they can be read. Their bets are not reported as missing in the ledger. */
 export interface RowNames {
   readonly entryId: string | null;
   readonly productId: string | null;
@@ -23,17 +23,17 @@ export const NO_NAMES: RowNames = {
   roundId: null,
 };
 
-/** What one line of an import says. */
+/** One line of an import, after reading it. */
 export type ReadLine = {
   /** counted from 1 */
   readonly line: number;
-  /** what is kept of it where it is rejected: the text without session tokens */
+  /** the text to keep if the line is rejected, without session tokens */
   readonly raw: string;
 } & LineContent;
 
 export type LineContent =
   | { readonly kind: "rows"; readonly rows: readonly LedgerRow[] }
-  /** a callback that is no entry */
+  /** a callback that is not an entry */
   | { readonly kind: "skipped" }
   /** `reason` names field and value */
   | { readonly kind: "rejected"; readonly reason: string; readonly names: RowNames };
@@ -68,11 +68,11 @@ export interface LedgerTime {
   readonly text: string;
 }
 
-/** PostgreSQL knows no year before this one in ISO 8601. */
+/** The first instant that PostgreSQL reads in ISO 8601. */
 const FIRST_INSTANT = Date.parse("0001-01-01T00:00:00Z");
 const BELOW_MS = /\.\d{3}(\d{1,3})/;
 
-/** A time as most programs write it, on a day that every month has: it needs no further reading. */
+/** A time as most programs write it, on a day (1 to 28) that every month has: no further check is necessary. */
 const PLAIN_TIME =
   /^20[1-9]\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?Z$/;
 

@@ -1,4 +1,4 @@
-/** The list of imports in PostgreSQL: who brought what, and what became of it. */
+/** The list of imports (`ledger_imports`): who imported what, and its result. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -6,7 +6,7 @@ import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 import type { Taken } from "./take-lines.ts";
 
-/** Who imports what. */
+/** Who imports which file. */
 export interface ImportSource {
   /** the name of the token, or of the account at the terminal */
   readonly who: string;
@@ -18,7 +18,7 @@ export interface ImportSource {
   readonly bytes: number | null;
 }
 
-/** What became of an import; the first three count entries. */
+/** The result of an import. */
 export interface ImportTotals extends Taken {
   /** the number of rejected lines; `rejected` has the first of them */
   readonly rejectedLines: number;
@@ -27,11 +27,11 @@ export interface ImportTotals extends Taken {
 export interface PastImport extends ImportSource {
   readonly id: number;
   readonly at: Instant;
-  /** null: it is under way, or its process was ended */
+  /** null: still running, or its process was killed */
   readonly endedAt: Instant | null;
-  /** null: unknown, because it has not ended */
+  /** null: unknown, because the import has not ended */
   readonly totals: Omit<ImportTotals, "rejected"> | null;
-  /** what ended it early; null: nothing did */
+  /** why it ended early; null: it did not */
   readonly error: string | null;
 }
 
@@ -67,12 +67,12 @@ export async function endImport(
     where id = ${id}`;
 }
 
-/** Forgets an import that was refused before anything was taken. */
-export async function forgetImport(sql: Query, id: number): Promise<void> {
+/** Deletes an import that was refused before any line was imported. */
+export async function deleteImport(sql: Query, id: number): Promise<void> {
   await sql`delete from ledger_imports where id = ${id}`;
 }
 
-/** One page, the newest first. @param after the id of the last one of the page before; null: the first page */
+/** One page, newest first. @param after the id of the previous page's last import; null: the first page */
 export async function listImports(
   sql: Query,
   { limit, after }: { readonly limit: number; readonly after: number | null },
@@ -95,7 +95,7 @@ export async function readPastImport(
 }
 
 /** Deletes the imports of a range of time, as `dropOldest` does. */
-export function dropOldImports(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
+export function dropExpiredImports(sql: Query, range: TimeRange, most: number): Promise<DroppedRows> {
   return dropOldest(sql, { table: "ledger_imports", key: "id", at: "at" }, range, most);
 }
 
@@ -116,7 +116,7 @@ function toPastImport(row: ImportRow): PastImport {
   return { id, at, endedAt, who, via, format, name, bytes, totals, error };
 }
 
-/** PostgreSQL stores neither NUL nor half a character. */
+/** PostgreSQL cannot store NUL or half of a surrogate pair. */
 function storable<Text extends string | null>(text: Text): Text {
   return (text?.toWellFormed().replaceAll("\0", "\ufffd") ?? null) as Text;
 }

@@ -1,22 +1,22 @@
-/** Rows of a CSV file (RFC 4180) with a header, from its lines. Pure. */
+/** Reads the rows of a CSV file (RFC 4180) with a header from its lines. Pure. */
 
 import { ReconError } from "../errors.ts";
-import type { CutLine } from "./cut-lines.ts";
+import type { CutLine } from "./file-lines.ts";
 
 export interface CsvRow {
-  /** where it begins */
+  /** the first line of the row */
   readonly line: number;
   readonly text: string;
-  /** by the names of the header, null where nothing stands, not even quotes; null: it cannot be read */
+  /** by the names of the header; an empty field without quotes is null; null: the row cannot be read */
   readonly fields: Readonly<Record<string, string | null>> | null;
-  /** why it cannot be read; empty where it can */
+  /** why the row cannot be read; empty if it can be read */
   readonly fault: string;
 }
 
-/** A text with line breaks in it; a quote that nobody closes must not swallow the rows behind it. */
+/** The longest row with line breaks inside of quotes. With no limit, one unclosed quote would swallow all later rows. */
 const MOST_LINES_OF_ROW = 20;
 
-export interface CsvHeader {
+interface CsvHeader {
   readonly names: readonly string[];
   readonly separator: Separator;
 }
@@ -24,8 +24,9 @@ export interface CsvHeader {
 type Separator = "," | ";" | "\t";
 
 /**
- * Reads the header. Its separator is the one that it has the most of: column names have none of them.
- * @throws ReconError `usage` if the header is no row of CSV
+ * Reads the header. The separator is the character (comma, semicolon or tab) that it has most of, because column names
+ * have none of them.
+ * @throws ReconError `usage` if the header is not a CSV row
  */
 export function readCsvHeader({ text }: CutLine): CsvHeader {
   const count = (separator: string) => text.split(separator).length;
@@ -34,15 +35,15 @@ export function readCsvHeader({ text }: CutLine): CsvHeader {
   );
   const header = splitFields(text, separator);
   if (header === null)
-    throw new ReconError("usage", "the first line is no header of CSV: a quote stands alone");
-  // Oracle writes the names of columns in capital letters.
+    throw new ReconError("usage", "the first line is not a CSV header: it has an unmatched quote");
+  // Oracle writes column names in upper case.
   return { names: header.map((name) => (name ?? "").trim().toLowerCase()), separator };
 }
 
-export interface CsvReader {
+interface CsvReader {
   /** @returns the rows that end with this line */
   take(line: CutLine): CsvRow[];
-  /** @returns the rows that no line ends */
+  /** @returns the rows that the file does not complete */
   end(): CsvRow[];
 }
 
@@ -59,12 +60,12 @@ export function openCsvReader(header: CsvHeader): CsvReader {
     }
     return begun.length < MOST_LINES_OF_ROW ? [] : giveUp();
   };
-  /** The first line is no row by itself; those behind it may be. */
+  /** Rejects the first line, and reads the lines after it again: they may be rows. */
   const giveUp = (): CsvRow[] => {
     const [first, ...others] = begun;
     begun = [];
     if (first === undefined) return [];
-    const fault = `a quote that line ${first.line} opens is not closed`;
+    const fault = `a quote opened in line ${first.line} is never closed`;
     return [{ line: first.line, text: first.text, fields: null, fault }, ...others.flatMap(take)];
   };
   const end = (): CsvRow[] => {
@@ -75,7 +76,7 @@ export function openCsvReader(header: CsvHeader): CsvReader {
   return { take, end };
 }
 
-/** Quotes inside of quotes are doubled: an odd number leaves one open. */
+/** Whether a quote is open. Quotes inside of quotes are doubled, so an odd number leaves one open. */
 function isOpen(lines: readonly CutLine[]): boolean {
   let quotes = 0;
   for (const { text } of lines) quotes += text.split('"').length - 1;
@@ -86,7 +87,7 @@ function readRow(lines: readonly CutLine[], { names, separator }: CsvHeader): Cs
   const line = lines[0]?.line ?? 0;
   const text = lines.map((one) => one.text).join("\n");
   const values = splitFields(text, separator);
-  if (values === null) return { line, text, fields: null, fault: "a quote stands inside of a field" };
+  if (values === null) return { line, text, fields: null, fault: "a quote is inside an unquoted field" };
   if (values.length !== names.length) {
     const fault = `the row has ${values.length} fields, but the header has ${names.length}`;
     return { line, text, fields: null, fault };
@@ -103,7 +104,7 @@ const fieldOf = (separator: Separator) =>
   new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^"${separator}]*))(${separator}|$)`, "y");
 const FIELDS = { ",": fieldOf(","), ";": fieldOf(";"), "\t": fieldOf("\t") };
 
-/** @returns null if a quote stands inside of a field */
+/** @returns null if a quote is inside an unquoted field */
 function splitFields(text: string, separator: Separator): (string | null)[] | null {
   if (!text.includes('"')) return text.split(separator).map((value) => value || null);
   const values: (string | null)[] = [];

@@ -1,4 +1,4 @@
-/** Entries as a program hands them over: JSON or CSV with the columns of the ledger. Pure. */
+/** Reads entries of an import: JSON lines, or CSV rows, with the columns of the ledger. Pure. */
 
 import { isLosslessNumber, parse } from "lossless-json";
 import { spell } from "../callback.ts";
@@ -27,7 +27,7 @@ export function readJsonEntry(text: string): LineContent {
   if (typeof given !== "object" || given === null || Array.isArray(given) || isLosslessNumber(given)) {
     return {
       kind: "rejected",
-      reason: "the line must be an object with the columns of the ledger",
+      reason: "the line must be a JSON object with the columns of the ledger",
       names: NO_NAMES,
     };
   }
@@ -35,10 +35,10 @@ export function readJsonEntry(text: string): LineContent {
   return readEntry(FROM_MONGODB.test(text) ? fieldsOf(fields) : fields, "json");
 }
 
-/** Most lines have neither, and copying each costs time. */
+/** Finds Extended JSON of MongoDB. Most lines have none, and copying every line would cost time. */
 const FROM_MONGODB = /"(?:\$|_id")/;
 
-/** mongoexport adds `_id`, which says nothing more, and is the entry's id if no other is given. */
+/** Reads Extended JSON. mongoexport adds `_id`, which becomes the entry_id if the line has none. */
 function fieldsOf(given: Fields): Fields {
   const { _id: id, ...fields } = readExtendedJson(given) as Fields;
   return id !== undefined && fields["entry_id"] === undefined ? { entry_id: id, ...fields } : fields;
@@ -51,7 +51,7 @@ export function readCsvEntry(fields: Readonly<Record<string, string | null>>): L
 
 /**
  * Checks the header of a CSV file.
- * @throws ReconError `usage` that names the wrong and the missing columns, at most 20
+ * @throws ReconError `usage` that names the unknown and the missing columns, at most 20
  */
 export function checkCsvHeader(header: readonly string[]): void {
   const unknown = header.filter((name, index) => !COLUMN_NAMES.has(name) || header.indexOf(name) < index);
@@ -59,7 +59,7 @@ export function checkCsvHeader(header: readonly string[]): void {
   const problems = [
     ...unknown.map((name) => {
       const shown = `"${name.slice(0, SHOWN_CHARACTERS)}"`;
-      return COLUMN_NAMES.has(name) ? `the column ${shown} stands twice` : sayUnknown(name);
+      return COLUMN_NAMES.has(name) ? `the column ${shown} appears twice` : sayUnknown(name);
     }),
     ...missing.map(({ name }) => `the column ${name} is missing`),
   ];
@@ -87,7 +87,7 @@ function readEntry(fields: Fields, format: "json" | "csv"): LineContent {
 
 const REQUIRED_NAMES = LEDGER_COLUMNS.filter(({ nullable }) => !nullable).map(({ name }) => name);
 
-/** All of them in one sentence; a missing column whose name was only written otherwise counts as unknown. */
+/** One sentence for all columns. If a missing column is only spelled differently ("entryId"), it is reported as unknown. */
 function sayWrongColumns(unknown: readonly string[], missing: readonly string[]): string {
   const meant = new Set(unknown.map(meantBy));
   const left = missing.filter((name) => !meant.has(name));
@@ -106,14 +106,14 @@ function sayUnknown(name: string): string {
   return `unknown column "${name.slice(0, SHOWN_CHARACTERS)}"${hint}`;
 }
 
-/** The column with the same letters: "entryId" means entry_id. */
+/** The column with the same letters: "entryId" → entry_id. */
 function meantBy(name: string): string | undefined {
   const lettersOf = (text: string) => text.toLowerCase().replace(/[^a-z]/g, "");
   return LEDGER_COLUMNS.find((column) => lettersOf(column.name) === lettersOf(name))?.name;
 }
 
 function readValue({ name, kind, nullable }: Column, given: unknown, format: "json" | "csv"): string | null {
-  // Some programs write quotes around everything.
+  // Some programs quote every field, so an empty number comes as "".
   const value = format === "csv" && given === "" && kind !== "text" ? null : given;
   if (value === undefined || value === null) {
     if (nullable) return null;
@@ -123,7 +123,7 @@ function readValue({ name, kind, nullable }: Column, given: unknown, format: "js
     const read = readText(name, value);
     if (format === "csv" && SHORTENED_NUMBER.test(read))
       throw bad(
-        `${name} is ${excerpt(read)}, a number that a spreadsheet has shortened: export the column as text`,
+        `${name} is ${excerpt(read)}, a number that a spreadsheet has rounded: export the column as text`,
       );
     return WORD_COLUMNS.has(name) ? spell(read) : read;
   }
@@ -135,12 +135,12 @@ function readValue({ name, kind, nullable }: Column, given: unknown, format: "js
   );
 }
 
-/** Excel writes the id 1230000000000001 so, and many ids become one. */
+/** Excel writes the id 1230000000000001 as 1.23E+15, so different ids become the same text. */
 const SHORTENED_NUMBER = /^\d(?:[.,]\d+)?E\+\d{2,}$/;
 
 const WORD_COLUMNS: ReadonlySet<string> = new Set(["callback", "transaction_type"]);
 
-/** PostgreSQL can store neither NUL nor half of a surrogate pair. */
+/** PostgreSQL cannot store NUL or half of a surrogate pair. */
 function readText(name: string, value: unknown): string {
   if (typeof value !== "string") throw bad(`${name} must be text, but is ${excerpt(value)}`);
   if (value.isWellFormed() && !value.includes("\0")) return value;
@@ -149,7 +149,7 @@ function readText(name: string, value: unknown): string {
 
 const PLAIN_AMOUNT = /^-?\d{1,40}(?:\.\d{1,40})?$/;
 
-/** @returns the exact amount as text; of a JSON number perhaps in another notation ("10" for 10.0) */
+/** @returns the exact amount as text; a JSON number may come in another notation ("10" for 10.0) */
 function readAmount(name: string, value: unknown): string {
   const isNumber = typeof value === "number" || isLosslessNumber(value);
   if (!isNumber && typeof value !== "string") {
@@ -181,16 +181,16 @@ function readCsvFlag(name: string, value: unknown): string {
 }
 
 /**
- * Finds a number that a float might not hold exactly, and an escape, which could hide a name. A number may also stand
- * inside a text, which only costs time.
+ * Finds numbers that a float might not hold exactly, and escapes, which could hide a name. A match inside a text is
+ * harmless: the line only takes the slow parser.
  */
 const NEEDS_EXACT = /\\|__proto__|:\s*-?(?:\d[\d.]{14}|\d[\d.]*[eE])/;
-/** Ends a name. Without escapes, a text that holds a quote is impossible. */
+/** The end of a name. Without escapes, no text can contain a quote. */
 const NAME_END = /"\s*:/g;
 
 /**
- * The native parser is six times as fast, and as exact where no number is long or has an exponent. A name that stands
- * twice is left to the exact parser, because the native one takes the last value.
+ * Parses JSON without losing digits. The native parser is six times as fast, and exact if no number is long or has an
+ * exponent. If a name appears twice, the exact parser reports it; the native one would keep the last value.
  */
 function parseExactly(text: string): unknown {
   if (!NEEDS_EXACT.test(text)) {
@@ -200,7 +200,7 @@ function parseExactly(text: string): unknown {
   }
   return parse(text, null, {
     onDuplicateKey: ({ key }) => {
-      throw bad(`the column "${key.slice(0, SHOWN_CHARACTERS)}" stands twice, with different values`);
+      throw bad(`the column "${key.slice(0, SHOWN_CHARACTERS)}" appears twice, with different values`);
     },
   });
 }

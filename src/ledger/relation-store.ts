@@ -1,4 +1,8 @@
-/** The operator's relation in PostgreSQL: reads its columns, and copies its rows into `callback_entries`. */
+/**
+ * The operator's own ledger table or view (`ledger.relation`): checks its columns, and copies its rows into
+ * `callback_entries`. One statement copies a batch inside PostgreSQL, so no amount passes through a float, and a bad value
+ * rejects its row instead of failing the batch.
+ */
 
 import postgres from "postgres";
 import type { Instant } from "../clock.ts";
@@ -8,17 +12,17 @@ import { type FoundColumn, findColumnProblems, LEDGER_COLUMNS } from "./relation
 
 /** A checked, readable relation. */
 export interface LedgerRelation {
-  /** as the settings name it */
+  /** as in the settings */
   readonly name: string;
-  /** quoted, as a statement names it */
+  /** quoted, for a statement */
   readonly from: string;
-  /** the type of entry_id, as a statement names it */
+  /** the type of entry_id, for a cast */
   readonly idType: string;
-  /** the columns of `LEDGER_COLUMNS` that it has */
+  /** the columns of `LEDGER_COLUMNS` that the relation has */
   readonly columns: ReadonlySet<string>;
 }
 
-/** The row after which to read on. */
+/** The row after which to continue. */
 export interface RelationPosition {
   /** as PostgreSQL writes it, to the microsecond */
   readonly receivedAt: string;
@@ -27,7 +31,7 @@ export interface RelationPosition {
 
 /**
  * Checks the relation that the settings name.
- * @throws ReconError `ledger-unreadable` that names every problem of the relation
+ * @throws ReconError `ledger-unreadable` that lists every problem of the relation
  */
 export async function openRelation(sql: Query, relation: string): Promise<LedgerRelation> {
   const from = quoteRelation(relation);
@@ -35,8 +39,8 @@ export async function openRelation(sql: Query, relation: string): Promise<Ledger
     const folded = quoteRelation(relation.toLowerCase());
     const hint =
       folded !== from && (await exists(sql, folded))
-        ? `there is ${relation.toLowerCase()}: PostgreSQL writes names in small letters where they are not quoted`
-        : "there is no such table or view for this user; the name may need its schema, as in schema.name";
+        ? `there is ${relation.toLowerCase()}: PostgreSQL folds unquoted names to lower case`
+        : "this user sees no such table or view; the name may need its schema, as in schema.name";
     throw unreadable(relation, [hint]);
   }
   const columns = await readColumns(sql, from);
@@ -61,7 +65,7 @@ async function exists(sql: Query, from: string): Promise<boolean> {
 }
 
 interface DescribedColumn extends FoundColumn {
-  /** the base type as a cast names it */
+  /** the base type, for a cast */
   readonly castType: string;
 }
 
@@ -84,7 +88,7 @@ export interface CopyRange {
   readonly from: Instant | null;
   /** exclusive; null: unbounded */
   readonly to: Instant | null;
-  /** skips rows whose entry_id is known, even where they have changed */
+  /** skips rows whose entry_id is known, even if they have changed */
   readonly onlyUnknown?: boolean;
 }
 
@@ -96,7 +100,7 @@ export interface Copied {
   readonly rejected: number;
   /** the last row, after which to continue; null: there are no more rows */
   readonly last: { readonly receivedAt: string | null; readonly entryId: string | null } | null;
-  /** the newest received_at of the batch; null: there was no row, or its time does not fit into milliseconds */
+  /** the newest received_at of the batch; null: there was no row, or the time does not fit into milliseconds */
   readonly newest: Instant | null;
 }
 
@@ -110,9 +114,9 @@ export interface RowsOfRange {
 }
 
 /**
- * Copies rows into `callback_entries`, in the order of (received_at, entry_id). Updates known entries whose content
- * has changed; the table's triggers decide whether the update counts (`ledger.rowsChange`), and mark what was
- * written. Unusable rows, and further rows with the same entry_id, go to `rejected_entries`.
+ * Copies rows into `callback_entries`, in the order of (received_at, entry_id). Updates known entries whose content has
+ * changed; the table's triggers decide whether the update is accepted (`ledger.rowsChange`), and mark the written rows
+ * for comparison. Unusable rows, and further rows with the same entry_id, go to `rejected_entries`.
  * @throws ReconError `ledger-unreadable`
  */
 export async function copyRows(
@@ -127,7 +131,7 @@ export async function copyRows(
   return await copyBatch(tx, relation, batch, values, most);
 }
 
-/** The condition of a statement for the rows, and its parameters. */
+/** The SQL condition that selects the rows, and its parameters. */
 export function whereOf(
   { idType }: LedgerRelation,
   { range: { from, to, onlyUnknown = false }, after, upTo = null }: RowsOfRange,
@@ -143,7 +147,7 @@ export function whereOf(
   if (to !== null) bounds.push(`received_at < ${value(to)}::timestamptz`);
   conditions.push(...bounds.map((bound) => `r.${bound}`));
   if (onlyUnknown) {
-    // The same bounds on both tables, to read neither as a whole.
+    // The same bounds on both tables: otherwise PostgreSQL reads one of them whole.
     const known = ["k.entry_id = r.entry_id::text", ...bounds.map((bound) => `k.${bound}`)];
     conditions.push(`not exists (select from callback_entries k where ${known.join(" and ")})`);
   }
@@ -161,8 +165,8 @@ export function whereOf(
 }
 
 /**
- * Rejects rows without a received_at, which the reading in order never finds (decision 85).
- * @param afterId rejects rows with larger entry_ids; null: from the first one, and those without an entry_id
+ * Rejects rows without a received_at. `copyRows`, which reads in order of that column, never finds them.
+ * @param afterId rejects rows with larger entry_ids; null: from the first row, including those without an entry_id
  */
 export async function rejectUndatedRows(
   tx: Query,
@@ -177,8 +181,8 @@ export async function rejectUndatedRows(
 }
 
 /**
- * What finding the rows without a received_at costs, in PostgreSQL's units: about 10 with an index on received_at,
- * 25,000 for a million rows without one.
+ * The planner's cost of finding the rows without a received_at: about 10 with an index on received_at, 25,000 for a
+ * million rows without one.
  */
 export async function costOfUndatedRows(sql: Query, { name, from }: LedgerRelation): Promise<number> {
   const [row] = await reading(name, () =>
@@ -257,7 +261,7 @@ async function copyBatch(
       [...values],
     ),
   );
-  if (found === undefined) throw new Error("the statement that copies rows returned no row");
+  if (found === undefined) throw new Error("internal error: the statement that copies rows returned no row");
   const { rows, added, rejected, receivedAt, entryId, receivedMs } = found;
   const newestMs = Number(receivedMs ?? Number.NaN);
   return {
@@ -268,14 +272,14 @@ async function copyBatch(
   };
 }
 
-/** The columns, cast to the types of the ledger. The casts of the accepted types keep every digit. */
+/** The columns, cast to the ledger's types. The casts keep every digit. */
 export function selectList({ columns }: LedgerRelation): string {
   return LEDGER_COLUMNS.filter(({ name }) => columns.has(name))
     .map((column) => `${castOf(column)} as ${column.name}`)
     .join(", ");
 }
 
-/** A column's value as the ledger has it; known words count in any case of letters. */
+/** A column's value, cast to the ledger's type. Known callbacks and transaction types match in upper or lower case. */
 export function castOf({ name, kind }: { readonly name: string; readonly kind: string }): string {
   const value = `r.${quote(name)}::${kind}`;
   return name === "callback" || name === "transaction_type" ? `recon_spelling(${value})` : value;
@@ -289,15 +293,16 @@ function quote(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`;
 }
 
-/** Error classes that the operator's view causes: names, permissions, casts, divisions by zero. */
-const NOT_OURS = /^(?:0A|21|22|2F|38|39|3F|42|P0)/;
+/** SQLSTATE classes that the operator's view causes: names, permissions, casts, division by zero. */
+const CAUSED_BY_RELATION = /^(?:0A|21|22|2F|38|39|3F|42|P0)/;
 
+/** Runs a read of the relation. @throws ReconError `ledger-unreadable` if the relation causes the error */
 export async function reading<Result>(relation: string, read: () => Promise<Result>): Promise<Result> {
   try {
     return await read();
   } catch (error) {
-    if (error instanceof postgres.PostgresError && NOT_OURS.test(error.code)) {
-      throw unreadable(relation, [`reading it fails: ${describeError(error)}`], error);
+    if (error instanceof postgres.PostgresError && CAUSED_BY_RELATION.test(error.code)) {
+      throw unreadable(relation, [`reading it failed: ${describeError(error)}`], error);
     }
     throw error;
   }

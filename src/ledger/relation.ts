@@ -1,4 +1,4 @@
-/** The columns that the operator's relation must have. */
+/** The columns of the ledger, and the check that the operator's own relation has them. */
 
 type Kind = "text" | "numeric" | "boolean" | "timestamptz";
 
@@ -6,7 +6,7 @@ interface Column {
   readonly name: string;
   readonly kind: Kind;
   readonly nullable: boolean;
-  /** a relation may lack the column, which then counts as null */
+  /** a relation may lack the column; its value is then null */
   readonly mayBeMissing?: true;
 }
 
@@ -62,7 +62,7 @@ const WANTED: Readonly<Record<Kind, string>> = {
   timestamptz: "timestamp with time zone",
 };
 
-/** One line for each column that is missing or has another type; empty: the relation can be used. */
+/** @returns one line for each column that is missing or has a wrong type; empty: the relation can be used */
 export function findColumnProblems(found: ReadonlyMap<string, FoundColumn>): string[] {
   return LEDGER_COLUMNS.flatMap(({ name, kind, mayBeMissing }) => {
     const column = found.get(name);
@@ -78,11 +78,12 @@ export function findColumnProblems(found: ReadonlyMap<string, FoundColumn>): str
 
 function whyNot(name: string, kind: Kind, baseType: string): string {
   if (kind === "numeric" && /^float[48]$/.test(baseType)) {
-    return ": a floating point number does not hold every amount exactly";
+    return ": a floating point number cannot hold every amount exactly";
   }
-  if (kind === "numeric" && baseType === "money") return ": money is shown by the locale; cast it to numeric";
+  if (kind === "numeric" && baseType === "money")
+    return ": the text of a money value depends on the locale; cast it to numeric";
   if (kind === "timestamptz" && baseType === "timestamp") {
-    return `: without a zone the moment is unknown; find out the zone of the clock that writes the column, and name the zone in the view: ${name} at time zone '…'`;
+    return `: without a time zone the instant is unknown. Find out the zone of the clock that writes the column, and name it in the view: ${name} at time zone '…'`;
   }
   if (kind === "timestamptz" && ["int8", "numeric", "float8"].includes(baseType)) {
     return "; convert milliseconds since 1970 with to_timestamp(ms / 1000.0)";

@@ -1,21 +1,20 @@
-/** Callback entries in PostgreSQL. */
+/** Reads and appends callback entries (`callback_entries`). */
 
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
-import type { Query, Sql } from "../db/client.ts";
+import type { Query } from "../db/client.ts";
 import { requestIdSql } from "../db/request-id.ts";
 import { ENTRIES_WALK } from "../db/retention-store.ts";
 import { rowCountsText } from "../db/row-counts.ts";
-import { takeTime } from "../db/transactions.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 
-/** A row as PostgreSQL gives it: amounts are decimal text. */
+/** A row as PostgreSQL returns it: amounts are decimal text. */
 type EntryRow = Omit<CallbackEntry, AmountField> & Record<AmountField, string | null>;
 type AmountField = "betAmount" | "payoutAmount" | "moved" | "balanceBefore" | "balanceAfter";
 
 /**
- * Appends entries. Skips entries whose entryId is known. The triggers of the table write the marks.
+ * Appends entries; skips those whose entryId is known. The triggers of the table mark them for comparison.
  * @returns the number of new entries
  */
 export async function appendEntries(sql: Query, entries: readonly CallbackEntry[]): Promise<number> {
@@ -41,11 +40,11 @@ export async function appendEntries(sql: Query, entries: readonly CallbackEntry[
   return row?.added ?? 0;
 }
 
-/** The most characters of a status, a transaction type or a currency to read. Valid values are shorter. */
+/** The longest status, transaction type or currency to read, in characters. Valid values are shorter. */
 const LONGEST_WORD = 100;
 
-/** The keys of rounds and bets whose entries are read. */
-export interface EntryKeys {
+/** The rounds and bets whose entries to read. */
+interface EntryKeys {
   /** [username, roundId] */
   readonly rounds: readonly (readonly [string, string])[];
   /** [username, txnId] */
@@ -62,7 +61,7 @@ export async function readEntries(
   const users = (of: EntryKeys["rounds"]) => of.map(([username]) => username);
   const ids = (of: EntryKeys["rounds"]) => of.map(([, id]) => id);
   const columns = entryColumns(sql);
-  // "offset 0" makes PostgreSQL search each key by its index, however few rows the planner assumes.
+  // "offset 0" makes PostgreSQL look up each key by index, even if the planner expects few rows.
   const rows = await sql<EntryRow[]>`
     select found.* from unnest(${users(keys.rounds)}::text[], ${ids(keys.rounds)}::text[]) as k (username, id)
     cross join lateral (select ${columns} from callback_entries e
@@ -73,13 +72,13 @@ export async function readEntries(
     cross join lateral (select ${columns} from callback_entries e
       where e.product_id = ${productId} and e.username = k.username and e.txn_id = k.id offset 0) found
     limit ${most.inAll}`;
-  // An entry that both a round and a bet lead to comes twice.
+  // An entry that is found by its round and by its bet comes twice.
   return [...new Map(rows.map((row) => [row.entryId, row])).values()].map(fromRow);
 }
 
 /**
- * The columns of an `EntryRow`, from `callback_entries e`. The table limits the length of its keys; the other texts
- * may have any length.
+ * The columns of an `EntryRow`, from `callback_entries e`. The table limits the length of its keys, but not of the
+ * other texts.
  */
 function entryColumns(sql: Query) {
   const short = (column: string) => sql`left(e.${sql(column)}, ${LONGEST_WORD})`;
@@ -92,8 +91,8 @@ function entryColumns(sql: Query) {
 }
 
 /**
- * The entries of some players that may belong to sessions, each player with a range of time, both ends included:
- * adjustBalance, rewards and tips.
+ * The entries that may belong to the sessions of some players: adjustBalance, rewards and tips. Each player has a range
+ * of time, both ends included.
  * @param most the most rows to read
  */
 export async function readEntriesWithin(
@@ -103,7 +102,7 @@ export async function readEntriesWithin(
   most: number,
 ): Promise<CallbackEntry[]> {
   const times = [...spans.values()];
-  // The conditions are those of the partial indexes. One condition for both would use neither.
+  // Each condition is that of a partial index. A single condition for both would use neither index.
   const within = (condition: string) => sql`(select ${entryColumns(sql)} from callback_entries e
       where e.product_id = ${productId} and e.username = k.username and ${sql.unsafe(condition)}
         and e.occurred_at between k.from_at and k.to_at offset 0)`;
@@ -116,15 +115,16 @@ export async function readEntriesWithin(
   return rows.map(fromRow);
 }
 
-/** A player's time, with the entries of all products around it. */
+/** A range of time of one player, at all products. */
 export interface PlayerSpan extends TimeRange {
   readonly username: string;
 }
 
 /**
- * The entries of players in a time, both ends included, and those next to it on both sides, of all products.
- * @param around the most entries on each side, and 40 times as many within
- * @returns for each span; `before` and `after`: whether there may be further entries on that side
+ * The entries of players within each span, both ends included, and the nearest ones before and after it, at all
+ * products.
+ * @param around the most entries on each side; within the span at most 40 times as many
+ * @returns one item for each span; `before` and `after`: there may be more entries on that side
  */
 export async function readEntriesAround(
   sql: Query,
@@ -159,7 +159,7 @@ export async function readEntriesAround(
   });
 }
 
-/** The times of the former contents of some bets, which were changed or deleted. @param bets [username, txnId] */
+/** The times that changed or deleted entries of some bets had before. @param bets [username, txnId] */
 export async function readFormerTimes(
   sql: Query,
   productId: string,
@@ -173,7 +173,7 @@ export async function readFormerTimes(
 }
 
 /** All entries of some players. @param most the most rows to read */
-export async function readEntriesOfPlayers(
+async function readEntriesOfPlayers(
   sql: Query,
   productId: string,
   usernames: readonly string[],
@@ -186,7 +186,7 @@ export async function readEntriesOfPlayers(
 }
 
 /**
- * The txn ids of a player's entries that occurred in a time, both ends included.
+ * The txn ids of a player's entries in a range of time, both ends included.
  * @param most the most rows to read
  */
 export async function readTxnIds(
@@ -203,7 +203,7 @@ export async function readTxnIds(
   return rows.map(({ txnId }) => txnId);
 }
 
-export interface LedgerExtent {
+interface LedgerExtent {
   readonly entries: number;
   readonly firstOccurredAt: Instant | null;
   readonly lastReceivedAt: Instant | null;
@@ -217,67 +217,12 @@ export async function readLedgerExtent(sql: Query): Promise<LedgerExtent> {
   return row ?? { entries: 0, firstOccurredAt: null, lastReceivedAt: null };
 }
 
-/** The beginning of the ledger: the time of the first entry, deleted or not; null while there was none. */
+/** The time of the first entry, including deleted ones; null: there has never been an entry. */
 export async function readLedgerStart(sql: Query): Promise<Instant | null> {
   const [row] = await sql<{ start: Instant | null }[]>`
     select least((select min(occurred_at) from callback_entries),
       (select began_at from retention_states where walk = ${ENTRIES_WALK})) as start`;
   return row?.start ?? null;
-}
-
-/** The triggers that `callback_entries` must have, with their values of pg_trigger.tgenabled (decision 81). */
-const TRIGGERS: Readonly<Record<string, string>> = {
-  recon_checked: "O",
-  recon_inserted: "O",
-  recon_replicated: "R",
-  recon_updated: "A",
-  recon_deleted: "O",
-  recon_emptied: "A",
-  recon_truncated: "O",
-};
-
-/** The trigger that is set last, after every entry was marked. */
-const SWITCHED_LAST = "recon_truncated";
-
-/** The names of triggers that are missing, or in another state than `TRIGGERS` says. */
-export async function findIdleTriggers(sql: Query): Promise<string[]> {
-  const found = await sql<{ name: string; enabled: string }[]>`
-    select tgname as name, tgenabled as enabled from pg_trigger where tgrelid = 'callback_entries'::regclass`;
-  return Object.entries(TRIGGERS)
-    .filter(([name, enabled]) => !found.some((one) => one.name === name && one.enabled === enabled))
-    .map(([name]) => name);
-}
-
-/** The longest wait for a lock that a restore holds. The next tick tries again. */
-const LOCK_WAIT_MS = 300;
-const LOCK_NOT_AVAILABLE = "55P03";
-/** The longest time to mark all entries, enough for a billion. */
-const LONGEST_MARKING_MS = 2 * 3_600_000;
-
-/**
- * Restores the triggers where something has switched them off, and marks every entry, because rows may have been
- * written without marks. A restore with `--disable-triggers` leaves the triggers changed, and so is noticed (decision
- * 81).
- * @returns whether all entries were marked
- */
-export async function watchEntries(sql: Sql): Promise<boolean> {
-  const idle = await findIdleTriggers(sql);
-  if (idle.length === 0) return false;
-  const call = (text: string) =>
-    sql.begin(async (tx) => {
-      await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MS}`);
-      await takeTime(tx, LONGEST_MARKING_MS);
-      return await tx.unsafe<{ done: boolean }[]>(`select ${text} as done`);
-    });
-  try {
-    // Two transactions: writers wait while triggers are switched, and must not wait while a large ledger is marked.
-    if (idle.some((name) => name !== SWITCHED_LAST)) await call("recon_watch_entries() is not null");
-    const [marked] = await call("recon_mark_entries()");
-    return marked?.done ?? false;
-  } catch (error) {
-    if ((error as { code?: string }).code === LOCK_NOT_AVAILABLE) return false;
-    throw error;
-  }
 }
 
 function toRow(entry: CallbackEntry): Record<string, unknown> {
@@ -322,4 +267,78 @@ function toText(amount: Amount | null): string | null {
 
 function fromText(text: string | null, column: string): Amount | null {
   return text === null ? null : parseAmount(text, column);
+}
+
+/** When the newest entry was received; null: there are no entries. */
+export async function readLastReceived(sql: Query): Promise<Instant | null> {
+  const [row] = await sql<{ at: Instant | null }[]>`select max(received_at) as at from callback_entries`;
+  return row?.at ?? null;
+}
+
+/** Among the newest entries of a product, those that break its chain of balances (`ledger.balances: "complete"`). */
+interface NewestBalances {
+  readonly productId: string;
+  readonly entries: number;
+  /** the number without balances */
+  readonly unknown: number;
+}
+
+/** @param most the number of newest entries to read, of all products together @returns only products with unknown balances */
+export async function countUnknownBalances(sql: Query, most: number): Promise<NewestBalances[]> {
+  return await sql<NewestBalances[]>`
+    select product_id as "productId", count(*)::int as entries,
+      count(*) filter (where balance_before is null and balance_after is null)::int as unknown
+    from (select product_id, balance_before, balance_after, skip_balance_update from callback_entries
+      order by received_at desc limit ${most}) newest
+    where not skip_balance_update
+    group by product_id having count(*) filter (where balance_before is null and balance_after is null) > 0
+    order by product_id`;
+}
+
+/** The money that a product's entries moved, including entries that were deleted by retention. */
+interface MovedSums {
+  /** by currency; entries without `moved` are not in it */
+  readonly moved: Map<string, Amount>;
+  /** the number of deleted entries without `moved` */
+  readonly unstated: number;
+}
+
+/** Sums all entries of the product. */
+export async function sumMoved(tx: Query, productId: string): Promise<MovedSums> {
+  const rows = await tx<{ currency: string; moved: string; unstated: number }[]>`
+    select currency, coalesce(sum(moved), 0)::text as moved, coalesce(sum(unstated), 0)::bigint as unstated from (
+      select currency, moved, 0 as unstated from callback_entries where product_id = ${productId}
+      union all
+      select currency, moved, unstated from moved_deleted where product_id = ${productId}
+    ) found
+    group by currency order by currency`;
+  return {
+    moved: new Map(rows.map(({ currency, moved }) => [currency, parseAmount(moved, "moved")])),
+    unstated: rows.reduce((sum, row) => sum + row.unstated, 0),
+  };
+}
+
+const PLAYERS_AT_ONCE = 50;
+/** The most entries in memory at once. */
+const MOST_ENTRIES = 200_000;
+
+/** All entries of each player who has entries without `moved`; null stands for a player with more than `MOST_ENTRIES`. */
+export async function* readPlayersWithoutMoved(
+  tx: Query,
+  productId: string,
+): AsyncGenerator<CallbackEntry[] | null> {
+  const rows = await tx<{ username: string }[]>`
+    select distinct username from callback_entries where product_id = ${productId} and moved is null order by 1`;
+  for (let from = 0; from < rows.length; from += PLAYERS_AT_ONCE) {
+    const names = rows.slice(from, from + PLAYERS_AT_ONCE).map(({ username }) => username);
+    const entries = await readEntriesOfPlayers(tx, productId, names, MOST_ENTRIES + 1);
+    if (entries.length <= MOST_ENTRIES) {
+      yield* Map.groupBy(entries, ({ username }) => username).values();
+      continue;
+    }
+    for (const name of names) {
+      const own = await readEntriesOfPlayers(tx, productId, [name], MOST_ENTRIES + 1);
+      yield own.length > MOST_ENTRIES ? null : own;
+    }
+  }
 }

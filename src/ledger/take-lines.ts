@@ -1,36 +1,42 @@
-/** Takes lines of an import into the ledger: each is an entry, several, or kept with why it is none. */
+/** Writes the lines of an import to the ledger. A line has one entry or several, or is kept with the reason against it. */
 
 import type { Query, Sql } from "../db/client.ts";
 import { inTurn } from "../db/transactions.ts";
 import { describeError } from "../errors.ts";
-import { isOfRace, isOfValue, type Sameness } from "./import-store.ts";
+import {
+  isConcurrentWrite,
+  isRefusedValue,
+  judgeOnly,
+  type RowOutcome,
+  type Sameness,
+  writeRows,
+} from "./import-store.ts";
 import { NO_NAMES, namesOfRow, type ReadLine } from "./ledger-row.ts";
-import { keepRejectedLines, type RejectedLine } from "./rejected-lines-store.ts";
-import { type RowFate, tryRows, writeRows } from "./write-rows.ts";
+import { keepRejectedLines, type RejectedLine } from "./rejected-store.ts";
 
-/** What became of lines; the first three count entries. */
+/** The result of some lines; the first three numbers count entries. */
 export interface Taken {
   readonly added: number;
   readonly known: number;
   readonly changed: number;
-  /** callbacks that are no entries */
+  /** the number of callbacks that are not entries */
   readonly skipped: number;
   /** in the order of the lines */
   readonly rejected: readonly { readonly line: number; readonly reason: string }[];
 }
 
-export interface TakeOptions {
+interface TakeOptions {
   readonly sameness: Sameness;
-  /** says what would become of the lines, and writes nothing */
+  /** only returns the result, and writes nothing */
   readonly dryRun?: boolean;
 }
 
-/** Whoever writes the same rows at the same time can be in between so often at the most. */
+/** How often to retry when a concurrent writer touches the same entries. */
 const MOST_TRIES = 10;
 
 /**
- * Takes lines in one transaction. Lines that were taken before count as known.
- * @param lines some thousand at the most
+ * Imports lines in one transaction. Lines that were imported before count as known.
+ * @param lines a few thousand at most
  */
 export async function takeLines(
   sql: Sql,
@@ -47,13 +53,14 @@ export async function takeLines(
           return taken;
         });
   } catch (error) {
-    if (isOfRace(error) && tries < MOST_TRIES) return await takeLines(sql, lines, options, tries + 1);
-    if (!isOfValue(error)) throw error;
+    if (isConcurrentWrite(error) && tries < MOST_TRIES)
+      return await takeLines(sql, lines, options, tries + 1);
+    if (!isRefusedValue(error)) throw error;
     return await takeInHalves(sql, lines, options, error);
   }
 }
 
-/** One value that PostgreSQL refuses must not stop the other lines. */
+/** Imports the lines in two halves, because one value that PostgreSQL refuses must not stop the other lines. */
 async function takeInHalves(
   sql: Sql,
   lines: readonly ReadLine[],
@@ -64,7 +71,7 @@ async function takeInHalves(
   if (lines.length === 1 && only?.kind === "rows") {
     const [first] = only.rows;
     const names = first === undefined ? NO_NAMES : namesOfRow(first);
-    const reason = `PostgreSQL refuses it: ${describeError(error)}`;
+    const reason = `PostgreSQL refuses this row: ${describeError(error)}`;
     return await takeLines(sql, [{ ...only, kind: "rejected", reason, names }], options);
   }
   if (lines.length < 2) throw error;
@@ -93,8 +100,8 @@ async function judgeLines(
   { sameness, dryRun = false }: TakeOptions,
 ): Promise<{ taken: Taken; toKeep: RejectedLine[] }> {
   const rows = lines.flatMap((line) => (line.kind === "rows" ? line.rows : []));
-  const fates = await (dryRun ? tryRows : writeRows)(tx, rows, sameness);
-  const counts: Record<Extract<RowFate, string>, number> = { added: 0, known: 0, changed: 0 };
+  const outcomes = await (dryRun ? judgeOnly : writeRows)(tx, rows, sameness);
+  const counts: Record<Extract<RowOutcome, string>, number> = { added: 0, known: 0, changed: 0 };
   const rejected: { line: number; reason: string }[] = [];
   const toKeep: RejectedLine[] = [];
   let skipped = 0;
@@ -108,9 +115,9 @@ async function judgeLines(
     else if (line.kind === "rejected") reject(line, line);
     else {
       for (const row of line.rows) {
-        const fate = fates[place++] as RowFate;
-        if (typeof fate === "string") counts[fate] += 1;
-        else reject(line, { reason: fate.rejected, names: namesOfRow(row) });
+        const outcome = outcomes[place++] as RowOutcome;
+        if (typeof outcome === "string") counts[outcome] += 1;
+        else reject(line, { reason: outcome.rejected, names: namesOfRow(row) });
       }
     }
   }

@@ -1,4 +1,4 @@
-/** Finds the row because of which the operator's relation cannot be read, and sets it aside as rejected. */
+/** Finds the row that makes the operator's relation unreadable, and rejects it. */
 
 import postgres from "postgres";
 import type { Query } from "../db/client.ts";
@@ -14,22 +14,22 @@ import {
   whereOf,
 } from "./relation-store.ts";
 
-/** Errors in the values of a row, such as a view's cast of "12,50" to numeric (SQLSTATE class 22). */
+/** Whether an error comes from a value of a row, for example a view that casts "12,50" to numeric (SQLSTATE class 22). */
 export function isErrorOfRow(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof postgres.PostgresError && cause.code.startsWith("22");
 }
 
-export interface UnreadableRow {
+interface UnreadableRow {
   readonly row: RelationPosition;
-  /** the row before it; null: it is the first of these rows */
+  /** the row before it; null: it is the first row */
   readonly before: RelationPosition | null;
 }
 
 /**
- * Finds the first of these rows that cannot be read, by halving: at most twelve statements for 2,000 rows. Runs
- * outside of a transaction, because an error would end it.
- * @returns null: each row can be read, or a row changed meanwhile
+ * Finds the first row that cannot be read, by bisection: at most twelve statements for 2,000 rows. Runs outside of a
+ * transaction, because an error would abort it.
+ * @returns null: every row can be read, or a row changed meanwhile
  * @throws ReconError `ledger-unreadable` if received_at and entry_id cannot be read either
  */
 export async function findUnreadableRow(
@@ -64,7 +64,7 @@ export async function findUnreadableRow(
 
 async function canRead(sql: Query, relation: LedgerRelation, rows: RowsOfRange): Promise<boolean> {
   const { where, values } = whereOf(relation, rows);
-  // Materialized: PostgreSQL would not compute columns that nothing reads.
+  // Materialized, because PostgreSQL does not compute columns that the statement never uses.
   const statement = `with batch as materialized (select ${selectList(relation)} from ${relation.from} r where ${where})
     select count(*) from batch`;
   try {
@@ -77,7 +77,7 @@ async function canRead(sql: Query, relation: LedgerRelation, rows: RowsOfRange):
 }
 
 /**
- * Writes a row that cannot be read to `rejected_entries`, with the columns that can be.
+ * Writes a row that cannot be read to `rejected_entries`, with the columns that can be read.
  * @returns the number of newly rejected rows, and the reason, which names each column and PostgreSQL's error
  */
 export async function rejectUnreadableRow(
@@ -103,7 +103,7 @@ export async function rejectUnreadableRow(
       faults.push(`${column.name} cannot be read: ${describeError((error as Error).cause)}`);
     }
   }
-  const reason = faults.length > 0 ? faults.join("; ") : "this row cannot be read";
+  const reason = faults.length > 0 ? faults.join("; ") : "the row cannot be read";
   const [written] = await sql.unsafe<{ isNew: boolean }[]>(
     `select recon_reject_entry(jsonb_populate_record(null::callback_entries, $1::text::jsonb),
       case when exists (select from callback_entries where entry_id = $2::text) then 'changed' else 'unusable' end,

@@ -5,11 +5,11 @@ import { openWallet } from "../../src/callbacks/wallet.ts";
 import { creditWallet } from "../../src/callbacks/wallet-store.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 import { ENTRIES_WALK, openWalk, rememberDeleted } from "../../src/db/retention-store.ts";
-import { deleteEntries } from "../../src/ledger/old-entries-store.ts";
+import { deleteEntries } from "../../src/ledger/expired-entries-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
-import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
-import { exampleEnvelope, expectLedgerAgrees, type Operator, post, startOperator } from "./operator.ts";
+import { HOUR_MS, MINUTE_MS, NOON, amount } from "../support/examples.ts";
+import { type Operator, exampleEnvelope, expectLedgerAgrees, post, startOperator } from "./operator.ts";
 
 const { sql } = useDatabase();
 let operator: Operator;

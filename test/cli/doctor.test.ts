@@ -209,11 +209,11 @@ test("doctor names every column that is missing or has another type, with both t
     'ledger.relation "casino.ledger" cannot be read:',
     "the column entry_id is bigint, but must be text; cast it with ::text",
     "the column round_id is missing; it must be text",
-    "the column bet_amount is double precision, but must be numeric: a floating point number does not hold every amount exactly",
+    "the column bet_amount is double precision, but must be numeric: a floating point number cannot hold every amount exactly",
     "the column skip_balance_update is integer, but must be boolean",
-    "the column moved is money, but must be numeric: money is shown by the locale; cast it to numeric",
+    "the column moved is money, but must be numeric: the text of a money value depends on the locale; cast it to numeric",
     "the column balance_after is text, but must be numeric",
-    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a zone the moment is unknown; find out the zone of the clock that writes the column, and name the zone in the view: occurred_at at time zone '…'",
+    "the column occurred_at is timestamp without time zone, but must be timestamp with time zone: without a time zone the instant is unknown. Find out the zone of the clock that writes the column, and name it in the view: occurred_at at time zone '…'",
     "the column received_at is bigint, but must be timestamp with time zone; convert milliseconds since 1970 with to_timestamp(ms / 1000.0)",
     expect.stringMatching(/^-> give the user of DATABASE_URL a table or view with these columns/),
   ]);
@@ -224,12 +224,12 @@ test("doctor names a relation that does not exist, or exists only in small lette
   expect(none.code).toBe(1);
   expect(checkOf(none.stdout, "ledger")).toMatchObject({
     ok: false,
-    found: expect.stringMatching(/there is no such table or view/),
+    found: expect.stringMatching(/this user sees no such table or view/),
   });
   await sql`create view casino.ledger as select * from callback_entries`;
   const folded = await doctor("casino.Ledger");
   expect(checkOf(folded.stdout, "ledger")?.found).toMatch(
-    /there is casino\.ledger: PostgreSQL writes names in small letters/,
+    /there is casino\.ledger: PostgreSQL folds unquoted names to lower case/,
   );
 });
 

@@ -10,7 +10,7 @@ import { hashOf } from "../../src/closing/statement.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { writeStorage } from "../../src/db/storage-store.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { recordImport } from "../../src/flows/ledger/record-import.ts";
+import { recordImport } from "../../src/flows/ledger/import-ledger.ts";
 import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
 import { beginImport } from "../../src/ledger/past-import-store.ts";
 import { writeRejected } from "../../src/sync/rejected-store.ts";

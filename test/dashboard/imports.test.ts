@@ -119,7 +119,7 @@ test("a file that cannot be used is named next to its field, nothing is taken, a
       "these lines are entries, not callbacks. Nothing was taken",
     ],
     ["entries", file("nothing.csv"), "nothing.csv is empty: choose a file that has lines"],
-    ["entries", file("picture.png", "\u0089PNG"), "these are neither JSON lines"],
+    ["entries", file("picture.png", "\u0089PNG"), "the file is neither JSON lines"],
     [
       "callbacks",
       fileOnDisk("long.ndjson", lines.join("\n")),

@@ -6,7 +6,7 @@ import { CALLBACKS } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { followLedger } from "../../src/flows/ledger/follow-ledger.ts";
 import { reportRejectedEntries } from "../../src/flows/ledger/report-rejected-entries.ts";
-import { findIdleTriggers } from "../../src/ledger/store.ts";
+import { findIdleTriggers } from "../../src/ledger/triggers-store.ts";
 import { silentLog } from "../../src/log.ts";
 import { iso, minute, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 

@@ -42,7 +42,7 @@ test.each([
 });
 
 describe("a line with two values of one column is rejected", () => {
-  const reason = 'the column "moved" stands twice, with different values';
+  const reason = 'the column "moved" appears twice, with different values';
 
   test.each([
     ["whose numbers are short", lineOf(FIELDS, ',"moved":-11')],

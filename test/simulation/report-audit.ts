@@ -2,7 +2,7 @@
 
 import type { Sql } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { seeEntryDays } from "../../src/flows/ledger/compare-entry-days.ts";
+import { inspectEntryDays } from "../../src/flows/ledger/compare-entry-days.ts";
 import { listMismatches } from "../../src/flows/read/list-mismatches.ts";
 import { readReport } from "../../src/flows/reports/read-report.ts";
 import {
@@ -33,7 +33,7 @@ const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "pro
 /** @returns one line for each day whose accepted entries are not there, for each row with unexplained money, and for each sum that differs from the open mismatches */
 export async function auditReports(context: FlowContext): Promise<string[]> {
   const { sql } = context;
-  const problems = (await seeEntryDays(context)).gone.map((day) => `entries have vanished: ${sayGone(day)}`);
+  const problems = (await inspectEntryDays(context)).gone.map((day) => `entries have vanished: ${sayGone(day)}`);
   const explained = new Map<string, Amount>();
   const pending = new Map<string, Amount>();
   const waiting = await readWaitingProducts(sql);

@@ -9,7 +9,7 @@ import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts"
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { checkLedger } from "../../flows/ledger/check-ledger.ts";
 import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
-import { countUnknownBalances } from "../../ledger/newest-store.ts";
+import { countUnknownBalances } from "../../ledger/store.ts";
 import { sayEmptied } from "../../work/other-work.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { checkConnections } from "./doctor-connections.ts";

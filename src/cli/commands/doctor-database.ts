@@ -6,7 +6,7 @@ import { findForeignCreators, ownsTables } from "../../db/schema-rights-store.ts
 import { readUpkeep } from "../../db/upkeep-store.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { seeEntryDays } from "../../flows/ledger/compare-entry-days.ts";
+import { inspectEntryDays } from "../../flows/ledger/compare-entry-days.ts";
 import { measureOutside, settingsOfMoney } from "../../flows/read/read-outside.ts";
 import { readStorage } from "../../flows/read/read-storage.ts";
 import type { SumsSeen } from "../../money-outside.ts";
@@ -105,7 +105,7 @@ export async function checkRights({ sql }: FlowContext): Promise<Diagnosis[]> {
 /** Whether the entries that were accepted are there. Nothing if there was never one. */
 export async function checkEntries(context: FlowContext): Promise<Diagnosis[]> {
   const check = "entries";
-  const { gone, compared, days } = await seeEntryDays(context);
+  const { gone, compared, days } = await inspectEntryDays(context);
   if (days === 0) return [];
   const left = days - compared;
   const rest =

@@ -12,7 +12,7 @@ import { type DiffMark, lockProduct, takeMarks } from "../../diff/store.ts";
 import { isFailing } from "../../work/stall.ts";
 import { readFailures } from "../../work/work-store.ts";
 import { type FlowContext, findProduct } from "../context.ts";
-import { openLedgerStart, readLedgerMoment } from "../ledger/known-ledger.ts";
+import { readLedgerMoment, trackLedgerStart } from "../ledger/known-ledger.ts";
 import { compareMarkedBets } from "./compare-bets.ts";
 import { compareChains } from "./compare-chains.ts";
 import { type Compare, compareInParts, compareOneByOne } from "./compare-in-parts.ts";
@@ -181,7 +181,7 @@ async function takeDue(
 ) {
   const { productId } = product;
   if (!(await lockProduct(tx, productId))) return "busy" as const;
-  const ledgerStart = await openLedgerStart(tx, context.config, product, now);
+  const ledgerStart = await trackLedgerStart(tx, context.config, product, now);
   if (ledgerStart === null) return "no ledger" as const;
   const deleted = await readDeletedTime(tx, productId);
   const marks = await takeMarks(tx, productId, now, MARKS_PER_STEP);

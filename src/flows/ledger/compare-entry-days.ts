@@ -1,4 +1,4 @@
-/** Compares the entries of each day with the account of what was accepted, so that entries that vanish are noticed (decision 272). */
+/** Compares the entries of each day with the account of accepted entries, to notice entries that vanish (decision 272). */
 
 import { type Instant, monotonicMs, parseInstant } from "../../clock.ts";
 import { inOneMoment, takeTime } from "../../db/transactions.ts";
@@ -16,13 +16,13 @@ import { sayGone } from "../../work/other-work.ts";
 import { type FlowContext, pulledProducts } from "../context.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** A tenth of the time between two runs, so that a long ledger takes no more than a tenth of a connection. */
+/** A tenth of the time between two runs, so a long ledger takes at most a tenth of a connection. */
 const LONGEST_RUN_MS = 60_000;
 const MOST_DAYS = 1_000;
 /** Enough for a day of a hundred million entries. */
 const LONGEST_DAY_MS = 600_000;
 
-/** Compares the days that are due: each once a day, and those with a difference in each run. */
+/** Compares the due days: each day once a day, days with a difference in every run. */
 export async function compareEntryDays(context: FlowContext, signal: AbortSignal): Promise<void> {
   const now = context.clock.now();
   const endsAtMs = monotonicMs() + LONGEST_RUN_MS;
@@ -32,15 +32,15 @@ export async function compareEntryDays(context: FlowContext, signal: AbortSignal
   }
 }
 
-export interface DaysSeen {
+interface InspectedDays {
   readonly gone: readonly GoneDay[];
-  /** how many days were compared, of how many */
+  /** the number of days that were compared in time, and of all days */
   readonly compared: number;
   readonly days: number;
 }
 
-/** Compares the days now, the newest first, for a minute at most. Stores nothing. */
-export async function seeEntryDays({ sql, clock }: FlowContext): Promise<DaysSeen> {
+/** Compares the days now, newest first, for a minute at most. Stores nothing. */
+export async function inspectEntryDays({ sql, clock }: FlowContext): Promise<InspectedDays> {
   const now = clock.now();
   const endsAtMs = monotonicMs() + LONGEST_RUN_MS;
   const days = await readEntryDays(sql);
@@ -59,15 +59,15 @@ export async function seeEntryDays({ sql, clock }: FlowContext): Promise<DaysSee
   return { gone: gone.toReversed(), compared, days: days.length };
 }
 
-/** Compares each day by UTC that a range of time touches. */
+/** Compares each UTC day that a range of time touches. */
 export async function compareEntryDaysOf(context: FlowContext, { from, to }: TimeRange): Promise<void> {
   for (let at = beginOfDay(from); at < to; at += DAY_MS)
     await compareEntryDay(context, new Date(at).toISOString().slice(0, 10), context.clock.now());
 }
 
 /**
- * Compares one day. If entries are gone, the records of that time are compared again: their bets become mismatches, although no
- * record and no entry has changed.
+ * Compares one day. If entries are gone, the records around that day are marked for comparison: their bets become
+ * mismatches, although no record and no entry has changed.
  */
 async function compareEntryDay(context: FlowContext, day: string, now: Instant): Promise<void> {
   const { sql, config, log } = context;

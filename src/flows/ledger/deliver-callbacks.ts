@@ -1,4 +1,4 @@
-/** The operator's side of the sandbox: writes the callbacks of its world to the ledger. */
+/** Plays the operator for the sandbox: writes the callbacks of its world to the ledger. */
 
 import type { Instant } from "../../clock.ts";
 import { appendEntries, readLedgerExtent } from "../../ledger/store.ts";
@@ -9,8 +9,8 @@ import type { FlowContext } from "../context.ts";
 const PIECE_MS = 10 * 60_000;
 
 /**
- * Writes the missing callbacks that were received before `until`.
- * @param from the beginning of a ledger without entries
+ * Writes the callbacks that were received before `until` and are not in the ledger yet.
+ * @param from where to begin if the ledger has no entries
  * @returns the number of new entries
  */
 export async function deliverCallbacks(

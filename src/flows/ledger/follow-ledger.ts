@@ -7,9 +7,9 @@ import type { Config } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { readEntriesDeletedUpTo } from "../../db/retention-store.ts";
 import {
-  askRereads,
   lockFollowing,
   nextReread,
+  planRereads,
   readFollowing,
   writeFollowing,
   writeLedgerSettings,
@@ -26,7 +26,7 @@ import {
   type RowsOfRange,
   rejectUndatedRows,
 } from "../../ledger/relation-store.ts";
-import { watchEntries } from "../../ledger/store.ts";
+import { watchEntries } from "../../ledger/triggers-store.ts";
 import { findUnreadableRow, isErrorOfRow, rejectUnreadableRow } from "../../ledger/unreadable-row-store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
@@ -34,24 +34,24 @@ import type { FlowContext } from "../context.ts";
 const ROWS_PER_BATCH = 2_000;
 /** The most batches of one run; the next run continues after them. */
 const MOST_BATCHES = 5_000;
-/** The most batches of reading hours again, so that new rows do not wait for long. */
+/** The most batches of one run that read hours again, so new rows do not wait for long. */
 const MOST_REREAD_BATCHES = 50;
 /** The shortest interval between two readings of an hour: a resweep may request the same hour every minute. */
 const REREAD_PAUSE_MS = 3_600_000;
-/** The time before the newest row that every run reads again, for rows that were changed in place. */
+/** Every run reads this much time before the newest row again, to find rows that were changed in place. */
 const TAIL_MS = 60_000;
 /** The ages, as shares of `ledger.lookback`, at which older rows are read again. */
 const AGES = [1 / 8, 1 / 4, 1 / 2, 1];
-/** Rows without a received_at are searched in every run up to this cost (`costOfUndatedRows`), */
+/** Up to this planner cost (`costOfUndatedRows`), every run searches for rows without a received_at; */
 const CHEAP_COST = 1_000;
-/** up to this cost once an hour, and once a day beyond it. */
+/** up to this cost, once an hour; above it, once a day. */
 const HOURLY_COST = 50_000;
 const DAY_MS = 86_400_000;
-/** The most rows of one run that cannot be read; beyond it the relation counts as unreadable. */
+/** The most unreadable rows in one run; with more, the whole relation counts as unreadable. */
 const MOST_UNREADABLE = 20;
 const NOTHING: Copied = { added: 0, rejected: 0, last: null, newest: null };
 
-export interface FollowResult {
+interface FollowResult {
   /** the number of new entries */
   readonly added: number;
   /** the number of newly rejected rows */
@@ -59,10 +59,10 @@ export interface FollowResult {
 }
 
 /**
- * Copies news of `ledger.relation`: rows after the newest received_at, late commits within `ledger.lookback`, rows
- * changed in place, and the hours that a resweep requested. Does nothing without a relation, or while another worker
- * follows it.
- * @throws ReconError `ledger-unreadable` where the relation cannot be read; copied rows stay
+ * Copies new and changed rows of `ledger.relation`: rows after the newest received_at, late commits within
+ * `ledger.lookback`, rows changed in place, and the hours that a resweep asked for. Does nothing without a relation, or
+ * while another worker follows it.
+ * @throws ReconError `ledger-unreadable` if the relation cannot be read; copied rows stay
  */
 export async function followLedger(context: FlowContext, signal: AbortSignal): Promise<FollowResult> {
   const { sql, config, clock, log } = context;
@@ -70,7 +70,9 @@ export async function followLedger(context: FlowContext, signal: AbortSignal): P
   const result = { added: 0, rejected: 0 };
   await writeLedgerSettings(sql, rowsChange);
   if (await watchEntries(sql)) {
-    log.warn("triggers of callback_entries were off; they are on again, and every entry is compared again");
+    log.warn(
+      "triggers of callback_entries were off; they are on again, and every entry will be compared again",
+    );
   }
   if (name === null) return result;
   const run: FollowRun = {
@@ -85,7 +87,7 @@ export async function followLedger(context: FlowContext, signal: AbortSignal): P
     },
   };
   if (await followNews(run)) await readHoursAgain(run);
-  if (result.added > 0) log.debug({ relation: name, ...result }, "the ledger was read");
+  if (result.added > 0) log.debug({ relation: name, ...result }, "ledger rows copied");
   return result;
 }
 
@@ -93,14 +95,14 @@ interface FollowRun {
   readonly context: FlowContext;
   readonly signal: AbortSignal;
   readonly relation: LedgerRelation;
-  /** the beginning of this run */
+  /** the start of this run */
   readonly now: Instant;
   readonly count: (copied: FollowResult) => void;
-  /** the number of rows so far that could not be read */
+  /** the number of unreadable rows so far */
   unreadable: number;
 }
 
-/** @returns false where another worker follows, or this run was stopped or reached its limit */
+/** @returns false if another worker follows the relation, or this run was stopped or reached its limit */
 async function followNews(run: FollowRun): Promise<boolean> {
   const { sql, config } = run.context;
   const following = await readFollowing(sql, run.relation.name);
@@ -112,7 +114,7 @@ async function followNews(run: FollowRun): Promise<boolean> {
     const [relation, time] = [run.relation.name, formatInstant(keptFrom)];
     run.context.log.warn(
       { relation, time },
-      "rows before this time are not read: entries were deleted up to it (retain.entries)",
+      "rows before this time are not read, because entries up to it were deleted (retain.entries)",
     );
   }
   for (const range of rangesToRead({ readUntil, readAt, now: run.now, lookbackMs: lookback, keptFrom })) {
@@ -123,23 +125,24 @@ async function followNews(run: FollowRun): Promise<boolean> {
   return true;
 }
 
-/** The progress that decides what a run reads. */
+/** The progress that decides which rows a run reads. */
 interface FollowProgress {
   /** the newest received_at seen; null: none yet */
   readonly readUntil: Instant | null;
-  /** the beginning of the last complete run; null: there was none */
+  /** the start of the last complete run; null: there was none */
   readonly readAt: Instant | null;
   readonly now: Instant;
   readonly lookbackMs: number;
-  /** entries of earlier time were deleted; -Infinity: none were */
+  /** entries before this time were deleted; -Infinity: none were */
   readonly keptFrom: Instant;
 }
 
 /**
- * The ranges of received_at that a run reads: unknown rows within the lookback, all rows since shortly before the
- * newest one, and older rows that have just reached one of a few ages. So no row is read more than a few times.
- * A change is noticed before the age of its row has doubled, except in the first eighth of a long lookback. Rows of time
- * whose entries were deleted are not read, because they would come back (decision 160).
+ * The ranges of received_at that a run reads: unknown rows within the lookback (an anti-join by index), all rows since
+ * shortly before the newest one, and older rows that have just reached an eighth, a quarter, a half or the whole of the
+ * lookback. So no row is read more than a few times; reading the whole lookback in every run cost ten times as much with ten
+ * million rows a day. A change is noticed before the age of its row has doubled, except in the first eighth of a long
+ * lookback. Rows whose entries were deleted are not read, because they would come back (decision 160).
  */
 export function rangesToRead(progress: FollowProgress): CopyRange[] {
   const { keptFrom } = progress;
@@ -177,7 +180,7 @@ async function readRange(run: FollowRun, range: CopyRange): Promise<boolean> {
   return false;
 }
 
-/** Reads the hours of received_at that a resweep fetches again: rows may have arrived there late. */
+/** Reads the hours of received_at that a resweep fetches again, because rows may have arrived there late. */
 async function readHoursAgain(run: FollowRun): Promise<void> {
   for (let batch = 0; batch < MOST_REREAD_BATCHES && !run.signal.aborted; batch += 1) {
     const hour = await nextReread(run.context.sql, run.now, REREAD_PAUSE_MS);
@@ -189,7 +192,7 @@ async function readHoursAgain(run: FollowRun): Promise<void> {
   }
 }
 
-/** Writes the progress after a batch. `next` is the row after which to continue; null: the rows end. */
+/** Writes the progress after a batch. `next`: the row after which to continue; null: there are no more rows. */
 type Keep = (tx: Query, copied: Copied, next: RelationPosition | null) => Promise<void>;
 
 interface Step {
@@ -197,8 +200,8 @@ interface Step {
 }
 
 /**
- * Copies the next batch. If a row cannot be read, copies the rows before it and rejects this one: a bad row holds no
- * other up.
+ * Copies the next batch. If a row cannot be read, copies the rows before it and rejects this row, so it does not hold up
+ * the others.
  * @returns null: another worker follows the relation
  */
 async function copyStep(run: FollowRun, rows: RowsOfRange, keep: Keep): Promise<Step | null> {
@@ -223,7 +226,7 @@ async function copyStep(run: FollowRun, rows: RowsOfRange, keep: Keep): Promise<
   }
 }
 
-/** @param unreadable the row behind these rows; null: they end, or continue with the next batch */
+/** @param unreadable the unreadable row after these rows; null: there is none */
 async function copyBatch(
   { context, relation, count }: FollowRun,
   rows: RowsOfRange,
@@ -242,12 +245,12 @@ async function copyBatch(
   });
 }
 
-/** Whether rows without a received_at are searched only once a day, because it means reading a large table. */
+/** Whether rows without a received_at are searched only once a day, because the search reads a large table. */
 export function isSearchedDaily(cost: number): boolean {
   return cost > HOURLY_COST;
 }
 
-/** Rejects rows without a received_at, which are in no range (decision 85). */
+/** Rejects rows without a received_at, which no range of received_at finds. The cheaper the search, the more often. */
 async function rejectUndated(run: FollowRun, readAt: Instant | null): Promise<void> {
   const { sql } = run.context;
   const cost = await costOfUndatedRows(sql, run.relation);
@@ -263,12 +266,12 @@ async function rejectUndated(run: FollowRun, readAt: Instant | null): Promise<vo
   }
 }
 
-/** Requests another reading of the ledger for the time of a resweep, in the transaction that plans the resweep. */
-export async function rereadWith(
+/** Plans to read the time of a resweep again in the relation, in the transaction that plans the resweep. */
+export async function planResweepRereads(
   tx: Query,
   { ledger }: Config,
   ranges: readonly TimeRange[],
   now: Instant,
 ): Promise<void> {
-  if (ledger.relation !== null) await askRereads(tx, ranges, now);
+  if (ledger.relation !== null) await planRereads(tx, ranges, now);
 }

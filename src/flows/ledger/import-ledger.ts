@@ -1,25 +1,38 @@
-/** Imports a ledger: entries or recorded callbacks, from a file or a request, any number of times. */
+/**
+ * Imports entries or recorded callbacks from a file or a request, and keeps a list of the imports. Importing a file twice
+ * changes nothing.
+ */
 
+import { describeError, ReconError } from "../../errors.ts";
 import { writeLedgerSettings } from "../../ledger/follow-store.ts";
-import { type Taken, takeLines } from "../../ledger/take-lines.ts";
+import {
+  beginImport,
+  deleteImport,
+  endImport,
+  type ImportSource,
+  type ImportTotals,
+  type PastImport,
+  readPastImport,
+} from "../../ledger/past-import-store.ts";
+import { NOTHING_TAKEN, type Taken, takeLines } from "../../ledger/take-lines.ts";
 import type { FlowContext } from "../context.ts";
 import { type ImportFormat, type ImportShape, readImport } from "./read-import.ts";
 
 export interface ImportOptions {
   readonly format: ImportFormat;
-  /** null: the first lines say it */
+  /** null: detected from the first lines */
   readonly shape: ImportShape | null;
-  /** a gzip file is unpacked; without it, it is refused */
+  /** unpacks gzip; otherwise a gzip file is refused */
   readonly unpacks?: boolean;
-  /** says what would become of the lines, and writes nothing */
+  /** only returns the result, and writes nothing */
   readonly dryRun?: boolean;
-  /** called with each part that was taken, and the number of its last line */
+  /** called after each part, with its result and the number of its last line */
   readonly onTaken: (taken: Taken, line: number) => void;
 }
 
 /**
- * Reads and takes all lines; reads on while it writes. What was taken stays taken where a later part fails.
- * @throws ReconError `usage` for a wrong header of CSV, or where nobody can say what the file is
+ * Imports all lines; reads the next part while one part is written. If a part fails, the parts before it stay imported.
+ * @throws ReconError `usage` for a wrong CSV header, or if the kind of file cannot be detected
  */
 export async function importLedger(
   { sql, config }: Pick<FlowContext, "sql" | "config">,
@@ -34,8 +47,82 @@ export async function importLedger(
     writing = takeLines(sql, lines, { sameness, dryRun }).then((taken) =>
       onTaken(taken, lines.at(-1)?.line ?? 0),
     );
-    // It is awaited before the next part is written.
+    // Awaited before the next part is written; without this a failure now would end the process.
     writing.catch(() => {});
   }
   await writing;
+}
+
+/** The most rejected lines in the list of imports. All of them are kept as rejected entries. */
+const MOST_KEPT = 500;
+
+/**
+ * Imports as `importLedger` does, and lists the import. An import that is refused before any line was imported is not
+ * listed; one that fails later is listed with its result so far and the error.
+ * @returns the id of the import
+ */
+export async function recordImport(
+  context: FlowContext,
+  chunks: AsyncIterable<Uint8Array>,
+  { shape, unpacks = false, onTaken }: Pick<ImportOptions, "shape" | "unpacks" | "onTaken">,
+  source: ImportSource,
+): Promise<number> {
+  const { sql, clock, log } = context;
+  const totals = countTaken(MOST_KEPT);
+  const id = await beginImport(sql, source, clock.now());
+  try {
+    await importLedger(context, chunks, {
+      format: source.format,
+      shape,
+      unpacks,
+      onTaken: (taken, line) => {
+        totals.add(taken);
+        onTaken(taken, line);
+      },
+    });
+  } catch (error) {
+    const isRefused = error instanceof ReconError && error.code === "usage" && totals.isEmpty();
+    const noting = isRefused
+      ? deleteImport(sql, id)
+      : endImport(sql, id, totals.all(), describeError(error), clock.now());
+    await noting.catch((failure: unknown) =>
+      log.warn({ import: id, error: describeError(failure) }, "the end of an import could not be stored"),
+    );
+    throw error;
+  }
+  await endImport(sql, id, totals.all(), null, clock.now());
+  return id;
+}
+
+/** Adds up the results of the parts of an import. @param mostListed the most rejected lines to list; all are counted */
+export function countTaken(mostListed: number) {
+  let totals: ImportTotals = { ...NOTHING_TAKEN, rejectedLines: 0 };
+  return {
+    add: (taken: Taken) => {
+      const left = mostListed - totals.rejected.length;
+      totals = {
+        added: totals.added + taken.added,
+        known: totals.known + taken.known,
+        changed: totals.changed + taken.changed,
+        skipped: totals.skipped + taken.skipped,
+        rejected: [...totals.rejected, ...taken.rejected.slice(0, left)],
+        rejectedLines: totals.rejectedLines + taken.rejected.length,
+      };
+    },
+    all: () => totals,
+    isEmpty: () => {
+      const { added, known, changed, skipped, rejectedLines } = totals;
+      return added + known + changed + skipped + rejectedLines === 0;
+    },
+  };
+}
+
+/** @throws ReconError `not-found` */
+export async function readImportStory(
+  { sql }: FlowContext,
+  id: string,
+): Promise<PastImport & Pick<Taken, "rejected">> {
+  const found = /^[1-9]\d{0,14}$/.test(id) ? await readPastImport(sql, Number(id)) : null;
+  if (found === null) throw new ReconError("not-found", `there is no import "${id.slice(0, 60)}"`);
+  return found;
 }

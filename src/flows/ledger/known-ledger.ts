@@ -1,18 +1,19 @@
-/** What is known of the ledger: from which time on, up to which time, and without which unusable entries. */
+/** The part of the ledger that is known: since when, until when, and without which unusable entries. */
 
 import { type BetRecord, type LedgerBet, realRound } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
 import type { Config, ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { keepLedgerStart, markEntriesWithin, markRecordsWithin } from "../../diff/ledger-start-store.ts";
-import { areEntriesRejected, readFollowing } from "../../ledger/follow-store.ts";
+import { readFollowing } from "../../ledger/follow-store.ts";
+import { areEntriesRejected } from "../../ledger/rejected-store.ts";
 import { readLedgerStart } from "../../ledger/store.ts";
 import type { Finding, MismatchKind } from "../../mismatch.ts";
 import type { FlowContext } from "../context.ts";
 
 /**
- * The product's own beginning, the ledger's, or the first entry (docs/settings.md#ledger); null: there is no entry
- * yet.
+ * The product's own start of the ledger, else the ledger's, else the first entry (docs/settings.md#ledger); null: there
+ * is no entry yet.
  */
 export async function findLedgerStart(
   tx: Query,
@@ -23,11 +24,11 @@ export async function findLedgerStart(
 }
 
 /**
- * As `findLedgerStart`, for a comparison. Entries may be inserted in any order, and settings may change, so the
- * beginning may move back. Then records between the new and the former beginning were not compared, and entries were
- * left out as too old. This function marks both for a comparison.
+ * `findLedgerStart` for a comparison. The start may move back, because entries are inserted in any order and settings
+ * change. Records and entries between the new and the former start were skipped as too old; this function marks both for
+ * comparison.
  */
-export async function openLedgerStart(
+export async function trackLedgerStart(
   tx: Query,
   config: Config,
   product: ProductConfig,
@@ -45,8 +46,8 @@ export async function openLedgerStart(
 }
 
 /**
- * The time up to which the ledger is completely known: now, where entries are written to `callback_entries`;
- * otherwise the beginning of the last complete reading of the relation; null: there was none.
+ * The time up to which the ledger is completely known: now if entries are written to `callback_entries`, otherwise the
+ * start of the last complete reading of the relation; null: there was none.
  */
 export async function readLedgerMoment({ sql, config, clock }: FlowContext): Promise<Instant | null> {
   const now = clock.now();
@@ -55,13 +56,13 @@ export async function readLedgerMoment({ sql, config, clock }: FlowContext): Pro
   return readAt === null ? null : Math.min(readAt, now);
 }
 
-const LACKS_AN_ENTRY: ReadonlySet<MismatchKind> = new Set([
+const MISSES_AN_ENTRY: ReadonlySet<MismatchKind> = new Set([
   "missing-in-ledger",
   "missing-placement",
   "missing-settlement",
 ]);
 
-/** A finding of a missing side, with both sides. */
+/** A finding with the records and bets of both sides. */
 interface Suspicion {
   readonly finding: Pick<Finding, "kind" | "productId" | "username">;
   readonly pair: {
@@ -70,21 +71,21 @@ interface Suspicion {
   };
 }
 
-/** The findings whose missing entry may be in a rejected row, which people must correct first. */
+/** The findings whose missing entry may be in a rejected row. The operator must correct the row first. */
 export async function findUnusableEntries<Suspected extends Suspicion>(
   tx: Query,
   suspicions: readonly Suspected[],
 ): Promise<Suspected[]> {
-  const lacking = suspicions.filter(({ finding }) => LACKS_AN_ENTRY.has(finding.kind));
-  if (lacking.length === 0) return [];
+  const suspected = suspicions.filter(({ finding }) => MISSES_AN_ENTRY.has(finding.kind));
+  if (suspected.length === 0) return [];
   const rejected = await areEntriesRejected(
     tx,
-    lacking.map(({ finding: { productId, username }, pair: { records, bets } }) => ({
+    suspected.map(({ finding: { productId, username }, pair: { records, bets } }) => ({
       productId,
       username,
       txnIds: [...records.flatMap((one) => [one.betId, one.id]), ...bets.map((bet) => bet.txnId)],
       roundIds: [...records, ...bets].map((one) => realRound(one.roundId)).filter((id) => id !== null),
     })),
   );
-  return lacking.filter((_, position) => rejected[position]);
+  return suspected.filter((_, position) => rejected[position]);
 }

@@ -1,11 +1,10 @@
-/** Reads what an import brings, part by part: JSON lines, or CSV with a header row. */
+/** Reads the lines of an import, part by part: JSON lines, or CSV with a header row. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { readRecordedCallback } from "../../callbacks/entries-of-callback.ts";
 import { keepUnread, readBody } from "../../callbacks/raw-body.ts";
 import { ReconError } from "../../errors.ts";
-import { type CutLine, cutLines } from "../../ledger/cut-lines.ts";
-import { toUtf8 } from "../../ledger/file-bytes.ts";
+import { type CutLine, cutLines, toUtf8 } from "../../ledger/file-lines.ts";
 import { NO_NAMES, type ReadLine } from "../../ledger/ledger-row.ts";
 import { type CsvRow, openCsvReader, readCsvHeader } from "../../ledger/read-csv.ts";
 import { checkCsvHeader, readCsvEntry, readJsonEntry } from "../../ledger/read-entry.ts";
@@ -14,15 +13,14 @@ export const IMPORT_FORMATS = ["entries", "callbacks"] as const;
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 export type ImportShape = "json" | "csv";
 
-/** One transaction takes so many lines at the most, or so many characters. */
+/** The size of one transaction: a part ends at either limit. */
 const MOST_LINES = 2_000;
 const MOST_CHARACTERS = 8 * 1024 * 1024;
 
 /**
- * @param shape null: found out by the first lines
- * @param unpacks whether a gzip file is unpacked
- * @throws ReconError `usage` for a wrong header of CSV, lines of the other format, or where nobody can say what the
- * bytes are
+ * @param shape null: detected from the first lines
+ * @param unpacks whether to unpack gzip
+ * @throws ReconError `usage` for a wrong CSV header, lines of the other format, or if the kind of file cannot be detected
  */
 export async function* readImport(
   chunks: AsyncIterable<Uint8Array>,
@@ -36,7 +34,7 @@ export async function* readImport(
   const isFull = () => part.length >= MOST_LINES || characters >= MOST_CHARACTERS;
   for await (const lines of cutLines(toUtf8(chunks, unpacks))) {
     if (lines.length === 0) continue;
-    // Excel writes and reads such a line. The header says the same.
+    // Excel writes a first line "sep=;". The header shows the separator too, so the line is skipped.
     const isHint: boolean = reader === null && shape !== "json" && SEPARATOR_HINT.test(lines[0]?.text ?? "");
     const written = isHint ? lines.slice(1) : lines;
     if (written.length === 0) continue;
@@ -61,7 +59,7 @@ const SEPARATOR_HINT = /^"?sep=[,;\t]"?$/i;
 const HAS_ENTRY_ID = /"entry_id"\s*:/;
 const HAS_REQUEST = /"request"\s*:/;
 
-/** One wrong word would keep every line of a file as rejected. */
+/** Refuses lines of the other format. Otherwise one wrong option would keep every line of a file as rejected. */
 function checkFormat(lines: readonly CutLine[], format: ImportFormat): void {
   const [right, wrong, other] =
     format === "entries" ? [HAS_ENTRY_ID, HAS_REQUEST, "callbacks"] : [HAS_REQUEST, HAS_ENTRY_ID, "entries"];
@@ -70,21 +68,24 @@ function checkFormat(lines: readonly CutLine[], format: ImportFormat): void {
   if (isOther) throw new ReconError("usage", `these lines are ${other}, not ${format}. Nothing was taken`);
 }
 
-/** The first two lines of files whose lines are no objects, and what to do. */
+/** The first two lines of files without one object on each line, and what the operator should do. */
 const OTHER_LINES: readonly (readonly [RegExp, string])[] = [
-  [/\r/, "the lines of the file end with a carriage return alone: save it with line feeds"],
+  [/\r/, "the lines end with a carriage return only: save the file with line feeds"],
   [
     /^\s*\[/,
-    "the file is one JSON array, but must have one object on each line (mongoexport without --jsonArray; jq -c '.[]' FILE)",
+    "the file is a single JSON array, but must have one object on each line (mongoexport without --jsonArray; jq -c '.[]' FILE)",
   ],
-  [/^\s*\{\s*\n\s*"[^"]*"\s*:/, "each JSON object has several lines, but must stand on one (jq -c . FILE)"],
+  [
+    /^\s*\{\s*\n\s*"[^"]*"\s*:/,
+    "each JSON object spans several lines, but must be on one line (jq -c . FILE)",
+  ],
   [
     /^\s*\{.*\}\s*,[^\S\n]*(?:\n|$)/,
-    "the lines end with commas, as in a JSON array, but each must be one object: remove them",
+    "the lines end with commas, as in a JSON array, but each line must be one object: remove the commas",
   ],
 ];
 
-/** By the first lines: JSON begins with a brace, and the header of a CSV file names entry_id. */
+/** Detects the shape from the first lines: JSON begins with a brace, and a CSV header names entry_id. */
 function findShape(lines: readonly CutLine[], format: ImportFormat): ImportShape {
   const first = lines[0]?.text ?? "";
   const two = lines.slice(0, 2).map(({ text }) => text);
@@ -101,13 +102,13 @@ function findShape(lines: readonly CutLine[], format: ImportFormat): ImportShape
   }
   throw new ReconError(
     "usage",
-    "these are neither JSON lines, of which each is an object, nor CSV, whose first line names the columns, entry_id among them",
+    "the file is neither JSON lines (one object on each line) nor CSV (the first line names the columns, including entry_id)",
   );
 }
 
 interface LineReader {
   take(line: CutLine): ReadLine[];
-  /** @returns what only the end completes */
+  /** @returns the rows that only the end of the file completes */
   end(): ReadLine[];
 }
 
@@ -126,7 +127,7 @@ function readCallbackLine({ line, text }: CutLine): ReadLine {
 
 function readEntryLine({ line, text }: CutLine): ReadLine {
   const read = readJsonEntry(text);
-  // A token stands in no column, and thus only in a line that is rejected.
+  // The ledger has no column for a session token, so only a rejected line can contain one.
   return { line, raw: read.kind === "rejected" ? readBody(Buffer.from(text)).kept : text, ...read };
 }
 

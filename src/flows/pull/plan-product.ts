@@ -21,7 +21,7 @@ import { initialRange } from "../../sync/range-control.ts";
 import { planWindows, readFetchesToCome } from "../../sync/window-store.ts";
 import { subtractRanges, type TimeRange } from "../../window.ts";
 import { findProduct, type PullContext } from "../context.ts";
-import { rereadWith } from "../ledger/follow-ledger.ts";
+import { planResweepRereads } from "../ledger/follow-ledger.ts";
 import { rangeLimits } from "./fetch-leased-window.ts";
 
 /**
@@ -157,7 +157,7 @@ async function planDue(
     const due = whatIsDue(context, locked, now);
     if (locked !== null) await planLiveWindows(tx, productId, locked, due.live);
     for (const one of due.resweeps) await writeResweeps(tx, productId, one);
-    await rereadWith(
+    await planResweepRereads(
       tx,
       context.config,
       due.resweeps.flatMap(({ ranges }) => ranges),

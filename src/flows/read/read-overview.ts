@@ -6,7 +6,7 @@ import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import { countFirstOfBoth } from "../../db/rejected-rows.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
-import { readLastReceived } from "../../ledger/newest-store.ts";
+import { readLastReceived } from "../../ledger/store.ts";
 import { type Risk, readRisk } from "../../mismatches/risk-store.ts";
 import type { Storage } from "../../storage.ts";
 import { type PresentBackfill, readPresentBackfills } from "../../sync/backfill-overview-store.ts";

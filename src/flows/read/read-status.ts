@@ -3,7 +3,7 @@
 import { countUndelivered } from "../../alerts/store.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
-import { countRejectedEntries } from "../../ledger/follow-store.ts";
+import { countRejectedEntries } from "../../ledger/rejected-store.ts";
 import { readLedgerExtent } from "../../ledger/store.ts";
 import { countByStatus, countOpenByProduct, type StatusCounts } from "../../mismatches/store.ts";
 import type { Storage } from "../../storage.ts";

@@ -4,17 +4,23 @@ import type { Query } from "../../db/client.ts";
 import { giveReasons } from "../../db/rejected-rows.ts";
 import { inTurn } from "../../db/transactions.ts";
 import { describeError } from "../../errors.ts";
-import { isOfRace, isOfValue, type Sameness } from "../../ledger/import-store.ts";
+import {
+  isConcurrentWrite,
+  isRefusedValue,
+  judgeOnly,
+  type RowOutcome,
+  type Sameness,
+  writeRows,
+} from "../../ledger/import-store.ts";
 import type { LedgerRow } from "../../ledger/ledger-row.ts";
 import {
   deleteEntry,
-  forgetRejectedEntries,
+  deleteRejectedEntries,
   type LaterChange,
   type LockedEntry,
   lockRejectedEntries,
   readLaterChanges,
 } from "../../ledger/rejected-store.ts";
-import { type RowFate, tryRows, writeRows } from "../../ledger/write-rows.ts";
 import type { RetriedRows, StayingRow } from "../../rejected.ts";
 import type { FlowContext } from "../context.ts";
 import { readKeptEntry } from "./read-kept-entry.ts";
@@ -34,11 +40,11 @@ export async function retryEntries(
   try {
     return await inTurn(context.sql, (tx) => retryTogether(tx, context, rows));
   } catch (error) {
-    if (isOfRace(error) && tries < MOST_TRIES) return await retryEntries(context, rows, tries + 1);
-    if (!isOfValue(error)) throw error;
+    if (isConcurrentWrite(error) && tries < MOST_TRIES) return await retryEntries(context, rows, tries + 1);
+    if (!isRefusedValue(error)) throw error;
     const [only] = rows;
     if (rows.length === 1 && only !== undefined) {
-      const staying = [{ row: only, reason: `PostgreSQL refuses it: ${describeError(error)}` }];
+      const staying = [{ row: only, reason: `PostgreSQL refuses this row: ${describeError(error)}` }];
       await giveReasons(context.sql, "rejected_entries", staying);
       return { accepted: 0, known: 0, staying };
     }
@@ -91,7 +97,7 @@ async function retryTogether(
   const staying = [...outcomes].flatMap(([row, is]): StayingRow[] =>
     typeof is === "string" ? [] : [{ row, reason: is.reason }],
   );
-  await forgetRejectedEntries(tx, [...accepted, ...known], clock.now());
+  await deleteRejectedEntries(tx, [...accepted, ...known], clock.now());
   await giveReasons(tx, "rejected_entries", staying);
   return { accepted: accepted.length, known: known.length, staying };
 }
@@ -105,7 +111,7 @@ interface ReadEntry {
 
 interface JudgedEntry extends ReadEntry {
   /** of each row, before anything is written */
-  readonly fates: readonly RowFate[];
+  readonly fates: readonly RowOutcome[];
 }
 
 async function judgeEntries(
@@ -114,7 +120,7 @@ async function judgeEntries(
   sameness: Sameness,
 ): Promise<JudgedEntry[]> {
   const those = entries.filter((one) => one.sameness === sameness);
-  const fates = await tryRows(
+  const fates = await judgeOnly(
     tx,
     those.flatMap(({ rows }) => rows),
     sameness,
@@ -196,14 +202,14 @@ async function applyChange(tx: Query, { entry, rows, sameness }: JudgedEntry): P
     return (await deleteEntry(tx, entry.entryId ?? "")) ? "accepted" : { reason: STILL_NEVER };
   }
   await writeRows(tx, rows, sameness);
-  const fates = await tryRows(tx, rows, sameness);
+  const fates = await judgeOnly(tx, rows, sameness);
   return fates.every((fate) => fate === "known") ? "accepted" : { reason: STILL_NEVER };
 }
 
 /** A worker writes its own settings to the database at every tick. */
 const STILL_NEVER = `a worker still runs with ${NEVER}: restart it with the new setting, then retry`;
 
-function firstRejection(fates: readonly RowFate[]): { readonly reason: string } | null {
+function firstRejection(fates: readonly RowOutcome[]): { readonly reason: string } | null {
   for (const fate of fates) if (typeof fate !== "string") return { reason: fate.rejected };
   return null;
 }

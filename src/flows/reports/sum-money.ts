@@ -13,7 +13,7 @@ import { inOneMoment, takeTime } from "../../db/transactions.ts";
 import { entriesOutside, movedOutside } from "../../diff/outside.ts";
 import { askedByAdjustments } from "../../diff/session-sums.ts";
 import { foldEntries } from "../../ledger/fold.ts";
-import { readPlayersWithoutMoved, sumMoved } from "../../ledger/moved-store.ts";
+import { readPlayersWithoutMoved, sumMoved } from "../../ledger/store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import type { MoneySums, SumsSeen } from "../../money-outside.ts";
 import type { TimeRange } from "../../window.ts";

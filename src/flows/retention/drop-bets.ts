@@ -12,7 +12,7 @@ import {
   wasAnnounced,
 } from "../../db/retention-store.ts";
 import { commitWithoutWaiting, inTurn } from "../../db/transactions.ts";
-import { mayEntriesGo } from "../../ledger/old-entries-store.ts";
+import { mayEntriesExpire } from "../../ledger/expired-entries-store.ts";
 import { mayRecordsGo } from "../../sync/old-records-store.ts";
 import type { FlowContext } from "../context.ts";
 import type { DeleteUpTo } from "./decide-group.ts";
@@ -80,7 +80,7 @@ async function withoutYoungSides({ sql, config }: FlowContext, upTo: DeleteUpTo)
         : null,
     entries:
       entries !== null &&
-      (await mayGo([ENTRIES_WALK], () => mayEntriesGo(sql, { from, to: entries }, MOST_LOOKED_AT)))
+      (await mayGo([ENTRIES_WALK], () => mayEntriesExpire(sql, { from, to: entries }, MOST_LOOKED_AT)))
         ? entries
         : null,
   };

@@ -8,7 +8,7 @@ import type { Query } from "../../db/client.ts";
 import type { DroppedById } from "../../db/drop-rows.ts";
 import { ENTRIES_WALK, forgetDeletedBets, lockWalk, openWalk, saveWalk } from "../../db/retention-store.ts";
 import { inTurn } from "../../db/transactions.ts";
-import { dropOldRejectedEntries } from "../../ledger/old-entries-store.ts";
+import { dropExpiredRejected } from "../../ledger/expired-entries-store.ts";
 import { dropOldRejected } from "../../sync/old-records-store.ts";
 import { dropOldWindows } from "../../sync/old-windows-store.ts";
 import { dropOldTransfers } from "../../verify/old-transfers-store.ts";
@@ -34,7 +34,7 @@ const WALKS: readonly {
 }[] = [
   { table: "windows", by: "windows", drop: dropOldWindows },
   { table: "rejected_records", by: "records", drop: dropOldRejected },
-  { table: "rejected_entries", by: "entries", drop: dropOldRejectedEntries },
+  { table: "rejected_entries", by: "entries", drop: dropExpiredRejected },
   { table: "transfers", by: "entries", drop: transfersOf("transfers") },
   { table: "top_ups", by: "entries", drop: transfersOf("top_ups") },
   { table: "alerts", by: "mismatches", drop: dropOldAlerts },

@@ -7,7 +7,7 @@ import { dropOldSignatures } from "../../callbacks/signature-store.ts";
 import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedRows } from "../../db/drop-oldest.ts";
-import { dropOldImports } from "../../ledger/past-import-store.ts";
+import { dropExpiredImports } from "../../ledger/past-import-store.ts";
 import { forgetDeadWaiters } from "../../provider/budget-store.ts";
 import { dropOldVersions } from "../../sync/record-version-store.ts";
 import type { TimeRange } from "../../window.ts";
@@ -65,7 +65,7 @@ export async function dropExpired(
   await dropAll(context, dropOldSessions, 0, limits, signal);
   await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
-  await dropAll(context, dropOldImports, KEEP_AUDIT_MS, limits, signal);
+  await dropAll(context, dropExpiredImports, KEEP_AUDIT_MS, limits, signal);
   await dropSamples(context, limits, signal);
   await forgetDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {

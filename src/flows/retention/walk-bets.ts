@@ -3,7 +3,7 @@
 import { formatInstant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { ENTRIES_WALK, recordsWalk, type Share } from "../../db/retention-store.ts";
-import { findOldEntries, readOldEntries } from "../../ledger/old-entries-store.ts";
+import { findExpiredEntries, readExpiredEntries } from "../../ledger/expired-entries-store.ts";
 import { findOldRecords, readOldRecords } from "../../sync/old-records-store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { VisitedRow } from "./load-groups.ts";
@@ -60,9 +60,9 @@ export function entriesOf(range: TimeRange): Walk {
     side: "entries",
     range,
     first: [formatInstant(range.from), ""],
-    find: (tx, after, most) => findOldEntries(tx, range, after, most),
+    find: (tx, after, most) => findExpiredEntries(tx, range, after, most),
     read: async (tx, productId, { after, last }, share) =>
-      (await readOldEntries(tx, productId, after, last, share)).map(({ username, txnId, roundId }) => ({
+      (await readExpiredEntries(tx, productId, after, last, share)).map(({ username, txnId, roundId }) => ({
         username,
         roundId,
         refs: [txnId],

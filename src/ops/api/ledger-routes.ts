@@ -2,8 +2,8 @@
 
 import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
+import { recordImport } from "../../flows/ledger/import-ledger.ts";
 import type { ImportFormat, ImportShape } from "../../flows/ledger/read-import.ts";
-import { recordImport } from "../../flows/ledger/record-import.ts";
 import { addTaken, NOTHING_TAKEN, type Taken } from "../../ledger/take-lines.ts";
 import { sendProblem } from "../http/problem.ts";
 import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../http/sent-lines.ts";

@@ -5,7 +5,7 @@ import type { FlowContext } from "../../../src/flows/context.ts";
 import { checkLedger } from "../../../src/flows/ledger/check-ledger.ts";
 import { followLedger, rangesToRead } from "../../../src/flows/ledger/follow-ledger.ts";
 import { reportRejectedEntries } from "../../../src/flows/ledger/report-rejected-entries.ts";
-import { askRereads, nextReread, writeReread } from "../../../src/ledger/follow-store.ts";
+import { nextReread, planRereads, writeReread } from "../../../src/ledger/follow-store.ts";
 import { costOfUndatedRows, openRelation } from "../../../src/ledger/relation-store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { createTestClock } from "../../support/clock.ts";
@@ -316,7 +316,7 @@ describe("rows that cannot be used", () => {
 });
 
 describe("days that are read again", () => {
-  const ask = (from: number, to = from + DAY_MS) => askRereads(sql, [{ from, to }], clock.now());
+  const ask = (from: number, to = from + DAY_MS) => planRereads(sql, [{ from, to }], clock.now());
   const DAY = Math.floor(NOON / DAY_MS) * DAY_MS - DAY_MS;
 
   test("are read whole when they are requested, and no other day is", async () => {
@@ -467,7 +467,7 @@ describe("rows that are changed in place", () => {
     await change("a");
     await follow(context);
     expect((await amounts())[0]).toBe("10.00");
-    await askRereads(sql, [{ from: NOON - 30 * DAY_MS, to: NOON - 30 * DAY_MS + 1 }], NOON);
+    await planRereads(sql, [{ from: NOON - 30 * DAY_MS, to: NOON - 30 * DAY_MS + 1 }], NOON);
     await follow(context);
     expect((await amounts())[0]).toBe("12");
   });
@@ -608,7 +608,7 @@ describe("a row that cannot be read because of a value", () => {
       row("a", { ...receivedAt(NOON - 5 * HOUR_MS), transaction_type: "x" }),
       row("b", receivedAt(NOON - 5 * HOUR_MS)),
     );
-    await askRereads(sql, [{ from: NOON - 5 * HOUR_MS, to: NOON - 4 * HOUR_MS }], NOON);
+    await planRereads(sql, [{ from: NOON - 5 * HOUR_MS, to: NOON - 4 * HOUR_MS }], NOON);
     clock.set(NOON + 1);
     expect(await follow(texts)).toEqual({ added: 1, rejected: 1 });
     expect(await entryIds()).toEqual(["b"]);
@@ -704,7 +704,7 @@ test("a view that fails for every row is an error that says how, after twenty ro
   for (let run = 0; run < 2; run += 1) {
     await expect(follow()).rejects.toMatchObject({
       code: "ledger-unreadable",
-      message: expect.stringMatching(/reading it fails: invalid input syntax for type numeric: "bet-e30"$/),
+      message: expect.stringMatching(/reading it failed: invalid input syntax for type numeric: "bet-e30"$/),
     });
   }
   expect(await rejected()).toHaveLength(20);

@@ -115,7 +115,7 @@ describe("entries", () => {
 
   test.each([
     ["no JSON", "oh no", "the line is not JSON"],
-    ["no object", "[1]", "the line must be an object with the columns of the ledger"],
+    ["no object", "[1]", "the line must be a JSON object with the columns of the ledger"],
     ["a column that is none", entry("e2", { bet_ammount: 1 }), 'unknown column "bet_ammount"'],
     [
       "columns that are written otherwise, others that are none, and missing ones",
@@ -496,7 +496,7 @@ describe("files", () => {
     expect(taken).toMatchObject({ added: 2 });
     expect(taken.rejected).toEqual([
       { line: 3, reason: "the row has 2 fields, but the header has 14" },
-      { line: 4, reason: "a quote that line 4 opens is not closed" },
+      { line: 4, reason: "a quote opened in line 4 is never closed" },
       { line: 6, reason: 'moved must be a decimal number, but is "x"' },
     ]);
     const kept = (await rejected()).find(({ entryId }) => entryId === "e4");
@@ -512,7 +512,7 @@ describe("files", () => {
 
   test("of CSV with the same column twice are refused as a whole", async () => {
     await expect(run(`${COLUMNS.join(",")},username\n`)).rejects.toThrow(
-      /the column "username" stands twice/,
+      /the column "username" appears twice/,
     );
   });
 
@@ -543,7 +543,7 @@ describe("files", () => {
     ["PK\u0003\u0004\nwhatever", /a ZIP archive or an Excel workbook/],
     ["BZh91AY", /compressed by bzip2/],
     ['{\0"\0a\0"\0:\x001\0}\0', /UTF-16 without a byte order mark/],
-    ["[{}]", /the file is one JSON array, but must have one object on each line/],
+    ["[{}]", /the file is a single JSON array, but must have one object on each line/],
     ["whatever", /neither JSON lines/],
   ])("that are not lines are refused as a whole: %j", async (text, reason) => {
     await expect(run(text, { unpacks: true })).rejects.toThrow(reason);
@@ -612,20 +612,20 @@ describe("files as other programs write them", () => {
     {
       name: "lines that end with a carriage return",
       text: csvOf(",", ...two).replaceAll("\n", "\r"),
-      says: /carriage return alone/,
+      says: /carriage return only/,
     },
     {
       name: "JSON lines that end so",
       text: lines(...two).replaceAll("\n", "\r"),
-      says: /carriage return alone/,
+      says: /carriage return only/,
     },
-    { name: "an array over many lines", text: pretty, says: /one JSON array/ },
+    { name: "an array over many lines", text: pretty, says: /a single JSON array/ },
     {
       name: "an array with an object on each line",
       text: `[\n${lines(two[0])},\n${lines(two[1])}\n]`,
-      says: /one JSON array/,
+      says: /a single JSON array/,
     },
-    { name: "an array on each line", text: lines(...two.map((one) => [one])), says: /one JSON array/ },
+    { name: "an array on each line", text: lines(...two.map((one) => [one])), says: /a single JSON array/ },
     {
       name: "an object over many lines",
       text: JSON.stringify(two[0], null, 2),
@@ -649,12 +649,12 @@ describe("files as other programs write them", () => {
   test("are refused alike if they hold callbacks", async () => {
     const callback = { callback: "placeBets", request: {}, response: null };
     for (const text of [JSON.stringify([callback]), JSON.stringify(callback, null, 2)])
-      await expect(run(text, { format: "callbacks" })).rejects.toThrow(/one JSON array|several lines/);
+      await expect(run(text, { format: "callbacks" })).rejects.toThrow(/a single JSON array|several lines/);
   });
 
   test.each(["1.23E+15", "1E+15", "1,23E+15"])("do not make one id of many: %s", async (txnId) => {
     const taken = await run(csvOf(";", entry("e1", { txn_id: txnId }), entry("e2")));
-    const reason = `txn_id is "${txnId}", a number that a spreadsheet has shortened: export the column as text`;
+    const reason = `txn_id is "${txnId}", a number that a spreadsheet has rounded: export the column as text`;
     expect(taken).toEqual(counts({ added: 1, rejected: [{ line: 2, reason }] }));
   });
 });

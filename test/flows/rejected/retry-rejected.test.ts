@@ -297,7 +297,7 @@ test("lines of an import are read again as the import reads them: JSON, CSV, and
   const first = await retryAll(context);
   expect(first.entries).toMatchObject({ accepted: 0 });
   expect(first.stayed.map(({ reason }) => reason)).toContain(
-    "the line must be an object with the columns of the ledger",
+    "the line must be a JSON object with the columns of the ledger",
   );
   await sql`update rejected_entries set raw = replace(replace(raw, '"betAmount":"wrong"', '"betAmount":10'), '"bet_amount":"wrong"', '"bet_amount":"10.00"')`;
   const { entries, stayed } = await retryAll(context);

@@ -11,7 +11,7 @@ import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
 import { compareProduct } from "../../../src/flows/compare/compare-product.ts";
 import type { PullContext } from "../../../src/flows/context.ts";
-import { seeEntryDays } from "../../../src/flows/ledger/compare-entry-days.ts";
+import { inspectEntryDays } from "../../../src/flows/ledger/compare-entry-days.ts";
 import { followLedger } from "../../../src/flows/ledger/follow-ledger.ts";
 import { planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
@@ -296,7 +296,7 @@ class Year {
       ),
       ...(await this.#months.compare(sql, environment, months, this.#paid, now)),
       ...(await findLeftovers(sql, now, keep, before.open)),
-      ...(await seeEntryDays(this.#now)).gone.map((day) => `entries have vanished: ${sayGone(day)}`),
+      ...(await inspectEntryDays(this.#now)).gone.map((day) => `entries have vanished: ${sayGone(day)}`),
     );
     const sizes = await countRows(sql);
     this.#sizes.push(sizes);

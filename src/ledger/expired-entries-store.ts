@@ -1,4 +1,4 @@
-/** Old entries: what may be deleted, and deleting it. */
+/** Entries older than `retain.entries`: finds and deletes them. */
 
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
@@ -6,23 +6,23 @@ import { keepMovedText, noteEntriesText, SWITCH_TRIGGERS_OFF } from "../db/entry
 import { ofShareText, type Share } from "../db/retention-store.ts";
 import type { TimeRange } from "../window.ts";
 
-/** An old entry that a walk visits. */
-export interface OldEntry {
+/** An expired entry. */
+interface ExpiredEntry {
   readonly username: string;
   readonly txnId: string;
   readonly roundId: string | null;
 }
 
-/** The sort key of a walk, as text: occurred_at, entry_id. */
+/** The position of a walk: occurred_at and entry_id, as text. */
 type WalkKey = readonly string[];
 
 /**
- * Finds the next old entries.
- * @param after the key before the first one
+ * Finds the next expired entries.
+ * @param after the position before the first one
  * @param most the most rows
- * @returns the number of rows, their products, and the key of the last one; null: there are none
+ * @returns the number of rows, their products, and the position of the last one; null: there are none
  */
-export async function findOldEntries(
+export async function findExpiredEntries(
   tx: Query,
   { to }: TimeRange,
   after: WalkKey,
@@ -46,8 +46,11 @@ export async function findOldEntries(
   return row ?? null;
 }
 
-/** Whether an entry came before the end of a range of its time; also where that range has more than `most`. */
-export async function mayEntriesGo(sql: Query, { from, to }: TimeRange, most: number): Promise<boolean> {
+/**
+ * Whether an entry that occurred in a range was also received before its end, so that it may expire. Also true if the
+ * range has `most` entries or more.
+ */
+export async function mayEntriesExpire(sql: Query, { from, to }: TimeRange, most: number): Promise<boolean> {
   const [row] = await sql<{ may: boolean | null }[]>`
     select bool_or(came < ${to}) or count(*) >= ${most} as may from (
       select received_at as came from callback_entries
@@ -55,17 +58,17 @@ export async function mayEntriesGo(sql: Query, { from, to }: TimeRange, most: nu
   return row?.may === true;
 }
 
-/** The entries of a product from one key, exclusive, to another. */
-export async function readOldEntries(
+/** The entries of a product after one position, up to and including another. */
+export async function readExpiredEntries(
   tx: Query,
   productId: string,
   after: WalkKey,
   last: WalkKey,
   share: Share,
-): Promise<OldEntry[]> {
+): Promise<ExpiredEntry[]> {
   const [at = "", id = ""] = after;
   const [lastAt = "", lastId = ""] = last;
-  return await tx<OldEntry[]>`
+  return await tx<ExpiredEntry[]>`
     select username, txn_id as "txnId", round_id as "roundId" from callback_entries
     where product_id = ${productId} and occurred_at between ${at}::text::timestamptz and ${lastAt}::text::timestamptz
       and (occurred_at, entry_id) > (${at}::text::timestamptz, ${id}::text)
@@ -85,8 +88,8 @@ export async function lockEntries(tx: Query, entryIds: readonly string[]): Promi
 }
 
 /**
- * Deletes entries with what belongs to their bets: former contents, the wallet's bets, and requests without any other
- * entry. Wakes no trigger, so nothing is compared (decision 160).
+ * Deletes entries with the other rows of their bets: former contents, the wallet's bets, and requests without any other
+ * entry. Fires no trigger, so no comparison follows (decision 160).
  * @returns the number of deleted entries
  */
 export async function deleteEntries(
@@ -131,8 +134,8 @@ export async function deleteEntries(
   return deleted.length;
 }
 
-/** Deletes rejected rows that were first seen in a range of time. */
-export function dropOldRejectedEntries(
+/** Deletes rejected rows first seen in a range of time. */
+export function dropExpiredRejected(
   tx: Query,
   { from, to }: TimeRange,
   after: number,

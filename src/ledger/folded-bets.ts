@@ -1,4 +1,4 @@
-/** The bets while the fold goes through their entries. Amounts of different currencies are never added. */
+/** The bets while the fold applies their entries one by one. Amounts of different currencies are never added up. */
 
 import type { LedgerBet, MoneyInCurrency } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
@@ -12,9 +12,9 @@ import type { Change } from "./change-bet.ts";
 /** A bet while it is folded. */
 export interface Folding {
   readonly first: CallbackEntry;
-  /** in the currency of the placement; until there is one, of the first entry */
+  /** in the currency of the placement; before the placement, in the currency of the first entry */
   state: BetState;
-  /** false: no entry of the bet was possible so far, so the bet has not begun */
+  /** false: no entry of the bet has been possible yet, so the bet has not begun */
   begun: boolean;
   /** a single-state settle placed the bet */
   singleState: boolean;
@@ -27,10 +27,10 @@ export interface Folding {
   readonly others: Map<string, Money & { amounts: Amounts }>;
   /** the number of entries in `moved` */
   movements: number;
-  /** the parts that settles paid before the last one, in this generation; null: there is no such settle */
+  /** what partial settles (endRound false) of this generation have paid; null: there was no partial settle */
   paidInParts: Amount | null;
   settledByRound: boolean;
-  /** the texts of `saidBy` in this generation, and whether their money has moved */
+  /** the texts of `saidBy` in this generation, and whether the money of each has moved */
   readonly declared: Map<string, "moved" | "still to be moved">;
   lastEntryAt: Instant;
   lastReceivedAt: Instant;
@@ -39,7 +39,7 @@ export interface Folding {
 /** `asked`: the sum of what the entries asked to move. */
 type Money = Pick<MoneyInCurrency, "asked" | "moved">;
 
-/** What a state holds of one currency. Everything else in it is true of the bet in any currency. */
+/** The part of a state that depends on the currency. The rest of the state holds for every currency. */
 type Amounts = Pick<BetState, "stake" | "debited" | "wasDebited" | "settlement" | "reward" | "said">;
 
 const NO_MONEY: Money = { asked: ZERO, moved: ZERO };
@@ -56,11 +56,11 @@ function amountsOf({ stake, debited, wasDebited, settlement, reward, said }: Amo
   return { stake, debited, wasDebited, settlement, reward, said };
 }
 
-/** The bets while they are folded, in the form that the rules need. */
+/** The bets folded so far, as the rules look them up. */
 export class FoldedBets implements KnownBets {
-  /** by txn id, in the order of their beginnings */
+  /** by txn id, in the order in which the bets began */
   readonly bets = new Map<string, Folding>();
-  /** by an id that only a BY_ROUND entry named: the bet that carried its payout (decision 72) */
+  /** by a txn id that only a BY_ROUND entry named: the bet that got the payout of that entry (decision 72) */
   readonly carriers = new Map<string, Folding>();
 
   get(txnId: string): BetState | undefined {
@@ -84,8 +84,8 @@ export class FoldedBets implements KnownBets {
   }
 
   /**
-   * The bets as an entry finds them: with the amounts that they have in its currency. If no bet of a round has it, the
-   * round's others are found, unless the entry can begin a bet of its own.
+   * The bets with their amounts in the entry's currency. If no bet of a round has that currency, the round's bets of
+   * other currencies are found, unless the entry can begin a bet of its own.
    */
   inCurrencyOf(entry: CallbackEntry, settings: RuleSettings): KnownBets {
     const { currency } = entry;
@@ -136,9 +136,10 @@ function begunState(bet: Folding | undefined): BetState | undefined {
 }
 
 /**
- * Whether an entry declares something new. Of equal entries of one generation, the one that moved nothing is the
- * repeat, even where it comes first (decision 26). An adjustment that skips the balance never moves anything, so it
- * is never a repeat (decision 89).
+ * Whether an entry declares something new. If two entries of one generation are equal, the one that moved nothing is
+ * the repeat, even if it comes first (decision 26). An adjustment that skips the balance never moves money, so it is
+ * never a repeat: its amount says whether the stake changes. Equal settles that skip the balance count once, even in
+ * parts, because a retry looks the same as a part.
  */
 export function isNewDeclaration(
   { declared, state }: Folding,
@@ -155,8 +156,8 @@ export function isNewDeclaration(
   return before !== "still to be moved";
 }
 
-/** Takes over what an entry declares. */
-export function adopt(
+/** Applies what an entry changes in one bet. */
+export function applyChange(
   bet: Folding,
   change: Change,
   entry: CallbackEntry,
@@ -168,8 +169,8 @@ export function adopt(
     bet.paidInParts = null;
     bet.declared.clear();
   }
-  // The end of a bet of rewards alone says nothing about the bet that begins afterwards (decision 26).
-  if (bet.state.rewardOnly && !change.bet.rewardOnly) forgetEnds(bet.declared);
+  // A bet with only rewards was void and now begins, so it can become void once more (decision 26).
+  if (bet.state.rewardOnly && !change.bet.rewardOnly) clearDeclaredEnds(bet.declared);
   if (entry.callback === "settleBets") {
     bet.settledByRound ||= !isAlone || bet.first.txnId !== entry.txnId;
     bet.singleState ||= !bet.state.placed && isSingleState(entry, settings);
@@ -179,7 +180,7 @@ export function adopt(
       bet.paidInParts = (bet.paidInParts ?? ZERO).plus(part);
     }
   }
-  if (places(bet, entry, settings)) makeOwn(bet, entry.currency);
+  if (isPlacement(bet, entry, settings)) switchCurrency(bet, entry.currency);
   if (change.bet.currency === bet.state.currency) {
     bet.state = change.bet;
     bet.largestStake = largerAmount(bet.largestStake, change.bet.stake);
@@ -191,15 +192,15 @@ export function adopt(
   bet.begun = true;
 }
 
-function places({ state, singleState }: Folding, entry: CallbackEntry, settings: RuleSettings): boolean {
+function isPlacement({ state, singleState }: Folding, entry: CallbackEntry, settings: RuleSettings): boolean {
   if (state.placed || state.tip) return false;
   const { callback } = entry;
   if (callback === "placeBets" || callback === "placeTips") return true;
   return callback === "settleBets" && singleState && isSingleState(entry, settings) && !state.wasDebited;
 }
 
-/** A bet has the currency of its placement, even if an entry of another currency came first. */
-function makeOwn(bet: Folding, currency: string): void {
+/** A bet has the currency of its placement, even if an entry in another currency came first. */
+function switchCurrency(bet: Folding, currency: string): void {
   const { state, money, others } = bet;
   if (state.currency === currency) return;
   const { amounts, ...own } = others.get(currency) ?? { ...NO_MONEY, amounts: NO_AMOUNTS };
@@ -210,14 +211,15 @@ function makeOwn(bet: Folding, currency: string): void {
   bet.money = own;
 }
 
-function forgetEnds(declared: Folding["declared"]): void {
+function clearDeclaredEnds(declared: Folding["declared"]): void {
   for (const said of declared.keys()) {
     if (said.startsWith("cancelBets ") || said.startsWith("voidSettled ")) declared.delete(said);
   }
 }
 
 /**
- * Gives each bet its part of the money that the wallet moved. The difference to what was asked goes to the first bet.
+ * Gives each bet its part of the money that the wallet moved. If the wallet moved more or less than the entry asked
+ * for, the difference goes to the first bet.
  */
 export function shareMoved(
   bets: readonly Folding[],
@@ -239,7 +241,7 @@ export function shareMoved(
   }
 }
 
-/** Counts the amounts in the sums of a bet, because the tolerance holds for each amount (decision 99). */
+/** Counts the amounts in a bet's sums, because the tolerance applies to each amount (decision 99). */
 export function countAmounts(bet: Folding, { callback }: CallbackEntry): void {
   bet.movements += 1;
   if (callback === "settleBets" || callback === "winRewards") bet.payouts += 1;

@@ -1,17 +1,21 @@
 /**
- * The order of entries whose times are equal, as in a ledger that keeps whole seconds: the first order in which every
- * entry is possible. For example settle 50, rollback 50, settle 30 of one second are never read as settle 30, settle 50.
+ * The order in which the fold applies entries if their times do not decide it.
+ * - Entries with equal times, as in a ledger that keeps whole seconds, get the first order in which every entry is
+ *   possible: settle 50, rollback 50, settle 30 of one second are never read as settle 30, settle 50.
+ * - A bet that was placed shortly after a BY_ROUND entry ended its round (callbacks overtake each other) counts as placed
+ *   before that entry.
  */
 
-import type { CallbackEntry } from "../callback.ts";
+import { realRound } from "../bet.ts";
+import type { CallbackEntry, CallbackName } from "../callback.ts";
 import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import { type AppliedEntry, applyEntry, type KnownBets } from "./apply-entry.ts";
-import { type RuleSettings, roundActedOn, saidBy } from "./bet-entry.ts";
+import { beginsBet, type RuleSettings, roundActedOn, saidBy } from "./bet-entry.ts";
 import { type BetState, nameRound } from "./bet-state.ts";
 
 /**
- * The most entries to apply in the search. A bet has few entries of one second, so a true history needs far fewer. If
- * the search ends early, the best order so far counts.
+ * The most entries that one search applies. A bet has few entries in one second, so a true history needs far fewer. If
+ * the search reaches the limit, the best order found so far counts.
  */
 const MOST_STEPS = 2_000;
 
@@ -32,7 +36,7 @@ export function inPossibleOrder(
   return [...ofOneBet].flatMap((own) => (own.length < 2 ? own : new Search(own, known, settings).run()));
 }
 
-/** What an order violates: the number of its entries that are impossible, or whose amounts another order explains. */
+/** The number of entries in an order that are impossible, or whose amounts do not fit their position (`isExplained`). */
 type Cost = number;
 
 class Search {
@@ -68,7 +72,7 @@ class Search {
     return sum;
   }
 
-  /** Tries the entries that are possible now first, so that a true history is found without a step back. */
+  /** Tries entries that cost nothing first, so a true history is found without backtracking. */
   #extend(
     order: readonly CallbackEntry[],
     left: readonly CallbackEntry[],
@@ -94,7 +98,7 @@ class Search {
     }
   }
 
-  /** Whether the order with both entries exchanged, which was tried already, gives the same bets. */
+  /** Whether swapping both entries gives the same bets. That order was already tried. */
   #isSameAsBefore(previous: CallbackEntry | undefined, entry: CallbackEntry): boolean {
     if (previous === undefined || roundActedOn(previous) !== null || roundActedOn(entry) !== null)
       return false;
@@ -111,7 +115,7 @@ class Search {
     }
     const copied = before.find((one) => this.#said.get(one) === this.#said.get(entry));
     if (copied === undefined) return { cost: 1, after: named.with(applied) };
-    // A repeat changes nothing. One of the same request is a repeat wherever it stands.
+    // A repeat changes nothing. A copy of the same request is a repeat at any position, so it costs nothing.
     return { cost: copied.requestId === entry.requestId ? 0 : 1, after: named };
   }
 }
@@ -121,9 +125,11 @@ function without(entries: readonly CallbackEntry[], one: CallbackEntry): Callbac
 }
 
 /**
- * Whether the entry fits here: the wallet moved what it asks for now, a rollback names the amount of the ending before
- * it, a settlement is not for a bet that waits for its placement, a reward is not for a void bet, and a cancel not for
- * one that was settled in part, because the player would keep the payout. A reward may be kept.
+ * Whether the entry fits this position:
+ * - The wallet moved what the entry asks for here.
+ * - A rollback names the amount of the settlement or void before it.
+ * - A settlement is not for a WAITING bet, and a reward is not for a void bet.
+ * - A cancel is not for a bet that was partly settled, because the player would keep the payout. A reward may be kept.
  */
 function isExplained(entry: CallbackEntry, { changes }: AppliedEntry, known: KnownBets): boolean {
   const asked = sumAmounts(changes.map((change) => change.asked));
@@ -156,7 +162,7 @@ function namesEnding({ payoutAmount, betAmount }: CallbackEntry, ended: readonly
   );
 }
 
-/** The bets as they were, with the changes of the entries that were tried. Never changed, only replaced. */
+/** The bets before the search, with the changes of the entries tried so far. Immutable. */
 class TrialBets implements KnownBets {
   readonly #before: KnownBets;
   readonly #changed: ReadonlyMap<string, BetState>;
@@ -197,4 +203,60 @@ class TrialBets implements KnownBets {
     const changed = changes.map(({ bet }) => [bet.txnId, bet] as const);
     return new TrialBets(this.#before, new Map([...this.#changed, ...changed]));
   }
+}
+
+/** How much later a bet may be placed than the entry that ends its round. */
+const LATEST_PLACEMENT_MS = 2_000;
+
+type EntryTimes = Pick<CallbackEntry, "occurredAt" | "receivedAt">;
+
+const ENDS: ReadonlySet<CallbackName> = new Set(["settleBets", "cancelBets"]);
+/** A bet with only these entries, besides ends of its whole round, has no end of its own. */
+const OF_RUNNING: ReadonlySet<CallbackName> = new Set(["placeBets", "adjustBets", "winRewards"]);
+
+/**
+ * Finds the entries of bets that were placed up to two seconds after the end of their round. They take effect before
+ * that end, because no other entry would end these bets.
+ * @param inOrder in ledger order
+ * @param bets the result of the fold without this rule; `first`: the entry that began the bet
+ * @returns for each such entry the times of the end of its round
+ */
+export function findLatePlacements(
+  inOrder: readonly CallbackEntry[],
+  bets: readonly { readonly state: BetState; readonly first: CallbackEntry }[],
+  settings: RuleSettings,
+): Map<CallbackEntry, EntryTimes> {
+  const early = new Map<CallbackEntry, EntryTimes>();
+  const ends = inOrder.filter(
+    (entry) =>
+      ENDS.has(entry.callback) &&
+      entry.endRound !== false &&
+      roundActedOn(entry) !== null &&
+      // A settle that places its own bet does not wait for a placement.
+      !beginsBet(entry, settings),
+  );
+  if (ends.length === 0) return early;
+  const areEnds = new Set(ends);
+  const entriesOf = Map.groupBy(inOrder, ({ txnId }) => txnId);
+  const place = new Map(inOrder.map((entry, index) => [entry, index]));
+  for (const { state, first: begunBy } of bets) {
+    const { txnId, roundId, currency, status, placed } = state;
+    const own = (entriesOf.get(txnId) ?? []).filter((entry) => !areEnds.has(entry));
+    const [first] = own;
+    if (!placed || first === undefined || !own.every(({ callback }) => OF_RUNNING.has(callback))) continue;
+    const end = ends.findLast(
+      (entry) =>
+        (status === "open" || entry === begunBy) &&
+        realRound(entry.roundId) === roundId &&
+        entry.currency === currency &&
+        (place.get(entry) ?? 0) < (place.get(first) ?? 0) &&
+        first.occurredAt - entry.occurredAt <= LATEST_PLACEMENT_MS,
+    );
+    if (end === undefined) continue;
+    const { occurredAt, receivedAt } = end;
+    for (const entry of own) {
+      if (entry.occurredAt - occurredAt <= LATEST_PLACEMENT_MS) early.set(entry, { occurredAt, receivedAt });
+    }
+  }
+  return early;
 }
