@@ -1,4 +1,4 @@
-/** Who owns the tables, and who could make or has made functions that the statements of this program would call by mistake (decision 270). */
+/** Who owns the tables, and who could make or has made functions that the statements of this program would call by mistake (decisions 270, 274). */
 
 import { ReconError } from "../errors.ts";
 import type { Query, Sql } from "./client.ts";

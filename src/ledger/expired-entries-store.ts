@@ -89,7 +89,7 @@ export async function lockEntries(tx: Query, entryIds: readonly string[]): Promi
 
 /**
  * Deletes entries with the other rows of their bets: former contents, the wallet's bets, and requests without any other
- * entry. Fires no trigger, so no comparison follows (decision 160).
+ * entry. Fires no trigger, so no comparison follows (decisions 160, 271).
  * @returns the number of deleted entries
  */
 export async function deleteEntries(

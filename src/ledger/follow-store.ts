@@ -109,7 +109,7 @@ export async function writeReread(tx: Query, reread: Reread, after: RelationPosi
 }
 
 /**
- * Writes the settings for the triggers of `callback_entries`, unless they are unchanged.
+ * Writes `ledger.rowsChange` for the triggers of `callback_entries` (decision 83), if it has changed.
  */
 export async function writeLedgerSettings(sql: Query, rowsChange: "never" | "replace"): Promise<void> {
   await sql`

@@ -63,7 +63,7 @@ async function fetchUntil(minutes: number): Promise<void> {
   for (let from = -60; from < minutes; from += 60) await fetchRange(minute(from), minute(from + 60));
 }
 
-/** Compares once all graces and confirm fetches are over. */
+/** Compares after all grace periods and confirm fetches. */
 async function compareAll(): Promise<string[]> {
   await diffAt(90);
   clock.set(minute(125));
@@ -109,7 +109,7 @@ describe("a row that another program writes is compared", () => {
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("in another case of letters, alone and among others", async () => {
+  test("with a callback in upper or lower case, alone and among others", async () => {
     await program.unsafe(insert(values("e1", { callback: "placebets" })));
     await program.unsafe(
       insert(values("e2", settle({ callback: "SETTLEBETS" })), values("e3", { callback: "stealMoney" })),
@@ -146,7 +146,7 @@ describe("a row that another program writes is compared", () => {
     expect(await mismatches()).toContain("missing-in-ledger of bet-1 is resolved");
   });
 
-  test("in a transaction that commits long after others have committed and were compared", async () => {
+  test("in a transaction that commits long after later rows were committed and compared", async () => {
     const slow = await program.reserve();
     await slow.unsafe("begin");
     await slow.unsafe(insert(...BET));
@@ -236,7 +236,7 @@ describe("a row that another program writes is compared", () => {
     expect(await mismatches()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("by such a restore, and other writers wait only for the switching of the triggers", async () => {
+  test("by such a restore; other writers wait only while the triggers are switched on", async () => {
     await program.unsafe("alter table callback_entries disable trigger all");
     await program.unsafe(insert(...BET));
     await program.unsafe("alter table callback_entries enable trigger all");
@@ -253,7 +253,7 @@ describe("a row that another program writes is compared", () => {
     expect(await compareAll()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("together with any number of rows at once, and counted", async () => {
+  test("when any number of rows is written at once, and all are counted", async () => {
     await program.unsafe(
       insert(
         ...Array.from({ length: 1_203 }, (_, n) => values(`e${n}`, { txn_id: `bet-${n}`, round_id: null })),
@@ -268,7 +268,7 @@ describe("a row that another program writes is compared", () => {
     ).toEqual([{ added: 1_203 }]);
   });
 
-  test("with an earlier time: later records are compared again", async () => {
+  test("with an earlier time than the ledger's start: later records are compared again", async () => {
     const older = { accountingDate: iso(-60), updatedDate: iso(-60), betId: "bet-old", roundId: "round-old" };
     await listed(recordOf("25", { ...older, id: "rec-old" }));
     await program.unsafe(insert(...BET));
@@ -323,7 +323,7 @@ describe("a row that cannot be used is kept with its reason, and the others are 
     expect(await mismatches()).not.toContain("missing-in-ledger of bet-1 is open");
   });
 
-  test("leaves the bet missing once the row is mended and names another bet", async () => {
+  test("does not hide the missing bet any more when the corrected row names another bet", async () => {
     await program.unsafe(insert(values("e0", { txn_id: "bet-0", round_id: "round-0", ...OLD })));
     await program.unsafe(insert(values("bad", { callback: "placeBet" })));
     await listed(recordOf("25"));
@@ -349,7 +349,7 @@ describe("a row that cannot be used is kept with its reason, and the others are 
     expect(await rejected()).toMatchObject([{ entryId: "bad" }]);
   });
 
-  test("has the same text in every time zone of the writer's session", async () => {
+  test("is kept with the same text in every time zone of the writer's session", async () => {
     const zones = ["Asia/Bangkok", "America/New_York"];
     for (const zone of zones) {
       await program.begin(async (tx) => {
@@ -418,7 +418,7 @@ describe("a row that is changed afterwards", () => {
       expect(await compareAll()).toEqual([]);
     });
 
-    test("keeps its first content, and the change is kept and alerted", async () => {
+    test("keeps its first content; the change is kept and raises an alert", async () => {
       await program.unsafe("update callback_entries set payout_amount = 20 where entry_id = 'e2'");
       await report();
       expect(await rejected()).toEqual([
@@ -434,7 +434,7 @@ describe("a row that is changed afterwards", () => {
       expect(await mismatches()).toEqual([]);
     });
 
-    test("stays when somebody deletes it", async () => {
+    test("stays when a program deletes it", async () => {
       await program.unsafe("delete from callback_entries where entry_id = 'e2'");
       await report();
       expect(await rejected()).toMatchObject([
@@ -448,14 +448,14 @@ describe("a row that is changed afterwards", () => {
       expect(await sql`select count(*)::int as entries from callback_entries`).toEqual([{ entries: 2 }]);
     });
 
-    test("is kept from a truncate by an error that says what to do", async () => {
+    test("survives a truncate, which fails with an error that says what to do", async () => {
       await expect(program.unsafe("truncate callback_entries")).rejects.toMatchObject({
         message: "callback_entries is a ledger and cannot be truncated",
         hint: expect.stringMatching(/^Delete rows instead/),
       });
     });
 
-    test("and got the values it had before counts as unchanged", async () => {
+    test("to the values it already has counts as unchanged", async () => {
       await program.unsafe("update callback_entries set payout_amount = 25.000 where entry_id = 'e2'");
       expect(await rejected()).toEqual([]);
     });
@@ -479,7 +479,7 @@ describe("a row that is changed afterwards", () => {
       expect(await rejected()).toEqual([]);
     });
 
-    test("leaves its bet when somebody deletes it", async () => {
+    test("no longer counts for its bet when a program deletes it", async () => {
       await program.unsafe("delete from callback_entries where entry_id = 'e2'");
       await diffAt(150);
       expect(await mismatches()).toEqual(["missing-settlement of bet-1 is open"]);
@@ -488,7 +488,7 @@ describe("a row that is changed afterwards", () => {
       ]);
     });
 
-    test("and moved to another bet has both bets compared", async () => {
+    test("to belong to another bet causes both bets to be compared", async () => {
       await program.unsafe(
         "update callback_entries set txn_id = 'bet-9', round_id = 'round-9' where entry_id = 'e2'",
       );
@@ -502,7 +502,7 @@ describe("a row that is changed afterwards", () => {
       ]);
     });
 
-    test("into something unusable keeps its content, and the change is kept", async () => {
+    test("to something unusable keeps its content; the change is kept", async () => {
       await program.unsafe("update callback_entries set callback = 'settle' where entry_id = 'e2'");
       expect(await rejected()).toEqual([
         {

@@ -12,7 +12,7 @@ const settle = (payout: string, fields: Fields = {}) =>
 const other = (callback: CallbackEntry["callback"], fields: Fields = {}) =>
   exampleEntry({ callback, betAmount: null, ...fields });
 
-/** Dates the entries further apart than a BY_ROUND entry reaches behind it. */
+/** Dates the entries further apart than the two seconds in which a BY_ROUND entry still ends a later placement. */
 function inOrder(entries: readonly CallbackEntry[]): CallbackEntry[] {
   return entries.map((entry, index) => {
     const at = NOON + index * 3000;
@@ -57,7 +57,7 @@ describe("ordinary play", () => {
     expect(only([place(), settle("5"), settle("7")])).toMatchObject({ payout: "12", moved: "2" });
   });
 
-  test("a bet knows how many amounts its payout and its movements are the sums of", () => {
+  test("a bet counts the amounts in its payout and in its movements", () => {
     const back = other("rollback", { payoutAmount: amount("12") });
     const countsOf = (entries: readonly CallbackEntry[]) => {
       const [bet] = foldEntries(inOrder(entries), { singleState: false });
@@ -99,7 +99,7 @@ describe("ordinary play", () => {
     ]);
   });
 
-  test("an entry with skipBalanceUpdate moves nothing, whatever its amounts say", () => {
+  test("an entry with skipBalanceUpdate moves nothing, regardless of its amounts", () => {
     const skipped = { skipBalanceUpdate: true };
     expect(only([place(skipped), settle("20", skipped)])).toMatchObject({
       stake: "10",
@@ -133,7 +133,7 @@ describe("ordinary play", () => {
     expect(only([alone], true)).toMatchObject({ status: "settled", stake: "10", payout: "30", moved: "20" });
   });
 
-  test("the money that the wallet moved counts, not the money that was asked for", () => {
+  test("the money that the wallet moved counts, not the money that the entry asked for", () => {
     expect(only([place({ moved: amount("-20") }), settle("5", { moved: amount("0") })])).toMatchObject({
       stake: "10",
       payout: "5",
@@ -152,7 +152,7 @@ describe("repeats", () => {
     expect(only([placed, repeat("-10")])).toMatchObject({ stake: "10", moved: "-20" });
   });
 
-  test("where the copy that moved nothing stands first, the other copy adds no amount", () => {
+  test("if the copy that moved nothing comes first, the other copy adds no amount", () => {
     const entries = [place(), settle("5", { moved: amount("0") }), settle("5", { moved: amount("5") })];
     expect(only(entries)).toMatchObject({ payout: "5", moved: "-5" });
     expect(only([...entries, settle("5", { moved: amount("5") })])).toMatchObject({
@@ -168,7 +168,7 @@ describe("repeats", () => {
     });
   });
 
-  test("of two equal payouts, each with its own request, the second counts also behind its copy that moved nothing", () => {
+  test("the second of two equal payouts with their own requests counts even after its copy that moved nothing", () => {
     const second = settle("5", { moved: amount("5") });
     const copy = { ...second, entryId: "copy", moved: amount("0") };
     const entries = [place(), settle("5"), copy, second];
@@ -178,7 +178,7 @@ describe("repeats", () => {
 });
 
 describe("rollback", () => {
-  test("a rollback opens a settled bet again and takes its payout back", () => {
+  test("a rollback reopens a settled bet and takes its payout back", () => {
     const rollback = other("rollback", { payoutAmount: amount("25"), betAmount: amount("10") });
     expect(only([place(), settle("25"), rollback])).toMatchObject({
       status: "open",
@@ -191,7 +191,7 @@ describe("rollback", () => {
     });
   });
 
-  test("a rollback opens a void bet again and takes its stake again", () => {
+  test("a rollback reopens a void bet and takes its stake again", () => {
     const cancelled = other("cancelBets", { status: "REFUND" });
     const rollback = other("rollback", { payoutAmount: amount("0"), betAmount: amount("10") });
     expect(only([place(), cancelled, rollback])).toMatchObject({ status: "open", moved: "-10" });
@@ -205,7 +205,7 @@ describe("rollback", () => {
     });
   });
 
-  test("a rollback takes back a reward with the settlement only where it names both together", () => {
+  test("a rollback takes back a reward with the settlement only if it names their sum", () => {
     const reward = other("winRewards", { payoutAmount: amount("100") });
     const both = other("rollback", { payoutAmount: amount("125") });
     const settlementOnly = other("rollback", { payoutAmount: amount("25") });
@@ -247,7 +247,7 @@ describe("by round", () => {
     ]);
   });
 
-  test("a settle that names no bet pays the earliest one, and its id means that bet from then on", () => {
+  test("a settle that names no bet pays the earliest one, and later entries with its id act on that bet", () => {
     const named = { txnId: "of the round", payoutAmount: amount("50") };
     const entries = [place(), place(second), round("settleBets", named)];
     expect(shown(entries)).toEqual(["bet-1 settled 50 40", "bet-2 settled 0 -10"]);
@@ -259,7 +259,7 @@ describe("by round", () => {
     ]);
   });
 
-  test("an id that only the end of a round had becomes a bet of its own with its placement or a reward", () => {
+  test("an id that only the end of a round named becomes a bet of its own with a placement or a reward", () => {
     const ended = [place(), place(second), round("settleBets", { txnId: "x", payoutAmount: amount("50") })];
     expect(shown([...ended, place({ txnId: "x" })])).toEqual([
       "bet-1 settled 50 40",
@@ -272,7 +272,7 @@ describe("by round", () => {
     expect(shown(cancelled)).toEqual(["bet-1 void 0 0", "x open 0 -10"]);
   });
 
-  test("an end of a round that names no bet pays the earliest bet it ends, whatever its id ended before", () => {
+  test("an end of a round that names no bet pays the earliest bet it ends, even if its id ended another one before", () => {
     const end = (payout: string) => round("settleBets", { txnId: "x", payoutAmount: amount(payout) });
     const back = round("rollback", { txnId: "x", payoutAmount: amount("55"), betAmount: amount("0") });
     expect(shown([place(), place(second), settle("5"), end("50"), back, end("30")])).toEqual([
@@ -281,7 +281,7 @@ describe("by round", () => {
     ]);
   });
 
-  test("a settle that names a settled bet adds the payout there, and ends the open ones", () => {
+  test("a settle that names a settled bet adds the payout to it, and ends the open bets", () => {
     const entries = [place(), place(second), settle("5"), settle("50", byRound)];
     expect(shown(entries)).toEqual(["bet-1 settled 55 45", "bet-2 settled 0 -10"]);
   });
@@ -299,7 +299,7 @@ describe("by round", () => {
     ).toEqual(["bet-1 settled 50 40", "bet-2 open 0 -10"]);
   });
 
-  test("bets that were settled together remember each other until they open again", () => {
+  test("bets that were settled together are known as such until a rollback reopens them", () => {
     const flags = (entries: CallbackEntry[]) =>
       foldEntries(inOrder(entries), { singleState: false }).map((bet) => bet.settledByRound);
     const together = [place(), place(second), settle("50", { ...second, ...byRound })];
@@ -312,13 +312,13 @@ describe("by round", () => {
     expect(flags([place(), settle("50", byRound)])).toEqual([false]);
   });
 
-  test("a cancel leaves ended bets alone, also the bet that it names", () => {
+  test("a cancel does not change ended bets, not even the bet that it names", () => {
     const cancel = round("cancelBets", { moved: amount("4") });
     expect(shown([place(), settle("5"), cancel])).toEqual(["bet-1 settled 5 -1"]);
     expect(shown([place(second), settle("5", second), cancel])).toEqual(["bet-2 settled 5 -1"]);
   });
 
-  test("open bets share what a cancel moved, and the named bet has the rest", () => {
+  test("open bets share the money that a cancel moved, and the named bet gets the rest", () => {
     const placed = [place({ betAmount: amount("7") }), place(second), place(third)];
     expect(shown([...placed, round("cancelBets", second)])).toEqual([
       "bet-1 void 0 0",
@@ -337,7 +337,7 @@ describe("by round", () => {
     ]);
   });
 
-  test("a rollback opens every ended bet again that is not only a reward or a tip", () => {
+  test("a rollback reopens every ended bet, except tips and bets with only rewards", () => {
     const reward = other("winRewards", { ...third, payoutAmount: amount("9") });
     const tip = other("placeTips", { txnId: "tip", betAmount: amount("3") });
     const played = [place(), place(second), reward, tip, settle("25"), other("cancelBets", second)];
@@ -350,7 +350,7 @@ describe("by round", () => {
     ]);
   });
 
-  test("a rollback that also takes back rewards names both together", () => {
+  test("a rollback that also takes back rewards names the sum of settlements and rewards", () => {
     const reward = other("winRewards", { payoutAmount: amount("9") });
     const played = [place(), place(second), settle("25"), settle("5", second), reward];
     const back = (payout: string) => shown([...played, round("rollback", { payoutAmount: amount(payout) })]);
@@ -358,7 +358,7 @@ describe("by round", () => {
     expect(back("30")).toEqual(["bet-1 open 9 -1", "bet-2 open 0 -10"]);
   });
 
-  test("a rollback without an ended bet begins no bet; what it moved counts", () => {
+  test("a rollback without an ended bet begins no bet; the money that it moved counts", () => {
     const back = round("rollback", { txnId: "another", payoutAmount: amount("25"), moved: amount("-25") });
     expect(shown([place(), back])).toEqual(["bet-1 open 0 -35"]);
     const ofReward = round("rollback", { payoutAmount: amount("9"), moved: amount("0") });
@@ -375,7 +375,7 @@ test("a tip takes its amount, and a cancel gives it back", () => {
   expect(only([tip, back])).toMatchObject({ status: "void", moved: "0" });
 });
 
-/** Unusual sequences of entries, each with the ledger bet that they give. */
+/** Unusual sequences of entries, each with the resulting ledger bet. */
 describe("unusual sequences", () => {
   const reward = (payout: string, fields: Fields = {}) =>
     other("winRewards", { payoutAmount: amount(payout), ...fields });
@@ -564,7 +564,7 @@ describe("unusual sequences", () => {
   });
 });
 
-describe("a settle that says whether it is single-state", () => {
+describe("a settle with its own single-state flag", () => {
   const single = (flag: boolean | null, fields: Fields = {}) =>
     settle("30", { betAmount: amount("10"), singleState: flag, ...fields });
   const shown = (entries: readonly CallbackEntry[], product = false) =>
@@ -573,7 +573,7 @@ describe("a settle that says whether it is single-state", () => {
     other("rollback", { payoutAmount: amount(payout), betAmount: amount("0") });
 
   test.each([true, false])(
-    "places and settles in one step where it is single-state (product singleState: %j)",
+    "places and settles in one step if it is single-state (product singleState: %j)",
     (product) => {
       expect(shown([single(true)], product)).toEqual(["settled 10 30 20"]);
       expect(shown([single(true), single(true, { payoutAmount: amount("5") })], product)).toEqual([
@@ -585,7 +585,7 @@ describe("a settle that says whether it is single-state", () => {
   );
 
   test.each([true, false])(
-    "settles nothing where it is not single-state and nothing was placed (product singleState: %j)",
+    "settles nothing if it is not single-state and nothing was placed (product singleState: %j)",
     (product) => {
       expect(shown([single(false)], product)).toEqual(["open 0 0 0"]);
       expect(shown([single(false, { moved: amount("30") })], product)).toEqual(["open 0 0 30"]);
@@ -610,7 +610,7 @@ describe("a settle that says whether it is single-state", () => {
     expect(settledBy(NOON - 1)).toEqual([{ status: "open", payout: "0", placed: false }]);
   });
 
-  test("leaves no placement missing for a bet that it placed, whatever the product does", () => {
+  test("leaves no placement missing for a bet that it placed, regardless of the product's setting", () => {
     const placed = (entry: CallbackEntry, singleState: boolean) =>
       foldEntries([entry], { singleState }).map((bet) => bet.placed);
     expect(placed(single(true), false)).toEqual([true]);
@@ -619,7 +619,7 @@ describe("a settle that says whether it is single-state", () => {
     expect(placed(single(false), true)).toEqual([false]);
   });
 
-  test("leaves the money it asks for unknown where it settles nothing", () => {
+  test("asks for an unknown amount if it settles nothing", () => {
     const asked = (flag: boolean | null) => {
       const entry = single(flag);
       return askedByEntry([entry], { singleState: false }).get(entry.entryId)?.toFixed();
@@ -643,7 +643,7 @@ describe("a round that is declared void", () => {
     expect(shown([...played, voided({ txnId: "of the round" })])).toEqual(expected);
   });
 
-  test("voids also a bet that looks open, where the operator does not write lost settlements", () => {
+  test("also voids a bet that looks open if the operator does not write lost settlements", () => {
     const entries = [place(), place(second), settle("30"), voided()];
     const bets = foldEntries(inOrder(entries), { singleState: false, omitsLostBets: true });
     expect(bets.map(({ txnId, status, moved }) => `${txnId} ${status} ${moved}`)).toEqual([
@@ -652,7 +652,7 @@ describe("a round that is declared void", () => {
     ]);
   });
 
-  test("shares what it moved among the bets, and the named bet has the rest", () => {
+  test("shares the money that it moved among the bets, and the named bet gets the rest", () => {
     const moved = { moved: amount("-7") };
     expect(shown([...played, voided({ ...second, ...moved })]).slice(0, 2)).toEqual([
       "bet-1 void 0",
@@ -660,7 +660,7 @@ describe("a round that is declared void", () => {
     ]);
   });
 
-  test("changes and begins no bet where nothing is settled; what it moved counts", () => {
+  test("changes and begins no bet if nothing is settled; the money that it moved counts", () => {
     expect(shown([place(), voided({ txnId: "another", moved: amount("4") })])).toEqual(["bet-1 open -6"]);
     expect(shown([place(), other("cancelBets"), voided()])).toEqual(["bet-1 void 0"]);
   });
@@ -680,13 +680,13 @@ test.each(["BY_BET", "BY_TRANSACTION", "", null])(
   },
 );
 
-test("two equal adjustments with skipBalanceUpdate are no repeats: each changes the stake", () => {
+test("two equal adjustments with skipBalanceUpdate are not repeats: each changes the stake", () => {
   const adjust = (bet: string) =>
     other("adjustBets", { betAmount: amount(bet), skipBalanceUpdate: true, moved: amount("0") });
   expect(only([place(), adjust("4"), adjust("6"), adjust("4")])).toMatchObject({ stake: "4", moved: "-10" });
 });
 
-test("an entry belongs to its bet, whatever round it names", () => {
+test("an entry belongs to its bet, even if it names another round", () => {
   expect(fold([place(), settle("5", { roundId: "round-9" })])).toHaveLength(1);
 });
 
@@ -707,7 +707,7 @@ test("the fold does not depend on the order in which entries are read", () => {
   );
 });
 
-test("a cancelled round of one moment ends the bet with a reward too", () => {
+test("a round cancelled at the time of its placement ends the bet with a reward too", () => {
   const at = { occurredAt: NOON, receivedAt: NOON, moved: null };
   const entries = [
     place({ ...at, entryId: "e-1" }),
@@ -719,7 +719,7 @@ test("a cancelled round of one moment ends the bet with a reward too", () => {
     expect(foldAsRead(order).map(({ status }) => status)).toEqual(["void", "void"]);
 });
 
-test("entries of the same moment keep the order in which they were received", () => {
+test("entries with equal times keep the order in which they were received", () => {
   const moment = { occurredAt: NOON };
   const placed = place({ ...moment, receivedAt: NOON });
   const settled = settle("5", { ...moment, receivedAt: NOON + MINUTE_MS });

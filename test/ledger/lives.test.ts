@@ -48,7 +48,7 @@ test("the ledger bet is worth the money that the wallet moved for it", () => {
           waiting: bet.isWaiting,
           tip: bet.kind === "tip",
           rewardOnly: bet.kind === "reward",
-          // The payout of a void bet is not compared.
+          // The comparison ignores the payout of a void bet.
           ...(bet.status === "void" ? {} : { payout: showCents(bet.settlement + bet.reward) }),
         });
       }
@@ -57,7 +57,7 @@ test("the ledger bet is worth the money that the wallet moved for it", () => {
   );
 });
 
-test("an entry without moved amounts counts as if the wallet did what was asked", () => {
+test("an entry without moved amounts counts as if the wallet moved what it asks for", () => {
   fc.assert(
     fc.property(lives, (turns) => {
       const { entries } = live(turns);
@@ -89,7 +89,7 @@ test("repeated entries that moved nothing change nothing", () => {
       const { entries } = live(turns);
       const again = asked.map(({ of, isSameRequest, laterBy }, index) => {
         const entry = entries[of % entries.length] as CallbackEntry;
-        // A copy under another request id comes before anything else happens, a copy of the same request at any time.
+        // A copy with another request id follows its original directly; a copy of the same request may come at any time.
         const at = entry.occurredAt + (isSameRequest ? laterBy : laterBy % 1000);
         const requestId = isSameRequest ? entry.requestId : `again-${index}`;
         return {
@@ -107,7 +107,7 @@ test("repeated entries that moved nothing change nothing", () => {
   );
 });
 
-test("of a repeated entry only the money that it moved counts", () => {
+test("a repeated entry counts only with the money that it moved", () => {
   fc.assert(
     fc.property(lives, fc.nat(30), (turns, of) => {
       const { entries } = live(turns);
@@ -125,7 +125,7 @@ test("of a repeated entry only the money that it moved counts", () => {
   );
 });
 
-test("each entry counts in its own currency, and a bet has the currency of its placement", () => {
+test("each entry counts in its own currency; a bet has the currency of its placement", () => {
   fc.assert(
     fc.property(
       lives,
@@ -150,7 +150,7 @@ test("each entry counts in its own currency, and a bet has the currency of its p
           const placement = own.find(({ callback }) => callback === "placeBets" || callback === "placeTips");
           expect(bet.currency).toBe((placement ?? own[0])?.currency);
           expect(bet.others.map(({ currency }) => currency)).not.toContain(bet.currency);
-          // A BY_ROUND entry acts on the bets of its own currency, whatever bet it names.
+          // A BY_ROUND entry acts on the bets of its own currency, even if it names another bet.
           for (const { currency } of own.filter(({ transactionType }) => transactionType !== "BY_ROUND"))
             expect([bet, ...bet.others].map((one) => one.currency)).toContain(currency);
         }

@@ -47,7 +47,7 @@ export class ModelPlayer {
     this.#turns = TURNS.filter(({ isUnannounced = false }) => !(settlesOnce && isUnannounced));
   }
 
-  /** Plays one turn, where the rules allow the turn now. */
+  /** Plays one turn if the rules allow it now. */
   play({ what, bet: index, cents }: Turn): void {
     const name = `bet-${index}`;
     const bet = this.bets.find(({ txnId }) => txnId === name);
@@ -97,7 +97,7 @@ export class ModelPlayer {
     const worth = () => this.bets.reduce((sum, bet) => sum + worthOf(bet), 0);
     const before = worth();
     const said = change();
-    // Further apart than a BY_ROUND entry reaches behind it.
+    // Further apart than the two seconds in which a BY_ROUND entry still ends a later placement.
     const at = NOON + this.entries.length * 3000;
     const moved = amount(showCents(worth() - before));
     const plain = { betAmount: null, occurredAt: at, receivedAt: at };
@@ -143,7 +143,7 @@ const TURNS: readonly PossibleTurn[] = [
     },
   },
   {
-    // A part of the settlement: the bet goes on running with what it was paid.
+    // A partial settlement: the bet stays open.
     when: isTaken,
     play: (bet, cents) => {
       bet.settlement += cents;

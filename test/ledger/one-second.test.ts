@@ -1,5 +1,5 @@
 /**
- * Ledgers that keep whole seconds and random ids: the order of the entries of one second is lost, and must not matter.
+ * Ledgers with whole seconds and random ids: the order of entries within a second is lost, and must not matter.
  * RECON_HISTORIES=10000 plays more histories, RECON_SEED others.
  */
 

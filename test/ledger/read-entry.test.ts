@@ -1,4 +1,4 @@
-/** Lines of JSON: the fast and the exact way to read one give the same content, and the same reason to reject it. */
+/** The fast and the exact parser of a JSON line give the same content, and the same reason to reject the line. */
 
 import { describe, expect, test } from "vitest";
 import { readJsonEntry } from "../../src/ledger/read-entry.ts";
@@ -21,7 +21,7 @@ const lineOf = (fields: Readonly<Record<string, string>>, more = "") =>
     .map(([name, value]) => `"${name}":${value}`)
     .join(",")}${more}}`;
 
-/** Forces the exact way: the escape says the same name. */
+/** Forces the exact parser: the escape spells the same name. */
 const inFull = (line: string) => line.replace('"txn_id"', '"txn\\u005fid"');
 
 test.each([

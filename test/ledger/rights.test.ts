@@ -1,5 +1,5 @@
 /**
- * What other roles can do to the ledger: what docs/ledger.md grants them, and nothing else. In this database every role may create
+ * Other roles can do to the ledger only what docs/ledger.md grants them. In this database every role may create
  * in the schema, as in those of PostgreSQL 14.
  */
 
@@ -80,7 +80,7 @@ const row = (id: string, { callback = "placeBets", moved = "-10" } = {}) =>
 const insert = (...rows: ReturnType<typeof row>[]) =>
   `insert into callback_entries (${COLUMNS}) values ${rows.map((one) => `('${one.join("', '")}')`).join(", ")}`;
 
-/** What is there: entries, those bets of theirs that are due for a comparison, and the account of today. */
+/** The stored entries, their bets that are due for comparison, and the account of today. */
 async function readLedger() {
   const [found] = await sql<{ entries: string[]; marked: string[]; accounted: number }[]>`
     select array(select entry_id from callback_entries order by 1) as entries,
@@ -110,7 +110,7 @@ describe("the role of a program that writes entries", () => {
     expect(await readLedger()).toEqual(taken("a", "b"));
   });
 
-  test("inserts in a transaction with writes of its own, and takes them back with it", async () => {
+  test("inserts in a transaction with writes of its own, and a rollback undoes both", async () => {
     await shop.begin(async (tx) => {
       await tx.unsafe("create temporary table moved_money (amount numeric) on commit drop");
       await tx.unsafe(insert(row("a")));
@@ -125,7 +125,7 @@ describe("the role of a program that writes entries", () => {
     expect(await readLedger()).toEqual(taken("a", "b"));
   });
 
-  test("skips known entries with one more right, to read their ids", async () => {
+  test("skips known entries if it also has the right to read their ids", async () => {
     const skipping = `${insert(row("a"), row("b"))} on conflict (entry_id) do nothing`;
     await shop.unsafe(insert(row("a")));
     await expect(shop.unsafe(skipping)).rejects.toThrow("permission denied");
@@ -175,7 +175,7 @@ const TAKING_OVER = [
   ["min(text)", "text"],
 ] as const;
 
-describe("another role cannot have the functions of the ledger do its work", () => {
+describe("another role cannot misuse the functions of the ledger", () => {
   const takeOver = async (role: postgres.Sql, body: string) => {
     for (const [signature, result] of TAKING_OVER)
       await role.unsafe(
@@ -198,7 +198,7 @@ describe("another role cannot have the functions of the ledger do its work", () 
     expect(await readLedger()).toEqual(taken("a"));
   });
 
-  test("a role without any right does not change a wallet through a writer's row", async () => {
+  test("a role without rights does not change a wallet through a writer's row", async () => {
     await creditWallet(sql, { username: "anna", currency: "THB", amount: amount("10"), ref: "r" }, NOON);
     await takeOver(stranger, "update public.wallets set balance = 777777");
     await shop.unsafe(insert(row("bad", { moved: "NaN" })));
@@ -206,7 +206,7 @@ describe("another role cannot have the functions of the ledger do its work", () 
     expect(await rejected()).toHaveLength(1);
   });
 
-  test("a role without any right changes no wallet through the statements of the callbacks server and the worker", async () => {
+  test("a role without rights changes no wallet through the statements of the callbacks server and the worker", async () => {
     await creditWallet(sql, { username: "anna", currency: "THB", amount: amount("100"), ref: "r" }, NOON);
     await takeOver(stranger, "update public.wallets set balance = 777777");
     const server = await serveCallbacks(sql);
@@ -263,7 +263,7 @@ describe("another role cannot have the functions of the ledger do its work", () 
     },
   );
 
-  test.each(["worker", "callbacks"])("%s does not begin either, and changes no wallet", async (program) => {
+  test.each(["worker", "callbacks"])("%s refuses to start, and changes no wallet", async (program) => {
     await creditWallet(sql, { username: "anna", currency: "THB", amount: amount("10"), ref: "r" }, NOON);
     await takeOver(stranger, "update public.wallets set balance = 777777");
     const settings = { DATABASE_URL: url, CALLBACK_PORT: "0", OPS_PORT: "0" };
@@ -273,7 +273,7 @@ describe("another role cannot have the functions of the ledger do its work", () 
     expect(await sql`select balance from wallets`).toEqual([{ balance: "10" }]);
   });
 
-  test("functions that belong to a member of the owner, or have names of their own, are no reason to refuse", async () => {
+  test("functions with other names, or of a member of the owning role, do not stop a program", async () => {
     await stranger.unsafe(
       `create function public.own_name(numeric, integer) returns bigint language sql as 'select 1::bigint'`,
     );
@@ -303,7 +303,7 @@ describe("another role cannot have the functions of the ledger do its work", () 
     });
   });
 
-  test("a trigger that a role made before the upgrade fails on its own table, and counts nothing", async () => {
+  test("a trigger that a role created before the upgrade fails on its own table, and counts nothing", async () => {
     await sql.unsafe(`grant execute on function recon_take_inserted() to ${STRANGER}`);
     const like = `create table mine (entry_id text, callback text, request_id text, product_id text, username text,
       currency text, txn_id text, round_id text, status text, bet_amount numeric, payout_amount numeric,
@@ -319,7 +319,7 @@ describe("another role cannot have the functions of the ledger do its work", () 
   });
 });
 
-describe("no setting of a session switches a check off", () => {
+describe("no session setting switches a check off", () => {
   const SETTINGS = [
     "set wallet_recon.writes = 'own'",
     "set wallet_recon.writes = 'checked'; set wallet_recon.marks = 'own'",
@@ -418,7 +418,7 @@ describe("the callbacks server", () => {
   );
 });
 
-test("a program that starts says that every role may create in the schema, until it is revoked", async () => {
+test("a starting program warns that every role may create in the schema, until that right is revoked", async () => {
   const lines: string[] = [];
   const log = createLog("warn", [], { write: (line: string) => lines.push(line) });
   await migrateDatabase(url, log);

@@ -33,7 +33,7 @@ async function compareDays(more: Record<string, unknown> = {}): Promise<void> {
   await compareEntryDays(context(more), signal);
 }
 
-/** Compares all days, also those that are not due yet. @returns the days with a difference */
+/** Compares all days, including days that are not due. @returns the days with a difference */
 async function findGone(): Promise<string[]> {
   clock.set(clock.now() + 25 * HOUR_MS);
   await compareDays();
@@ -76,10 +76,10 @@ async function playAgreed(): Promise<void> {
   await compareDays();
 }
 
-describe("entries that an administrator deletes past the triggers", () => {
+describe("entries that an administrator deletes without firing the triggers", () => {
   beforeEach(playAgreed);
 
-  test("are noticed within a day, with the day, both numbers and what to do", async () => {
+  test("are noticed within a day; the alert has the day, both numbers and what to do", async () => {
     await unseen("delete from callback_entries where callback = 'settleBets'");
     clock.set(minute(90) + 23 * HOUR_MS);
     await compareDays();
@@ -105,7 +105,7 @@ describe("entries that an administrator deletes past the triggers", () => {
     expect(await mismatches()).toEqual(["missing-in-ledger of bet-1 is open"]);
   });
 
-  test("are not missed any more once the same rows are inserted", async () => {
+  test("are no longer reported once the same rows are inserted", async () => {
     await program.unsafe("create table backup as select * from callback_entries");
     await unseen("delete from callback_entries where txn_id = 'bet-1'");
     expect(await findGone()).toHaveLength(1);
@@ -118,7 +118,7 @@ describe("entries that an administrator deletes past the triggers", () => {
     expect((await alerts()).map(({ kind }) => kind)).toEqual(["entries-vanished", "entries-vanished-over"]);
   });
 
-  test("keep their day open until they are back", async () => {
+  test("keep their day from closing until they are back", async () => {
     await fetched(TODAY - DAY_MS, TODAY + DAY_MS);
     clock.set(TODAY + DAY_MS + HOUR_MS);
     await diffAt((TODAY + DAY_MS + HOUR_MS - minute(0)) / 60_000);
@@ -140,7 +140,7 @@ describe("entries that an administrator deletes past the triggers", () => {
     expect(await close("2026-11-20")).toMatchObject({ isNew: true });
   });
 
-  test("end as a finding when a person accepts it, with a note in the audit log", async () => {
+  test("are no longer reported when the operator accepts the day, which the audit log notes", async () => {
     await unseen("delete from callback_entries where callback = 'settleBets'");
     await findGone();
     expect(await alerts()).toHaveLength(1);
@@ -165,7 +165,7 @@ describe("entries that an administrator deletes past the triggers", () => {
     expect(await findGone()).toEqual([]);
   });
 
-  test("twice are missed twice, and are not taken as back when only some are", async () => {
+  test("twice are reported twice, and are not considered back if only some are", async () => {
     await program.unsafe("create table backup as select * from callback_entries");
     await unseen("delete from callback_entries where callback = 'settleBets' and txn_id = 'bet-1'");
     const [first = ""] = await findGone();
@@ -179,7 +179,7 @@ describe("entries that an administrator deletes past the triggers", () => {
   });
 });
 
-describe("a difference is found too", () => {
+describe("a difference is also found", () => {
   beforeEach(playAgreed);
 
   test("if other rows take the place of deleted ones", async () => {
@@ -202,7 +202,7 @@ describe("a difference is found too", () => {
     );
   });
 
-  test("if more rows came in than vanished while the triggers were off, and those that cannot be entries are rejected", async () => {
+  test("if more rows were inserted than vanished while the triggers were off; unusable rows are rejected", async () => {
     await untriggered(
       "create table backup as select * from callback_entries",
       "delete from callback_entries where callback = 'settleBets' and txn_id = 'bet-1'",
@@ -233,7 +233,7 @@ describe("a difference is found too", () => {
     expect((await alerts()).map(({ kind }) => kind)).toEqual(["entries-vanished", "entries-vanished-over"]);
   });
 
-  test("if all rows are gone while the triggers were off, which doctor and status do not call a new ledger", async () => {
+  test("if all rows vanish while the triggers are off; doctor and status do not call that a new ledger", async () => {
     const [{ entries } = { entries: 0 }] = await sql<
       { entries: number }[]
     >`select count(*) as entries from callback_entries`;
@@ -261,10 +261,10 @@ describe("a difference is found too", () => {
   });
 });
 
-describe("a repair past other entries", () => {
+describe("a repair after other entries were added", () => {
   beforeEach(playAgreed);
 
-  test("does not end the finding by itself, and the alert says so: the operator accepts the day then", async () => {
+  test("does not end the finding by itself; the alert says that the operator must accept the day", async () => {
     await program.unsafe("create table backup as select * from callback_entries");
     await unseen("delete from callback_entries where txn_id = 'bet-1'");
     expect(await findGone()).toHaveLength(1);
@@ -305,7 +305,7 @@ describe("no session, not even one in the replica role, truncates the ledger", (
   });
 });
 
-describe("nothing is missed", () => {
+describe("no entries are reported as gone", () => {
   const COLUMNS = `entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status, bet_amount,
     payout_amount, skip_balance_update, moved, occurred_at, received_at`;
   const rows = (from: number, to: number, days = 1) => `
@@ -344,7 +344,7 @@ describe("nothing is missed", () => {
     expect(sums?.["entries"]).toBeGreaterThan(0);
   });
 
-  test("of what ledger.rowsChange replaces and deletes", async () => {
+  test("if ledger.rowsChange replaces and deletes them", async () => {
     await rowsChange("replace");
     await program.unsafe(insert(1, 100, 3));
     await program.unsafe("update callback_entries set moved = 1.23 where entry_id like 'n1%'");
@@ -356,7 +356,7 @@ describe("nothing is missed", () => {
     expect(await findGone()).toEqual([]);
   });
 
-  test("of what is kept against changes", async () => {
+  test("if a change of them is refused", async () => {
     await rowsChange("never");
     await program.unsafe(insert(1, 100, 3));
     await program.unsafe("update callback_entries set moved = 1.23 where entry_id like 'n1%'");
@@ -364,7 +364,7 @@ describe("nothing is missed", () => {
     expect(await findGone()).toEqual([]);
   });
 
-  test("of what is imported, and read from a relation whose rows change", async () => {
+  test("if they are imported, or read from a relation whose rows change", async () => {
     const line = (n: number) =>
       `${JSON.stringify({ entry_id: `i${n}`, callback: "placeBets", request_id: `q${n}`, product_id: "P1", username: "anna", currency: "THB", txn_id: `b${n}`, round_id: "r", status: "OPEN", bet_amount: 10, skip_balance_update: false, occurred_at: "2026-11-20T10:00:00Z", received_at: "2026-11-20T10:00:01Z" })}\n`;
     const file = [Buffer.from(Array.from({ length: 30 }, (_, n) => line(n)).join(""))];
@@ -386,7 +386,7 @@ describe("nothing is missed", () => {
     expect(await findGone()).toEqual([]);
   });
 
-  test("of what retention deletes, and what it keeps is still watched", async () => {
+  test("if retention deletes them; the entries that it keeps are still watched", async () => {
     await playAgreed();
     await receive(exampleEntry({ entryId: "open", txnId: "bet-open", roundId: "round-open" }));
     await fetched(TODAY - DAY_MS, TODAY + DAY_MS);
@@ -403,7 +403,7 @@ describe("nothing is missed", () => {
     expect(await findGone()).toHaveLength(1);
   });
 
-  test("of what a restore without triggers brings into an empty database, also if a program writes before the worker begins", async () => {
+  test("if a restore without triggers fills an empty database, even if a program writes before the worker starts", async () => {
     const restored = [insert(1, 100, 4), insert(101, 120, 2)];
     await untriggered(...restored);
     await program.unsafe(insert(201, 210, 4));
@@ -413,7 +413,7 @@ describe("nothing is missed", () => {
     expect(await findGone()).toHaveLength(1);
   });
 
-  test("of what a restore without triggers brings along with the accounts", async () => {
+  test("if a restore without triggers brings them together with the accounts", async () => {
     await program.unsafe(insert(1, 100, 4));
     await compareDays();
     await program.unsafe(
@@ -430,7 +430,7 @@ describe("nothing is missed", () => {
     expect(await findGone()).toEqual([]);
   });
 
-  test("of entries from before the accounts, whose days count as accepted when they are first compared", async () => {
+  test("if they are older than the accounts: their days count as accepted when they are first compared", async () => {
     await unseen(insert(1, 100, 4));
     await sql`delete from entry_notes`;
     await sql`select recon_recount_entries()`;
@@ -440,7 +440,7 @@ describe("nothing is missed", () => {
     expect(await findGone()).toHaveLength(1);
   });
 
-  test("while writers commit and roll back in any order, and notes are added up beside them", async () => {
+  test("while writers commit and roll back in any order, and notes are added up at the same time", async () => {
     const stop = new AbortController();
     let written = 0;
     const writer = async (lane: number) => {

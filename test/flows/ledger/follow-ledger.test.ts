@@ -78,7 +78,7 @@ beforeEach(async () => {
 });
 
 describe("new rows", () => {
-  test("all are read the first time, to the last digit, and marked for comparison", async () => {
+  test("are all read the first time, to the last digit, and marked for comparison", async () => {
     await write(
       row("a", {
         ...receivedAt(NOON - 400 * DAY_MS),
@@ -119,7 +119,7 @@ describe("new rows", () => {
     expect(await sql`select count(*) as marks from diff_marks`).toEqual([{ marks: 1 }]);
   });
 
-  test("are found when they are committed late, as long as they lie within the lookback", async () => {
+  test("are found if they are committed late, within the lookback", async () => {
     await write(row("a"));
     await follow();
     await write(
@@ -130,7 +130,7 @@ describe("new rows", () => {
     expect(await entryIds()).toEqual(["a", "late"]);
   });
 
-  test("say whether a settle is single-state where the relation has columns for that", async () => {
+  test("say whether a settle is single-state if the relation has columns for it", async () => {
     await sql`alter table casino."Wallet Log" add column single_state boolean, add column end_round boolean`;
     await sql`
       create view casino.flagged as select *, entry_id = 'b' as single_state, null::boolean as end_round
@@ -149,7 +149,7 @@ describe("new rows", () => {
     ]);
   });
 
-  test("are all read where thousands have one moment, with ids of any type", async () => {
+  test("are all read if thousands have the same time, with ids of any type", async () => {
     await sql`
       create table casino.many as select gen_random_uuid() as entry_id, l.callback, l.request_id, l.product_id,
         l.username, l.currency, n::text as txn_id, l.round_id, l.status, l.bet_amount, l.payout_amount,
@@ -163,7 +163,7 @@ describe("new rows", () => {
     expect(await follow(contextOf({ relation: "casino.many" }))).toEqual({ added: 4500, rejected: 0 });
   });
 
-  test("are all read where they differ only by microseconds", async () => {
+  test("are all read if their times differ only by microseconds", async () => {
     await sql`
       insert into casino."Wallet Log" (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
         skip_balance_update, occurred_at, received_at)
@@ -173,7 +173,7 @@ describe("new rows", () => {
     expect(await follow()).toEqual({ added: 4100, rejected: 0 });
   });
 
-  test("do not look old after a row with a time in the future", async () => {
+  test("are not considered old after a row with a time in the future", async () => {
     await write(row("ahead", receivedAt(NOON + 365 * DAY_MS)));
     await follow();
     clock.advance(MINUTE_MS);
@@ -182,7 +182,7 @@ describe("new rows", () => {
     expect(await entryIds()).toEqual(["ahead", "b"]);
   });
 
-  test("are not doubled by two workers at once", async () => {
+  test("are not read twice by two workers at once", async () => {
     await write(...Array.from({ length: 3000 }, (_, index) => row(`e${index}`)));
     await Promise.all([follow(), follow(), follow()]);
     await follow();
@@ -193,7 +193,7 @@ describe("new rows", () => {
     expect(Number(marked?.marks)).toBe(3000);
   });
 
-  test("are read from where a worker was cut off", async () => {
+  test("are read from the point at which a worker was killed", async () => {
     await write(row("a", receivedAt(NOON - DAY_MS)), row("b"));
     const context = contextOf({ rowsChange: "replace" });
     await follow(context);
@@ -273,7 +273,7 @@ describe("rows that cannot be used", () => {
     },
   );
 
-  test("with one id: the first is accepted, and the others are kept, each once", async () => {
+  test("because several have one id: the first is accepted, the others are kept, each once", async () => {
     await write(row("a"), row("a", { txn_id: "bet-b", received_at: iso(NOON + 1) }), row("a"));
     await follow();
     await follow();
@@ -292,7 +292,7 @@ describe("rows that cannot be used", () => {
     expect(await follow()).toEqual({ added: 0, rejected: 0 });
   });
 
-  test("become entries once the operator has mended them", async () => {
+  test("become entries once the operator has corrected them", async () => {
     await write(row("a", { callback: "?" }));
     await follow();
     await sql`update casino."Wallet Log" set callback = 'placeBets'`;
@@ -301,7 +301,7 @@ describe("rows that cannot be used", () => {
     expect(await rejected()).toEqual([]);
   });
 
-  test("that were changed to something unusable keep their first content, and the change is kept", async () => {
+  test("because they were changed to something unusable keep their first content; the change is kept", async () => {
     const context = contextOf({ rowsChange: "replace" });
     await write(row("a"));
     await follow(context);
@@ -319,7 +319,7 @@ describe("days that are read again", () => {
   const ask = (from: number, to = from + DAY_MS) => planRereads(sql, [{ from, to }], clock.now());
   const DAY = Math.floor(NOON / DAY_MS) * DAY_MS - DAY_MS;
 
-  test("are read whole when they are requested, and no other day is", async () => {
+  test("are read completely when they are requested, and no other day is read", async () => {
     await write(row("a"));
     await follow();
     await write(
@@ -333,7 +333,7 @@ describe("days that are read again", () => {
     expect(await entryIds()).toEqual(["a", "first", "last"]);
   });
 
-  test("are read from the newest hours on", async () => {
+  test("are read from the newest hour backwards", async () => {
     await ask(DAY, DAY + 2 * HOUR_MS);
     const order: number[] = [];
     for (;;) {
@@ -387,7 +387,7 @@ describe("days that are read again", () => {
     expect(await entryIds()).toEqual(["a", "imported"]);
   });
 
-  test("are read again every hour, however often they are requested", async () => {
+  test("are read again once an hour, no matter how often they are requested", async () => {
     await ask(DAY);
     await follow();
     await write(row("late", receivedAt(DAY)));
@@ -409,7 +409,7 @@ describe("rows that are changed in place", () => {
         select bet_amount::text as amount from callback_entries order by entry_id`
     ).map(({ amount }) => amount);
 
-  test('keep their first content with "never", and each change is kept once', async () => {
+  test('keep their first content with "never"; each change is kept once', async () => {
     await write(row("a"));
     await follow();
     await change("a");
@@ -427,7 +427,7 @@ describe("rows that are changed in place", () => {
     ]);
   });
 
-  test('replace it with "replace", and the history is kept', async () => {
+  test('get their new content with "replace"; the history is kept', async () => {
     const context = contextOf({ rowsChange: "replace" });
     await write(row("a"));
     await follow(context);
@@ -442,7 +442,7 @@ describe("rows that are changed in place", () => {
     expect(marked?.rounds).toEqual(["round-a"]);
   });
 
-  test("are noticed when they are twice as old at the latest", async () => {
+  test("are noticed before their age has doubled", async () => {
     const context = contextOf({ rowsChange: "replace" });
     await write(row("a"), row("b", receivedAt(NOON + 1)));
     await follow(context);
@@ -460,7 +460,7 @@ describe("rows that are changed in place", () => {
     expect((await amounts())[0]).toBe("12");
   });
 
-  test("are noticed at any age when a resweep has their day read again", async () => {
+  test("are noticed at any age if a resweep reads their day again", async () => {
     const context = contextOf({ rowsChange: "replace" });
     await write(row("a", receivedAt(NOON - 30 * DAY_MS)), row("b"));
     await follow(context);
@@ -473,7 +473,7 @@ describe("rows that are changed in place", () => {
   });
 });
 
-test("a new relation brings back no entry of the time that retain.entries has deleted, and the log says so", async () => {
+test("a new relation does not bring back entries that retain.entries has deleted, and the log says so", async () => {
   await sql`insert into retention_states (walk, deleted_up_to) values ('entries', ${NOON})`;
   await write(row("deleted", receivedAt(NOON - 1)), row("kept"));
   const warnings: unknown[] = [];
@@ -487,7 +487,7 @@ describe("one run reads", () => {
   const lookbackMs = 16 * MINUTE_MS;
   const keptFrom = Number.NEGATIVE_INFINITY;
 
-  test("everything, while nothing was read", () => {
+  test("everything, if nothing was read before", () => {
     expect(rangesToRead({ readUntil: null, readAt: null, now: NOON, lookbackMs, keptFrom })).toEqual([
       { from: null, to: null },
     ]);
@@ -519,7 +519,7 @@ describe("one run reads", () => {
     ]);
   });
 
-  test("nothing of the time whose entries were deleted", () => {
+  test("nothing of the time in which entries were deleted", () => {
     const read = { readAt: NOON - MINUTE_MS, now: NOON, lookbackMs, keptFrom: NOON - 5 * MINUTE_MS };
     expect(rangesToRead({ ...read, readUntil: null })).toEqual([{ from: NOON - 5 * MINUTE_MS, to: null }]);
     expect(rangesToRead({ ...read, readUntil: NOON })).toEqual([
@@ -530,7 +530,7 @@ describe("one run reads", () => {
     ]);
   });
 
-  test("rows without a received_at in every run, and less often if that reads a large table", async () => {
+  test("rows without a received_at every time, but less often if that reads a large table", async () => {
     const relation = await openRelation(sql, "casino.ledger");
     const findsAt = async (id: string, at: number) => {
       await write(row(id, { received_at: null }));
@@ -572,7 +572,7 @@ describe("a row that cannot be read because of a value", () => {
   const texts = contextOf({ relation: "casino.texts" });
   beforeEach(readable);
 
-  test("is set aside by its name, with the column and the value, and the others are read", async () => {
+  test("is rejected with its id, the column and the value, and the other rows are read", async () => {
     const all = Array.from({ length: 40 }, (_, index) =>
       row(`e${index + 10}`, {
         ...receivedAt(NOON - 40 + index),
@@ -615,7 +615,7 @@ describe("a row that cannot be read because of a value", () => {
   });
 });
 
-test("known callbacks and transaction types count in any case of letters, others are rejected", async () => {
+test("known callbacks and transaction types match in upper or lower case; others are rejected", async () => {
   await write(
     row("a", { callback: "PLACEBETS" }),
     row("b", { callback: "settlebets", transaction_type: "by_round" }),
@@ -653,7 +653,7 @@ describe("a comparison knows", () => {
     await write(row("a", receivedAt(NOON - DAY_MS)));
   });
 
-  test("that a record is not missing in a ledger that was not read since its grace ended", async () => {
+  test("that a record is not missing if the ledger was not read since its grace period ended", async () => {
     await follow();
     await record();
     await mark();
@@ -681,7 +681,7 @@ describe("a comparison knows", () => {
   });
 });
 
-test("a dropped relation is one clear error, and the entries that were read from it stay", async () => {
+test("a dropped relation is one clear error; entries already read from it stay", async () => {
   await write(row("a"));
   await follow();
   await sql`drop view casino.ledger`;
@@ -694,7 +694,7 @@ test("a dropped relation is one clear error, and the entries that were read from
   expect(await entryIds()).toEqual(["a"]);
 });
 
-test("a view that fails for every row is an error that says how, after twenty rows", async () => {
+test("a view that fails for every row ends the run after twenty rows, with an error that says why", async () => {
   await sql`drop view casino.ledger`;
   await sql`
     create view casino.ledger as select entry_id, callback, request_id, product_id, username, currency, txn_id, round_id,

@@ -1,4 +1,4 @@
-/** Lines of entries and of recorded callbacks, as an import takes them: what is taken, known, changed and rejected. */
+/** Imports of entries and of recorded callbacks: which lines are added, known, changed and rejected. */
 
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -12,7 +12,7 @@ beforeEach(() => emptyTables(sql));
 
 type Options = Partial<Omit<ImportOptions, "onTaken">> & { readonly rowsChange?: "never" | "replace" };
 
-/** @param text cut into small chunks, so that lines and characters lie across them */
+/** @param text cut into small chunks, so chunks end within lines and characters */
 async function run(
   text: string | Uint8Array,
   { rowsChange = "never", ...options }: Options = {},
@@ -77,7 +77,7 @@ describe("entries", () => {
     ]);
   });
 
-  test("that come again are known, and write nothing", async () => {
+  test("that are imported again are known, and nothing is written", async () => {
     const text = lines(entry("e1"), entry("e2"), entry("e1", { bet_amount: 10 }));
     expect(await run(text)).toEqual(counts({ added: 2, known: 1 }));
     const written = () => sql`select entry_id, xmin from callback_entries order by entry_id`;
@@ -86,7 +86,7 @@ describe("entries", () => {
     expect(await written()).toEqual(before);
   });
 
-  test("with other content count as changed; the first content stays, and the change is kept", async () => {
+  test("with other content count as changed; the first content stays, and the change is kept as rejected", async () => {
     await run(lines(entry("e1")));
     expect(await run(lines(entry("e1", { bet_amount: "12" })))).toEqual(counts({ changed: 1 }));
     expect(await stored()).toEqual([expect.objectContaining({ bet_amount: "10.00" })]);
@@ -99,7 +99,7 @@ describe("entries", () => {
     ]);
   });
 
-  test('with other content replace the first where ledger.rowsChange is "replace"', async () => {
+  test('with other content replace the first if ledger.rowsChange is "replace"', async () => {
     await run(lines(entry("e1")));
     expect(await run(lines(entry("e1", { bet_amount: "12" })), { rowsChange: "replace" })).toEqual(
       counts({ changed: 1 }),
@@ -107,7 +107,7 @@ describe("entries", () => {
     expect(await stored()).toEqual([expect.objectContaining({ bet_amount: "12" })]);
   });
 
-  test("that stand twice in one part with other content are changed", async () => {
+  test("that appear twice in one part, with different content, are changed", async () => {
     expect(await run(lines(entry("e1"), entry("e1"), entry("e1", { bet_amount: "12" })))).toEqual(
       counts({ added: 1, known: 1, changed: 1 }),
     );
@@ -181,7 +181,7 @@ describe("entries", () => {
     },
   );
 
-  test("of a dry run are counted, and written nowhere", async () => {
+  test("of a dry run are counted, but not written", async () => {
     await run(lines(entry("e1"), entry("e2")));
     const text = lines(
       entry("e1"),
@@ -230,7 +230,7 @@ const entries = () => sql<Record<string, unknown>[]>`
     received_at::text from callback_entries order by txn_id, entry_id`;
 
 describe("MongoDB's Extended JSON", () => {
-  test("of entries says ids, times and exact numbers", async () => {
+  test("of entries gives ids, times and exact numbers", async () => {
     const received = Date.parse("2026-11-20T10:00:00.5Z");
     const { entry_id: _, ...fields } = entry("e1");
     const line = {
@@ -297,7 +297,7 @@ describe("recorded callbacks", () => {
     ]);
   });
 
-  test("may have their bodies as text, names in use beside the interface's own, and no answer", async () => {
+  test("may have their bodies as text, alternative callback names, and no answer", async () => {
     const settled = {
       ...request,
       txns: [{ id: "bet-1", status: "SETTLED", roundId: "r", betAmount: 1, payoutAmount: 2 }],
@@ -313,7 +313,7 @@ describe("recorded callbacks", () => {
     ]);
   });
 
-  test("with several items leave open what each moved", async () => {
+  test("with several items do not say how much each item moved", async () => {
     const [item] = request.txns;
     const several = {
       ...request,
@@ -336,7 +336,7 @@ describe("recorded callbacks", () => {
     expect(await callbacks(text)).toEqual(counts({ skipped: 3 }));
   });
 
-  test("that were sent again are known, however late, and where the second answer moved nothing", async () => {
+  test("that were sent again are known, even much later, if the second answer moved nothing", async () => {
     await callbacks(lines(recorded()));
     const again = {
       receivedAt: "2026-11-20T10:05:00Z",
@@ -361,7 +361,7 @@ describe("recorded callbacks", () => {
     expect((await entries()).map(({ moved }) => moved)).toEqual(["-10.5", "-10.5"]);
   });
 
-  test("that use a request id again with other content are entries of their own, each once", async () => {
+  test("that reuse a request id with other content are entries of their own, each once", async () => {
     const first = recorded();
     const other = recorded({}, { betAmount: 11 });
     expect(await callbacks(lines(first))).toEqual(counts({ added: 1 }));
@@ -452,7 +452,7 @@ describe("recorded callbacks", () => {
     ]);
   });
 
-  test("that were rejected name their bet, so that it is not called missing", async () => {
+  test("that were rejected name their bet, so the bet is not reported as missing", async () => {
     await callbacks(lines(recorded({}, { betAmount: -1 })));
     expect(await sql`select product_id, username, txn_id, round_id from rejected_entries`).toEqual([
       { product_id: "P1", username: "anna", txn_id: "bet-1", round_id: "round-1" },
@@ -483,7 +483,7 @@ describe("files", () => {
     ]);
   });
 
-  test("of CSV with bad rows: each is rejected, and the others are taken", async () => {
+  test("of CSV with bad rows: the bad rows are rejected, the others imported", async () => {
     const text = [
       COLUMNS.join(","),
       row("e1"),
@@ -532,7 +532,7 @@ describe("files", () => {
     ]);
   });
 
-  test("compressed by gzip are unpacked by the command, and refused where their size has no limit", async () => {
+  test("compressed by gzip are unpacked by the command, and refused by the API, which limits the size", async () => {
     const file = gzipSync(lines(entry("e1"), entry("e2")));
     expect(await run(file, { unpacks: true })).toEqual(counts({ added: 2 }));
     await expect(run(file)).rejects.toThrow(/compressed by gzip: unpack it first/);
@@ -550,7 +550,7 @@ describe("files", () => {
     expect(await stored()).toEqual([]);
   });
 
-  test("with empty lines, a byte order mark, lines that are too long and other encodings", async () => {
+  test("may have empty lines, a byte order mark, overlong lines and other encodings", async () => {
     const text = Buffer.concat([
       Buffer.from(`\uFEFF${lines(entry("e1"))}\r\n\r\n`),
       Buffer.from(`${lines(entry("e2"))}\n`.replace("anna", "ann\u00e9"), "latin1"),
@@ -646,13 +646,13 @@ describe("files as other programs write them", () => {
     expect(await stored()).toEqual([]);
   });
 
-  test("are refused alike if they hold callbacks", async () => {
+  test("are refused in the same way if they contain callbacks", async () => {
     const callback = { callback: "placeBets", request: {}, response: null };
     for (const text of [JSON.stringify([callback]), JSON.stringify(callback, null, 2)])
       await expect(run(text, { format: "callbacks" })).rejects.toThrow(/a single JSON array|several lines/);
   });
 
-  test.each(["1.23E+15", "1E+15", "1,23E+15"])("do not make one id of many: %s", async (txnId) => {
+  test.each(["1.23E+15", "1E+15", "1,23E+15"])("do not merge different ids into one: %s", async (txnId) => {
     const taken = await run(csvOf(";", entry("e1", { txn_id: txnId }), entry("e2")));
     const reason = `txn_id is "${txnId}", a number that a spreadsheet has rounded: export the column as text`;
     expect(taken).toEqual(counts({ added: 1, rejected: [{ line: 2, reason }] }));

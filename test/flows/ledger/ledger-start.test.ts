@@ -1,4 +1,4 @@
-/** The beginning of the ledger moves back, and earlier bets are compared after all. */
+/** If the start of the ledger moves back, earlier bets are compared. */
 
 import { expect, test } from "vitest";
 import { exampleEntry } from "../../support/examples.ts";
@@ -7,7 +7,7 @@ import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../compare/com
 const { clock, diffAt, receive, listed, fetchRange, mismatches } = useDiffWorld();
 const since = (minutes: number) => ({ settings: { ledger: { since: iso(minutes) } } });
 
-/** Compares once the graces are over and everything was fetched. */
+/** Compares after the grace periods, when everything was fetched. */
 async function compareAt(minutes: number, options = {}): Promise<string[]> {
   await diffAt(minutes, options);
   clock.set(minute(minutes + 90));
@@ -24,7 +24,7 @@ test("a bet that only the ledger has is compared once ledger.since lies before i
   expect(await compareAt(200, since(-300))).toEqual(["missing-at-provider of bet-0 is open"]);
 });
 
-test("a bet without a placement counts as older than the ledger, until an older entry arrives", async () => {
+test("a bet without a placement counts as older than the ledger until an older entry arrives", async () => {
   const [, settle] = callbacksOf("25");
   if (settle === undefined) throw new Error("a bet is a placement and a settlement");
   await receive(settle);
@@ -36,7 +36,7 @@ test("a bet without a placement counts as older than the ledger, until an older 
   expect(await compareAt(200)).toEqual(["missing-placement of bet-1 is open"]);
 });
 
-test("a product's own beginning takes precedence over that of the ledger", async () => {
+test("a product's own start takes precedence over the ledger's", async () => {
   const own = (minutes: number) => ({
     settings: { products: [{ productId: "P1", ledgerSince: iso(minutes) }], ledger: { since: iso(-300) } },
   });

@@ -75,7 +75,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });
 
-  test("has its earlier mismatches resolved after the setting is made and the worker starts again", async () => {
+  test("has its earlier mismatches resolved after the setting is made and the worker restarts", async () => {
     await receive(exampleEntry());
     await listed(recordOf("0"));
     await diffAt(90);
@@ -86,7 +86,7 @@ describe("a lost bet whose settlement the operator does not write", () => {
     expect(await mismatches()).toEqual(["missing-settlement of bet-1 is resolved"]);
   });
 
-  test("is a mismatch where its stake was taken twice", async () => {
+  test("is a mismatch if its stake was taken twice", async () => {
     const again = { entryId: "again", requestId: "again", occurredAt: minute(-4), receivedAt: minute(-4) };
     await receive(exampleEntry(), exampleEntry({ ...again, moved: amount("-10") }));
     await listed(recordOf("0"));
@@ -112,7 +112,7 @@ describe("amounts that are equal within a tolerance", () => {
     ]);
   });
 
-  test("occur besides a mismatch, which explains the whole difference of its own bet", async () => {
+  test("may occur next to a mismatch, which explains the whole difference of its own bet", async () => {
     const other = { txnId: "bet-2", roundId: "round-2" };
     await receive(...callbacksOf("20"), ...callbacksOf("20", other));
     await listed(recordOf("20.004"), recordOf("25.006", { id: "rec-2", betId: "bet-2", roundId: "round-2" }));
@@ -123,7 +123,7 @@ describe("amounts that are equal within a tolerance", () => {
     ]);
   });
 
-  test("are differences again where the tolerance is removed", async () => {
+  test("are differences again if the tolerance is removed", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("20.004"));
     await diffAt(90, { settings });
