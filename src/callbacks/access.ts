@@ -1,17 +1,17 @@
-/** Says who may send callbacks: listed addresses, and requests that are signed with the shared key. */
+/** Decides who may send callbacks: listed addresses, and requests signed with the shared key. */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { BlockList, isIPv4, type Server } from "node:net";
 import type { Instant } from "../clock.ts";
 
-/** A signature whose timestamp differs more from the present time is refused, so that nobody can use it later. */
+/** A signature with a timestamp further from now is refused, so a captured request cannot be sent later. */
 const LONGEST_VALID_MS = 5 * 60_000;
 
-export interface SignedRequest {
+interface SignedRequest {
   readonly body: Uint8Array;
   /** `sapi-signature`: hex HMAC-SHA256 of the body, a dot and the timestamp */
   readonly signature: unknown;
-  /** `sapi-timestamp`: milliseconds since 1970, as the times of the interface are */
+  /** `sapi-timestamp`: milliseconds since 1970, like all times of the interface */
   readonly timestamp: unknown;
 }
 
@@ -21,13 +21,13 @@ export interface Signature {
   readonly signedAt: Instant;
 }
 
-/** @param headers of a request without a signature fault */
+/** @param headers of a request whose signature is valid */
 export function signatureOf(headers: Readonly<Record<string, unknown>>): Signature {
   const text = String(headers["sapi-signature"]).toLowerCase();
   return { text, signedAt: Number(headers["sapi-timestamp"]) };
 }
 
-/** @returns the fault of the signature; null: none */
+/** @returns what is wrong with the signature; null: it is valid */
 export function findSignatureFault(key: string, request: SignedRequest, now: Instant): string | null {
   const { body, signature, timestamp } = request;
   if (typeof signature !== "string" || !/^[0-9a-f]{64}$/i.test(signature)) {
@@ -38,10 +38,10 @@ export function findSignatureFault(key: string, request: SignedRequest, now: Ins
   }
   const expected = createHmac("sha256", key).update(body).update(`.${timestamp}`).digest();
   if (!timingSafeEqual(expected, Buffer.from(signature, "hex"))) {
-    return "sapi-signature does not belong to this body, timestamp and CALLBACK_SIGNATURE_KEY";
+    return "sapi-signature does not match this body, timestamp and CALLBACK_SIGNATURE_KEY";
   }
   const away = Math.abs(now - Number(timestamp));
-  return away > LONGEST_VALID_MS ? "sapi-timestamp is more than 5 minutes away from now" : null;
+  return away > LONGEST_VALID_MS ? "sapi-timestamp differs from now by more than 5 minutes" : null;
 }
 
 /**
@@ -61,18 +61,18 @@ export function allowAddresses(listed: readonly string[]): (address: string | un
 }
 
 /**
- * Closes connections of other addresses before a byte of them is read: 2,100 silent ones would otherwise take the places
- * of allowed callers.
+ * Closes connections from other addresses before reading a byte. Otherwise 2,100 silent connections from there would keep
+ * allowed callers out.
  */
-export function refuseStrangers(
+export function refuseUnlisted(
   server: Server,
   isAllowed: (address: string | undefined) => boolean,
-  onStranger: (address: string | undefined) => void,
+  onRefused: (address: string | undefined) => void,
 ): void {
   server.prependListener("connection", (caller) => {
     const { remoteAddress } = caller;
     if (isAllowed(remoteAddress)) return;
     caller.destroy();
-    onStranger(remoteAddress);
+    onRefused(remoteAddress);
   });
 }

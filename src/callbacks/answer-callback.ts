@@ -1,7 +1,7 @@
 /**
- * Answers a callback: from the bytes of its body to the text of the answer. A request that is not malformed waits for
- * the player's turn (`player-queue`). Then the `wallet` applies it with the requests of other players that wait
- * (`batches`, `apply-together`), or alone (`apply-alone`). Either way `judge` decides it.
+ * Answers a callback: from the bytes of its body to the text of the answer. A well-formed request waits for its player's
+ * earlier requests (`player-queue`). Then the `wallet` applies it together with waiting requests of other players
+ * (`batches`), or alone. In both cases `judge` decides the outcome.
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -12,7 +12,7 @@ import { OutcomeUnknown } from "../db/pipelined-pool.ts";
 import { describeError } from "../errors.ts";
 import type { Log } from "../log.ts";
 import { findSignatureFault, type Signature, signatureOf } from "./access.ts";
-import { failureAnswer, successAnswer } from "./answer.ts";
+import { failureAnswer, type StatusCode, successAnswer } from "./answer.ts";
 import type { PlayerQueue } from "./player-queue.ts";
 import { type ReadBody, readBody } from "./raw-body.ts";
 import {
@@ -26,7 +26,6 @@ import {
   readNames,
   readRequest,
 } from "./request.ts";
-import type { StatusCode } from "./status-code.ts";
 import type { Wallet } from "./wallet.ts";
 
 export interface AnswerContext {
@@ -38,13 +37,13 @@ export interface AnswerContext {
   readonly signatureKey: string | null;
 }
 
-export interface Callback {
+interface Callback {
   readonly name: AnsweredName;
-  /** the last part of its address; rollback has three */
+  /** the last part of its address; rollback has three such names */
   readonly sentAs: string;
   readonly body: Uint8Array;
   readonly headers: IncomingHttpHeaders;
-  /** the time for which the caller waits */
+  /** the time that the caller waits */
   readonly deadline: Deadline;
 }
 
@@ -59,17 +58,17 @@ interface Arrived {
 }
 
 type FailureCode = Exclude<StatusCode, 0>;
-/** The longest wait until the body of a malformed request is stored. */
+/** The longest time to store the body of a malformed request. */
 const LONGEST_KEEPING_MS = 2_000;
 const UNREAD = { requestId: "", productId: "" };
 
 /**
- * @returns the answer's JSON text; null: no answer, because the caller is gone or the outcome is unknown. Never
+ * @returns the answer's JSON text; null: no answer, because the caller has disconnected or the outcome is unknown. Never
  * rejects.
  */
 export async function answerCallback(context: AnswerContext, callback: Callback): Promise<string | null> {
   const { name, body: bytes, deadline } = callback;
-  // Before parsing, so that unsigned requests neither keep the server busy nor fill the database.
+  // Before parsing: unsigned requests must not keep the server busy or fill the database.
   const fault = faultOfSignature(context, callback);
   if (fault !== null) return fail(context, { callback: name, names: UNREAD }, 30002, fault);
   const body = readBody(bytes);
@@ -84,8 +83,8 @@ export async function answerCallback(context: AnswerContext, callback: Callback)
       isMove(read) ? answerMove(context, arrived, read) : answerBalance(context, arrived, read);
     return await context.queue.run(username, answer, deadline);
   } catch (error) {
-    if (deadline.isAlone) return drop(context, arrived, error);
-    if (error instanceof OutcomeUnknown) return withhold(context, arrived, error);
+    if (deadline.callerDisconnected) return logDropped(context, arrived, error);
+    if (error instanceof OutcomeUnknown) return logUnknown(context, arrived, error);
     return fail(context, arrived, 50001, describeError(error));
   }
 }
@@ -99,7 +98,7 @@ function faultOfSignature(
   return findSignatureFault(signatureKey, signed, clock.now());
 }
 
-/** A callback that names a product without callbacks is malformed too, and one with an item that belongs to another callback. */
+/** A callback for a product without callbacks, or with an item of another callback, is malformed too. */
 function readArrived(
   { config, clock }: AnswerContext,
   { callback, body }: Arrived,
@@ -140,23 +139,23 @@ async function answerMove(
   const received = { request, settings, body: arrived.body.kept, signature: arrived.signature };
   const verdict = await context.wallet.apply(received, arrived.deadline);
   if (verdict.statusCode !== 0) return fail(context, arrived, verdict.statusCode, verdict.reason);
-  if (arrived.deadline.isAlone) sayApplied(context, arrived);
+  if (arrived.deadline.callerDisconnected) logApplied(context, arrived);
   const { balanceBefore, balanceAfter, answeredAt } = verdict;
   return successAnswer(request, { balanceBefore, balanceAfter }, answeredAt ?? context.clock.now());
 }
 
-/** Refuses products that the config does not name: their rules are unknown, and no money may move by a guess. */
+/** Refuses products that are not in the config: their rules are unknown, and no money may move by a guess. */
 function whyUnserved({ products }: Config, productId: string): string | null {
   const product = products.find((one) => one.productId === productId);
   if (product === undefined) return `productId "${productId}" is not in the config`;
   return product.walletMode === "transfer"
-    ? `productId "${productId}" has a transfer wallet, and no callbacks`
+    ? `productId "${productId}" has a transfer wallet, so it has no callbacks`
     : null;
 }
 
 /**
- * The fault depends neither on the database nor on the player's other requests, so the request waits for no turn, and is refused
- * even where its body cannot be stored in time.
+ * Refuses a malformed request. The fault does not depend on the database or on the player's other requests, so the
+ * request does not wait for them, and is refused even if its body cannot be stored in time.
  */
 async function refuseMalformed(context: AnswerContext, arrived: Arrived, reason: string): Promise<string> {
   const { callback, names, body } = arrived;
@@ -182,7 +181,7 @@ async function refuseMalformed(context: AnswerContext, arrived: Arrived, reason:
   return fail(context, arrived, 30001, reason);
 }
 
-/** Logs one line for each failure, without the body, which may hold a session token. */
+/** Logs one line for each failure, without the body, which may contain a session token. */
 function fail(
   context: AnswerContext,
   { callback, names }: Pick<Arrived, "callback" | "names">,
@@ -194,30 +193,30 @@ function fail(
   return failureAnswer(names, statusCode, context.clock.now());
 }
 
-/** Logs a callback whose caller has hung up. */
-function drop({ log }: AnswerContext, { callback, names }: Arrived, error: unknown): null {
+/** Logs a callback whose caller has disconnected. */
+function logDropped({ log }: AnswerContext, { callback, names }: Arrived, error: unknown): null {
   const reason = describeError(error);
   if (error instanceof OutcomeUnknown) {
     const message =
-      "the caller of a callback hung up during its commit, and got no answer; the callback may have been applied";
+      "the caller of a callback disconnected during its commit, and got no answer; the callback may have been applied";
     log.error({ callback, ...names, reason }, message);
   } else {
-    log.warn({ callback, ...names, reason }, "a callback was dropped, and not applied");
+    log.warn({ callback, ...names, reason }, "a callback was not applied, because its caller disconnected");
   }
   return null;
 }
 
-/** Logs a callback that was applied for nobody: once its writes are sent, only the database decides. */
-function sayApplied({ log }: AnswerContext, { callback, names }: Arrived): void {
+/** Logs a callback that was applied although its caller has disconnected: once its writes are sent, only the database decides. */
+function logApplied({ log }: AnswerContext, { callback, names }: Arrived): void {
   const message =
-    "the caller of a callback hung up during its commit, and got no answer; the callback was applied";
+    "the caller of a callback disconnected during its commit, and got no answer; the callback was applied";
   log.warn({ callback, ...names }, message);
 }
 
-/** Sends no answer, because any answer could be wrong. The provider repeats the request or asks for its outcome. */
-function withhold({ log }: AnswerContext, { callback, names }: Arrived, error: OutcomeUnknown): null {
+/** Sends no answer, because any answer could be wrong. The provider retries the request, or asks for its outcome. */
+function logUnknown({ log }: AnswerContext, { callback, names }: Arrived, error: OutcomeUnknown): null {
   const message =
-    "a callback gets no answer, because it is unknown whether it was applied; its connection is closed";
+    "a callback got no answer, because it is unknown whether it was applied; its connection was closed";
   log.error({ callback, ...names, reason: describeError(error) }, message);
   return null;
 }

@@ -1,6 +1,6 @@
 /**
- * Gathers requests that wait at the same moment into batches (decision 180). Nothing waits for a batch to fill: what
- * arrives while the batches before are under way is the next one.
+ * Gathers waiting requests into batches (decision 180). No request waits for a batch to fill: the next batch is the requests
+ * that arrive while the batches before it are under way.
  */
 
 import type { Deadline } from "../db/deadline.ts";
@@ -8,14 +8,14 @@ import type { Deadline } from "../db/deadline.ts";
 export interface BatchLimits {
   /** the most batches under way */
   readonly atOnce: number;
-  /** of one batch; a single request may exceed items and bytes */
+  /** the most requests of one batch; a single request may exceed items and bytes */
   readonly requests: number;
   readonly items: number;
   readonly bytes: number;
 }
 
-/** What a request adds to a batch. */
-export interface Size {
+/** The size of a request. */
+interface Size {
   readonly items: number;
   readonly bytes: number;
 }
@@ -27,9 +27,9 @@ interface Waiting<Request, Outcome> extends PromiseWithResolvers<Outcome> {
 }
 
 /**
- * @param serve is called with the requests of a batch in order of arrival, and returns their outcomes in that order.
- * Where it rejects, each of the requests whose deadline is not over is served alone.
- * @returns adds a request; rejects with the reason of the deadline where that is over before its batch begins
+ * @param serve is called with the requests of a batch in order of arrival, and returns their outcomes in that order. If
+ * it rejects, each request whose deadline is not over is served alone.
+ * @returns adds a request; rejects with the reason of the deadline if that is over before the batch begins
  */
 export function openBatches<Request, Outcome>(
   limits: BatchLimits,
@@ -50,7 +50,7 @@ export function openBatches<Request, Outcome>(
       });
     }
   };
-  // Requests that arrive at the same moment are read one after the other: the batch begins after the last of them.
+  // Node reads requests that arrive together one by one. setImmediate begins the batch after the last of them.
   const plan = () => {
     if (isPlanned || underWay >= limits.atOnce || line.size === 0) return;
     isPlanned = true;
@@ -67,7 +67,7 @@ export function openBatches<Request, Outcome>(
   };
 }
 
-/** Takes the first requests as far as the limits allow, at least one. */
+/** Takes as many of the first requests as the limits allow, but at least one. */
 function takeBatch<Waits extends { readonly size: Size }>(line: Set<Waits>, limits: BatchLimits): Waits[] {
   const batch: Waits[] = [];
   let { requests, items, bytes } = limits;

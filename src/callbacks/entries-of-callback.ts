@@ -1,6 +1,6 @@
 /**
- * The entries of a callback that was recorded together with the operator's answer. Pure: an import and the tap
- * read the same pairs, by the rules by which the built-in wallet reads a request.
+ * Reads the entries of a callback that was recorded with the operator's answer, for imports and for the tap. Requests are
+ * read by the same rules as in the built-in wallet. Pure.
  */
 
 import { hash } from "node:crypto";
@@ -25,16 +25,16 @@ import {
   readRequest,
 } from "./request.ts";
 
-/** A recorded callback as it was read. */
-export type ReadCallback = LineContent & {
-  /** what may be stored of it: the text without session tokens */
+/** A recorded callback after reading it. */
+type ReadCallback = LineContent & {
+  /** the text to store, without session tokens */
   readonly raw: string;
 };
 
 /**
- * Reads `{ "callback", "receivedAt", "request", "response" }`: the callback's name, when the operator took it (ISO
- * 8601), the request's body, and the operator's answer or null. Both bodies may be an object or its JSON text. A
- * callback whose answer has another statusCode than 0 is skipped, and so is checkBalance, which moves nothing.
+ * Reads `{ "callback", "receivedAt", "request", "response" }`: the callback's name, when the operator received it (ISO
+ * 8601), the request's body, and the operator's answer or null. Both bodies may be an object or its JSON text. Skips
+ * callbacks whose answer has another statusCode than 0, and checkBalance, which moves nothing.
  * @param text JSON
  */
 export function readRecordedCallback(text: string): ReadCallback {
@@ -56,8 +56,8 @@ export function readRecordedCallback(text: string): ReadCallback {
 }
 
 /**
- * Bodies that were recorded as text, as what they say; text that is no JSON stays as it is. So does the text "null": it
- * is an answer that was seen, while null is one that was not recorded, which counts as success.
+ * Parses bodies that were recorded as text; text that is not JSON stays text. So does "null": it is an answer that was
+ * seen, while null means that no answer was recorded, which counts as success.
  */
 function openBodies(given: unknown): unknown {
   if (!isFields(given)) return given;
@@ -77,7 +77,7 @@ function parseOr(text: string): unknown {
 
 function contentOf(recorded: unknown): LineContent {
   if (!isFields(recorded)) {
-    throw bad("the line must be an object with callback, receivedAt, request and response");
+    throw bad("the line must be a JSON object with callback, receivedAt, request and response");
   }
   const callback = callbackOf(recorded);
   if (callback === null) {
@@ -112,13 +112,13 @@ function timeOf(value: unknown): LedgerTime {
   return readLedgerTime(value, "receivedAt");
 }
 
-/** The balances that the operator answered for the whole request; null: it named none. */
+/** The balances in the operator's answer, for the whole request; null: the answer has none. */
 interface Answer {
   readonly before: Amount | null;
   readonly after: Amount | null;
 }
 
-/** An answer that was not recorded counts as success. */
+/** @returns the balances; null for an answer that was not recorded, which counts as success */
 function answerOf(response: unknown): Answer | "refused" {
   if (response === undefined) throw bad("response is missing; it may be null");
   if (response === null) return { before: null, after: null };
@@ -133,7 +133,7 @@ function answerOf(response: unknown): Answer | "refused" {
   return { before: balanceOf(response, "balanceBefore"), after: balanceOf(response, "balanceAfter") };
 }
 
-/** An answer for another player or currency is not the answer to this request: its balances would be another wallet's. */
+/** Rejects an answer for another player or currency: its balances would be those of another wallet. */
 function checkAnswered(request: CallbackRequest, response: unknown): void {
   for (const field of ["currency", "username"] as const) {
     const answered = isFields(response) ? (response[field] ?? null) : null;
@@ -145,7 +145,7 @@ function checkAnswered(request: CallbackRequest, response: unknown): void {
   }
 }
 
-/** What is no object, without any session token: a reason is kept and shown as the text is. */
+/** A body that is not an object, without session tokens, for a reason that is stored and shown. */
 function showBody(body: unknown): string {
   const isText = typeof body === "string";
   return excerpt(isText ? keepUnread(body, Buffer.byteLength(body)) : withoutTokens(body));
@@ -189,13 +189,13 @@ function rowsOf(request: CallbackRequest, receivedAt: LedgerTime, { before, afte
   );
 }
 
-/** How many items with the same id stand before one: each is an entry of its own. */
+/** How many earlier items have the same id: each is an entry of its own. */
 function countBefore(items: readonly CallbackItem[], position: number): number {
   const { txnId } = items[position] as CallbackItem;
   return items.slice(0, position).filter((item) => item.txnId === txnId).length;
 }
 
-/** The same for a callback that was recorded twice, whatever its times and its answer. */
+/** The same id for a callback that was recorded twice, even with other times or another answer (decision 142). */
 function entryIdOf(
   { callback, productId, requestId }: Pick<CallbackRequest, "callback" | "productId" | "requestId">,
   { txnId }: Pick<CallbackItem, "txnId">,
@@ -209,7 +209,7 @@ function textOf(amount: Amount | null): string | null {
   return amount === null ? null : formatAmount(amount);
 }
 
-/** A rejected line, with the names of the item that the reason is about, else of the first one. */
+/** A rejected line, with the ids of the item that the reason names, else of the first item. */
 function reject(reason: string, callback: ReturnType<typeof callbackOf>, request: unknown): LineContent {
   const { requestId, productId, username } = readNames(request);
   const txns = isFields(request) && Array.isArray(request["txns"]) ? (request["txns"] as unknown[]) : [];

@@ -1,44 +1,43 @@
 /**
- * Decides the answer to a callback request and the changes of the wallet. Pure: takes a player's state, and returns
- * the outcome.
+ * Decides the answer to a callback request and the changes of the wallet. Pure: takes a player's state, and returns the
+ * outcome. The ledger's rules say what an item does to its bets (decision 87); the wallet checks that the money is there.
  */
 
 import { realRound } from "../bet.ts";
 import type { Instant } from "../clock.ts";
-import { type RuleSettings, roundActedOn } from "../ledger/bet-entry.ts";
-import type { BetState } from "../ledger/bet-state.ts";
-import { type Amount, isTooLong } from "../money.ts";
-import { judgeItem } from "./judge-item.ts";
-import type { CallbackRequest } from "./request.ts";
-import { CallbackRefusal, type StatusCode } from "./status-code.ts";
-import { type Tombstones, WalletBets, type WalletDraft } from "./wallet-draft.ts";
+import { applyEntry, type KnownBets } from "../ledger/apply-entry.ts";
+import { isSingleState, type RuleSettings, roundActedOn } from "../ledger/bet-entry.ts";
+import { type BetState, nameRound } from "../ledger/bet-state.ts";
+import { type Amount, isTooLong, sumAmounts, ZERO } from "../money.ts";
+import { CallbackRefusal, refusalOf, type StatusCode } from "./answer.ts";
+import type { CallbackItem, CallbackRequest } from "./request.ts";
 
-/** The state of a player in which a request is judged. */
+/** The state of a player when a request is judged. */
 export interface PlayerState {
   /** in the currency of the request; null: the player has no wallet of this currency */
   readonly balance: Amount | null;
   /** an earlier success, of any player, with the same product, callback and request id; null: none */
   readonly earlier: EarlierRequest | null;
-  /** the bets that the items name, by id or by round, in the order of their beginnings */
+  /** the bets that the items name, by id or by round, in the order in which they began */
   readonly bets: readonly BetState[];
   /** bets and rounds that were cancelled before they arrived */
   readonly tombstones: Tombstones;
-  /** those txn ids of the items that an earlier adjustBalance of this player used (its refId), deleted ones too */
+  /** the items' refIds that an earlier adjustBalance of this player used, including deleted ones */
   readonly takenRefs: ReadonlySet<string>;
   readonly deleted: DeletedBets;
 }
 
-/** What the wallet knows of requests and bets that retention has deleted (decision 164). */
+/** Requests and bets that retention has deleted (decision 164). */
 interface DeletedBets {
-  /** requests of earlier time may have been deleted; null: none were */
+  /** requests before this time may have been deleted; null: none were deleted */
   readonly before: Instant | null;
-  /** those txn ids of the items whose bet was deleted */
+  /** the items' txn ids whose bet was deleted */
   readonly txnIds: ReadonlySet<string>;
 }
 
 interface EarlierRequest {
   readonly digest: string;
-  /** null: not read, because this callback has no replays */
+  /** null: not read, because this callback is never answered as a replay */
   readonly answeredAt: Instant | null;
   readonly balanceBefore: Amount;
   readonly balanceAfter: Amount;
@@ -48,14 +47,14 @@ export interface AppliedCallback {
   readonly statusCode: 0;
   readonly balanceBefore: Amount;
   readonly balanceAfter: Amount;
-  /** of a replay: the time of the first answer; null: not a replay */
+  /** the time of the first answer if this is a replay; null: not a replay */
   readonly answeredAt: Instant | null;
   /** null: a replay, which changes nothing */
   readonly changes: WalletChanges | null;
 }
 
 interface WalletChanges {
-  /** the new state of every changed bet, new bets in the order of their beginnings */
+  /** the new state of every changed bet; new bets in the order in which they began */
   readonly bets: readonly BetState[];
   /** the signed change of the balance for each item, in order */
   readonly moved: readonly Amount[];
@@ -63,15 +62,15 @@ interface WalletChanges {
 
 export interface RefusedCallback {
   readonly statusCode: Exclude<StatusCode, 0>;
-  /** for the log; names the item where one item is refused */
+  /** for the log; names the item if a single item is refused */
   readonly reason: string;
-  /** bets and rounds that were cancelled before they arrived: kept although the request fails */
+  /** bets and rounds that were cancelled before they arrived; stored although the request fails */
   readonly tombstones: Tombstones;
 }
 
 export type CallbackOutcome = AppliedCallback | RefusedCallback;
 
-/** Judges a request. A refused request changes nothing, but leaves tombstones for unknown bets that it cancels. */
+/** Judges a request. A refused request changes nothing, except that it leaves tombstones for unknown bets that it cancels. */
 export function judgeRequest(
   request: CallbackRequest,
   state: PlayerState,
@@ -86,7 +85,7 @@ export function judgeRequest(
     return {
       statusCode: 30001,
       reason:
-        "timestampMillis is older than the requests that are kept, so this one may have been applied before",
+        "timestampMillis is older than the oldest request that is kept, so this request may have been applied before",
       tombstones: none,
     };
   }
@@ -123,8 +122,8 @@ export function judgeRequest(
 }
 
 /**
- * Refuses a second item with the same id: the ledger identifies an entry by callback, request and txn id, and would
- * take the item for a repeat.
+ * Refuses a second item with the same id: the ledger identifies an entry by callback, request and txn id, and would treat
+ * the item as a repeat.
  */
 function refuseSecondItem(): never {
   throw new CallbackRefusal(20002, "an earlier item has the same id");
@@ -140,7 +139,10 @@ function openDraft({ bets, tombstones, takenRefs, deleted }: PlayerState, balanc
   };
 }
 
-/** Answers a request whose id was answered with success before. A repeated adjustBalance is always refused (§7.4). */
+/**
+ * Answers a request whose id was answered with success before (decision 28). A repeated adjustBalance is always refused
+ * (§7.4).
+ */
 function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequest): CallbackOutcome {
   if (callback !== "adjustBalance" && digest === earlier.digest) {
     const { balanceBefore, balanceAfter, answeredAt } = earlier;
@@ -148,12 +150,12 @@ function judgeRepeat({ callback, digest }: CallbackRequest, earlier: EarlierRequ
   }
   const reason =
     callback === "adjustBalance"
-      ? "this adjustBalance was applied before"
-      : "another request with this id was answered before, with another player, currency or items";
+      ? "this adjustBalance was already applied"
+      : "a request with this id but another player, currency or other items was answered before";
   return { statusCode: 20002, reason, tombstones: { bets: new Set(), rounds: new Set() } };
 }
 
-/** The unknown bets and rounds that a cancelBets names. */
+/** @returns the unknown bets and rounds that a cancelBets names */
 function tombstonesToSet({ callback, items }: CallbackRequest, { bets }: PlayerState): Tombstones {
   const found = { bets: new Set<string>(), rounds: new Set<string>() };
   for (const item of callback === "cancelBets" ? items : []) {
@@ -166,7 +168,7 @@ function tombstonesToSet({ callback, items }: CallbackRequest, { bets }: PlayerS
   return found;
 }
 
-/** The names in a request: its bets, the rounds that it acts on as a whole, and every real round of its items. */
+/** The ids in a request: its bets, the rounds that it acts on as a whole, and every real round of its items. */
 export function namesOf({ callback, items }: CallbackRequest) {
   const isReal = (round: string | null) => round !== null;
   return {
@@ -174,4 +176,101 @@ export function namesOf({ callback, items }: CallbackRequest) {
     roundsActedOn: [...new Set(items.map((item) => roundActedOn({ ...item, callback })).filter(isReal))],
     rounds: [...new Set(items.map(({ roundId }) => realRound(roundId)).filter(isReal))],
   };
+}
+
+/**
+ * Applies an item to the draft.
+ * @returns the signed change of the balance
+ * @throws CallbackRefusal if the item must not be applied; the caller must then discard the draft
+ */
+function judgeItem(
+  draft: WalletDraft,
+  { callback, currency }: CallbackRequest,
+  item: CallbackItem,
+  settings: RuleSettings,
+): Amount {
+  if (callback === "adjustBalance") return judgeBalance(draft, item);
+  const own = draft.bets.get(item.txnId);
+  if (own !== undefined) draft.bets.set(item.txnId, nameRound(own, item.roundId));
+  const entry = { ...item, callback, currency, moved: null };
+  const { impossible, changes } = applyEntry(draft.bets, entry, settings);
+  if (impossible !== null) throw refusalOf(impossible);
+  if (own === undefined) refuseDeleted(draft, item);
+  for (const { bet, asked, taken, begins } of changes) {
+    if (begins) refuseTombstone(draft, item);
+    refuseShortage(draft, taken);
+    draft.balance = draft.balance.plus(asked);
+    draft.bets.set(bet.txnId, bet);
+  }
+  return sumAmounts(changes.map(({ asked }) => asked));
+}
+
+/** Applies an adjustBalance to the draft (§4.A8). */
+function judgeBalance(draft: WalletDraft, item: CallbackItem): Amount {
+  if (draft.takenRefs.has(item.txnId)) throw new CallbackRefusal(20002, "this refId was already used");
+  draft.takenRefs.add(item.txnId);
+  const moved = (item.payoutAmount ?? ZERO).minus(item.betAmount ?? ZERO);
+  refuseShortage(draft, moved.neg());
+  draft.balance = draft.balance.plus(moved);
+  return moved;
+}
+
+/** A player's wallet while the items of one request are judged: each item sees the changes of the items before it. */
+interface WalletDraft {
+  balance: Amount;
+  readonly bets: WalletBets;
+  readonly tombstones: Tombstones;
+  readonly takenRefs: Set<string>;
+  /** ids of bets that retention has deleted */
+  readonly deletedTxnIds: ReadonlySet<string>;
+}
+
+/** Bets and rounds that were cancelled before they arrived. */
+interface Tombstones {
+  readonly bets: ReadonlySet<string>;
+  /** real rounds */
+  readonly rounds: ReadonlySet<string>;
+}
+
+/** The bets of a wallet for the ledger's rules: by txn id, in the order in which they began. */
+class WalletBets extends Map<string, BetState> implements KnownBets {
+  inRound(roundId: string, currency: string): BetState[] {
+    return [...this.values()].filter(
+      (bet) => bet.roundId === roundId && bet.currency === currency && !bet.tip,
+    );
+  }
+
+  /** The wallet never pays a bet under another bet's id. */
+  carrierOf(): undefined {
+    return undefined;
+  }
+}
+
+/** Refuses an amount above the balance. An amount of 0 is always allowed, even with a negative balance. */
+function refuseShortage({ balance }: WalletDraft, amount: Amount): void {
+  if (amount.gt("0") && balance.lt(amount)) {
+    throw new CallbackRefusal(
+      10002,
+      `the balance of ${balance.toFixed()} is less than the ${amount.toFixed()} to take`,
+    );
+  }
+}
+
+/** Whether a request can begin a bet that may have been cancelled before it arrived. */
+export function readsTombstones({ callback, items }: CallbackRequest, settings: RuleSettings): boolean {
+  if (callback === "placeBets") return true;
+  return callback === "settleBets" && items.some((item) => isSingleState(item, settings));
+}
+
+function refuseTombstone({ tombstones }: WalletDraft, item: CallbackItem): void {
+  const round = realRound(item.roundId);
+  if (tombstones.bets.has(item.txnId) || (round !== null && tombstones.rounds.has(round))) {
+    throw new CallbackRefusal(20003, "the bet was cancelled before it arrived");
+  }
+}
+
+/** Refuses to begin a deleted bet again, because its money has moved (decision 164). */
+function refuseDeleted({ deletedTxnIds }: WalletDraft, { txnId }: CallbackItem): void {
+  if (deletedTxnIds.has(txnId))
+    throw new CallbackRefusal(20002, "a bet with this id ended long ago, and was deleted");
 }

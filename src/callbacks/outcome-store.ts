@@ -1,7 +1,7 @@
 /**
- * Writes the outcomes of judged requests, as parts of one statement (`writeInTime`): one part for each table. The
- * entries' marks and accounts are among them, so that no trigger has to write them (decision 266). A role that may not
- * switch the triggers off leaves both to them.
+ * Writes the outcomes of judged requests as one statement (`writeInTime`) with a part for each table. It also writes the
+ * marks and accounts of the entries, so the triggers need not (decision 266). A role that may not switch the triggers off
+ * leaves both to the triggers.
  */
 
 import { realRound } from "../bet.ts";
@@ -12,7 +12,7 @@ import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import type { Signature } from "./access.ts";
 import type { AppliedCallback, CallbackOutcome, RefusedCallback } from "./judge.ts";
-import type { LockedPlayer } from "./player-rows.ts";
+import type { LockedPlayer } from "./player-store.ts";
 import type { CallbackRequest } from "./request.ts";
 
 /** A judged request and its player. */
@@ -27,7 +27,7 @@ export interface JudgedCallback {
   readonly verdict: CallbackOutcome;
 }
 
-/** The parts that write the outcomes of requests of different players. Tables without a change are left out. */
+/** The parts of the statement for requests of different players. A table without changes has no part. */
 export function writeOutcomes(put: Put, judged: readonly JudgedCallback[], form: RowForm): readonly string[] {
   const outcomes = [...judged.map(rowsOfOutcome), { marks: rowsOfMarks(judged) }];
   const rowsOf = (name: PartName) => outcomes.flatMap((one: OutcomeRows) => one[name] ?? []);
@@ -37,7 +37,7 @@ export function writeOutcomes(put: Put, judged: readonly JudgedCallback[], form:
   });
 }
 
-/** A part of the statement: its rows, and what is done with them. */
+/** A part of the statement: the columns of its rows, and the SQL that writes them. */
 interface Part {
   readonly columns: Columns;
   write(rows: string): string;
@@ -117,7 +117,7 @@ const PARTS = {
     write: (rows) => `update wallets w set balance = r.balance from ${rows}
         where w.username = r.username and w.currency = r.currency`,
   },
-  // In the order in which bets began, so that their row ids have that order.
+  // In the order in which bets began, because row ids must have that order.
   newBets: insertInto("wallet_bets", { ...BET, currency: "text", tip: "boolean", ...CHANGING }),
   changedBets: {
     columns: columnsOf({ ...BET, ...CHANGING }),
@@ -133,7 +133,7 @@ const PARTS = {
       bet_refs: "text",
       received_at: "timestamptz",
     }),
-    // A mark is due by the clock of the database, where the operator's is ahead.
+    // If this process's clock is ahead, the mark is due by the database's clock.
     write: (rows) => `insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
         select r.product_id, r.usernames::text[], r.round_ids::text[], r.bet_refs::text[], least(r.received_at, now())
         from ${rows} where ${MAY_SWITCH}`,
@@ -174,7 +174,7 @@ function insertInto(table: string, columns: Readonly<Record<string, string>>, on
   return { columns: given, write: (rows) => `${start} ${rows} ${onConflict}` };
 }
 
-/** Rows hold an array as text. */
+/** An array column is text in the rows. */
 function fromRow(column: string): string {
   return column === "said" ? "r.said::text[]" : `r.${column}`;
 }
@@ -232,7 +232,7 @@ function rowsOfSuccess(
   };
 }
 
-/** A row for each product, with an element for each entry. Triggers mark the entries of other writers so. */
+/** A row for each product, with an element for each entry, like the triggers write for other programs. */
 function rowsOfMarks(judged: readonly JudgedCallback[]): Row[] {
   const applied = judged.filter(({ verdict }) => verdict.statusCode === 0 && verdict.changes !== null);
   return [...Map.groupBy(applied, ({ request }) => request.productId)].map(([productId, ofProduct]) => {

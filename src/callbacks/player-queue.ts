@@ -1,9 +1,12 @@
-/** Lets the requests of one player run one after the other, in order of arrival (decision 127). */
+/**
+ * Runs the requests of one player one after the other, in order of arrival. The player's lock would make them wait anyway,
+ * but with a database connection for each. It also keeps two requests of a player out of one batch.
+ */
 
 import type { Deadline } from "../db/deadline.ts";
 
-export interface PlayerQueueLimits {
-  /** the most callers that wait for an answer */
+interface PlayerQueueLimits {
+  /** the most callers that wait for answers */
   readonly mostUnanswered: number;
   /** the most requests of one player that wait behind the first */
   readonly mostWaitingOfPlayer: number;
@@ -11,16 +14,16 @@ export interface PlayerQueueLimits {
 
 export interface PlayerQueue {
   /**
-   * Waits until the player's requests before have ended, and runs the work. Rejects at once where too many requests
-   * wait already. Rejects with the reason of the deadline when that is over: work that has not begun then never
-   * begins, and the player's next work waits until work that has begun ends.
-   * @param player null: unknown
+   * Waits until the player's earlier requests have ended, and runs the work. Rejects at once if too many requests are
+   * waiting. Rejects with the reason of the deadline when that is over: work that has not begun never begins; if it has
+   * begun, the player's next work waits until it ends.
+   * @param player null: unknown, so the work runs at once
    */
   run<Result>(player: string | null, work: () => Promise<Result>, deadline: Deadline): Promise<Result>;
 }
 
 export function openPlayerQueue({ mostUnanswered, mostWaitingOfPlayer }: PlayerQueueLimits): PlayerQueue {
-  /** by player: what begins each request behind the first one */
+  /** by player: the functions that begin the requests behind the first one */
   const lines = new Map<string, Set<() => void>>();
   let unanswered = 0;
 
@@ -41,7 +44,7 @@ export function openPlayerQueue({ mostUnanswered, mostWaitingOfPlayer }: PlayerQ
   };
   const waitIn = async (line: Set<() => void>, deadline: Deadline) => {
     if (line.size >= mostWaitingOfPlayer) {
-      throw new Error(`${mostWaitingOfPlayer} callbacks of this player wait already`);
+      throw new Error(`${mostWaitingOfPlayer} callbacks of this player are already waiting`);
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     line.add(resolve);
@@ -53,7 +56,7 @@ export function openPlayerQueue({ mostUnanswered, mostWaitingOfPlayer }: PlayerQ
 
   return {
     run: async (player, work, deadline) => {
-      if (unanswered >= mostUnanswered) throw new Error(`${mostUnanswered} callbacks wait already`);
+      if (unanswered >= mostUnanswered) throw new Error(`${mostUnanswered} callbacks are already waiting`);
       deadline.check();
       unanswered += 1;
       try {

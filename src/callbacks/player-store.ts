@@ -1,9 +1,13 @@
 /**
- * Reads the state of players under the locks of all their wallets. The locks and the reading are sent together as
- * separate statements. A single statement that waited for a lock would not see what the request before it wrote.
+ * Reads the state of players under the locks of all their wallets (decision 27). The locks and the reading are separate
+ * statements, sent together: a single statement that waits for a lock does not see what the request before it wrote.
+ *
+ * A single request lists ids one by one and rows as VALUES; a batch sends an array for each column. For few rows PostgreSQL
+ * spends more on reading arrays than it saves: it assumes ten elements for each, finds its kept plan too expensive, and plans
+ * again each time, unless a session setting keeps the plan. Statements of more than 200 values are not kept.
  */
 
-import { realRound } from "../bet.ts";
+import { type LedgerStatus, realRound } from "../bet.ts";
 import { formatInstant } from "../clock.ts";
 import { CLOCK } from "../db/deadline.ts";
 import { SWITCH_TRIGGERS_OFF } from "../db/entry-accounts.ts";
@@ -19,21 +23,21 @@ import {
   writeStatement,
 } from "../db/statement.ts";
 import type { RuleSettings } from "../ledger/bet-entry.ts";
+import type { BetState } from "../ledger/bet-state.ts";
+import { type Amount, parseAmount } from "../money.ts";
 import type { Signature } from "./access.ts";
-import { namesOf } from "./judge.ts";
-import { type LockedPlayer, playerOf, textOf } from "./player-rows.ts";
+import { namesOf, type PlayerState, readsTombstones } from "./judge.ts";
 import type { CallbackRequest } from "./request.ts";
-import { readsTombstones } from "./wallet-draft.ts";
 
-/** What decides which rows a request needs. */
+/** A request, with what decides which rows it needs. */
 export interface Question {
   readonly request: CallbackRequest;
   readonly settings: RuleSettings;
-  /** null: the earlier callback of the signature is not read */
+  /** null: do not read the earlier callback of the signature */
   readonly signature: Signature | null;
 }
 
-/** Wait for locked wallets, or leave out the players to whom they belong. */
+/** Whether to wait for locked wallets, or to leave out their players. */
 export type LockedWallets = "wait" | "leave-out";
 
 interface AskedPlayers {
@@ -47,8 +51,8 @@ interface AskedPlayers {
 }
 
 /**
- * The statements that lock and read what requests of different players name. They lock all wallets of these players,
- * because a request may name a bet with any currency, and take them in sorted order.
+ * The statements that lock the players' wallets, and read the rows that their requests name. They lock all wallets of a
+ * player, because a request may name a bet in any currency, and lock in sorted order.
  */
 export function askForPlayers(
   questions: readonly Question[],
@@ -76,7 +80,8 @@ export function askForPlayers(
       const isOwn = (row: TextRow) => row["place"] === String(place);
       const own = found.filter(isOwn);
       const first = own.find(({ number }) => number !== null);
-      if (first === undefined) throw new Error("the statement that reads players left one out");
+      if (first === undefined)
+        throw new Error("internal error: the statement that reads players left one out");
       const held = wallets.filter(({ username }) => username === request.username);
       if (locked === "leave-out" && held.length !== Number(textOf(first, "wallets"))) return null;
       const wallet = held.find(({ currency }) => currency === request.currency);
@@ -87,7 +92,7 @@ export function askForPlayers(
 }
 
 const NAMED = { place: "integer", product_id: "text", username: "text" } as const;
-/** Only the first item of a request names the request itself. */
+/** Only the first item of a request has its callback and request id. */
 const REQUEST = { ...NAMED, txn_id: "text", callback: "text", request_id: "text" } as const;
 const TOMBSTONES = { bet_ref: "text", round_ref: "text" } as const;
 const SIGNATURE = { signed_at: "timestamptz", signature: "text" } as const;
@@ -121,7 +126,7 @@ function askForRequests(questions: readonly Question[], form: RowForm): SqlState
   );
 }
 
-/** A row of `SIGNED_ITEMS` for each item. A balance is adjusted without regard to bets. */
+/** A row of `SIGNED_ITEMS` for each item. An adjustBalance names no bets, so it has one row. */
 function rowsOfItems({ request, settings, signature }: Question, place: string): Row[] {
   const { productId, username, callback, requestId, items } = request;
   const hasBets = callback !== "adjustBalance";
@@ -144,10 +149,10 @@ function rowsOfItems({ request, settings, signature }: Question, place: string):
   });
 }
 
-/** `deleted_up_to` is the end of the time in which retention deletes entries; null: it has deleted none. */
+/** `deleted_up_to`: retention has deleted entries before this time; null: it has deleted none. */
 const RETENTION = `left join retention_states k on k.walk = '${ENTRIES_WALK}'`;
 
-/** Whether retention has deleted a bet, or the balance adjustment of a refId. Nothing is searched before it deletes. */
+/** Whether retention has deleted a bet, or the adjustBalance of a refId. Searches only once retention has deleted entries. */
 function wasDeleted(column: "txn_id" | "ref"): string {
   const digest = digestText("r.product_id", "r.username", `r.${column}`);
   return `k.deleted_up_to is not null and exists (select from deleted_bets d where d.digest = ${digest})`;
@@ -209,4 +214,94 @@ function askForRefs(refs: readonly Row[], form: RowForm): SqlStatement {
       where exists (select from callback_entries e where e.product_id = r.product_id and e.username = r.username
         and e.txn_id = r.ref and e.callback = 'adjustBalance') or ${wasDeleted("ref")}`,
   );
+}
+
+export interface LockedPlayer {
+  readonly state: PlayerState;
+  /** the number of this request, higher than the numbers of the player's earlier requests */
+  readonly number: string;
+  /** the callback to which the signature was sent before; null: none, or not asked */
+  readonly signedFor: string | null;
+  /** has the time of the reading (`CLOCK`) */
+  readonly row: TextRow;
+}
+
+/** The rows that were found for one request. */
+interface FoundRows {
+  /** of the request's currency */
+  readonly wallet: TextRow | undefined;
+  /** of the request itself */
+  readonly first: TextRow;
+  /** of its items */
+  readonly own: readonly TextRow[];
+  readonly inRounds: readonly TextRow[];
+  readonly taken: readonly TextRow[];
+}
+
+function playerOf({ wallet, first, own, inRounds, taken }: FoundRows): LockedPlayer {
+  const bets = new Map<number, TextRow>();
+  for (const row of [...own, ...inRounds]) if (row["rowId"] != null) bets.set(Number(row["rowId"]), row);
+  const refsIn = (column: string) => new Set(own.flatMap((row) => row[column] ?? []));
+  return {
+    number: textOf(first, "number"),
+    signedFor: first["signedFor"] ?? null,
+    row: first,
+    state: {
+      balance: wallet === undefined ? null : amountOf(wallet, "balance"),
+      earlier: earlierOf(first),
+      bets: [...bets].sort(([a], [b]) => a - b).map(([, row]) => betOf(row)),
+      tombstones: { bets: refsIn("betTombstone"), rounds: refsIn("roundTombstone") },
+      takenRefs: new Set(taken.map((row) => textOf(row, "ref"))),
+      deleted: {
+        before: first["deletedBefore"] == null ? null : Number(first["deletedBefore"]),
+        txnIds: refsIn("deletedTxnId"),
+      },
+    },
+  };
+}
+
+function earlierOf(row: TextRow): PlayerState["earlier"] {
+  const { digest = null } = row;
+  if (digest === null) return null;
+  return {
+    digest,
+    answeredAt: row["answeredAt"] == null ? null : Number(row["answeredAt"]),
+    balanceBefore: amountOf(row, "balanceBefore"),
+    balanceAfter: amountOf(row, "balanceAfter"),
+  };
+}
+
+function betOf(row: TextRow): BetState {
+  return {
+    txnId: textOf(row, "txnId"),
+    currency: textOf(row, "currency"),
+    roundId: row["roundId"] ?? null,
+    status: textOf(row, "status") as LedgerStatus,
+    stake: amountOf(row, "stake"),
+    debited: amountOf(row, "debited"),
+    wasDebited: flagOf(row, "wasDebited"),
+    settlement: amountOf(row, "settlement"),
+    reward: amountOf(row, "reward"),
+    placed: flagOf(row, "placed"),
+    waiting: flagOf(row, "waiting"),
+    tip: flagOf(row, "tip"),
+    rewardOnly: flagOf(row, "rewardOnly"),
+    endRound: flagOf(row, "endRound"),
+    payoutReturned: flagOf(row, "payoutReturned"),
+    said: JSON.parse(textOf(row, "said")) as string[],
+  };
+}
+
+function textOf(row: TextRow, column: string): string {
+  const text = row[column];
+  if (text == null) throw new Error(`${column} is missing`);
+  return text;
+}
+
+function amountOf(row: TextRow, column: string): Amount {
+  return parseAmount(textOf(row, column), column);
+}
+
+function flagOf(row: TextRow, column: string): boolean {
+  return textOf(row, column) === "t";
 }

@@ -7,20 +7,20 @@ import { parseAmount } from "../money.ts";
 export interface ReadBody {
   /** numbers are LosslessNumber; undefined: the body is not JSON, or nests too deeply */
   readonly value: unknown;
-  /** the text that may be stored: as it came, without any session token */
+  /** the text that may be stored: as received, without session tokens */
   readonly kept: string;
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
-/** `sessionToken` (§4.A1), and what products call it: `token`, `authToken`, `session-token`, `access_tokens`. */
+/** `sessionToken` (§4.A1), and the names that products give it: `token`, `authToken`, `session-token`, `access_tokens`. */
 const TOKEN_NAME = /(?:session|auth)[\W_]*token|tokens?[\W_]*$/i;
-/** A text that holds such a field itself: JSON, a query, an address. "Token of Ra" is the name of a game. */
+/** A text that contains such a field: JSON, a query, a URL. "Token of Ra", the name of a game, does not match. */
 const NAMES_TOKEN = /(?:session|auth)[\W_]*token|tokens?(?:["'\\\s]|%(?:22|27|5c|20))*(?:[:=]|%3[ad])/i;
 const REMOVED = "(removed: it names a session token)";
-/** A body that may hold a session token. Escapes may hide the name of its field. */
+/** A body that may contain a session token. An escape may hide the name of its field. */
 const MAY_HOLD_TOKEN = /token|\\/i;
 
-/** The deepest JSON that is read. Without a limit the size of the stack would decide. */
+/** The deepest JSON that is read. With no limit, deep nesting would overflow the stack. */
 export const DEEPEST_LEVEL = 64;
 
 export function readBody(bytes: Uint8Array): ReadBody {
@@ -41,8 +41,8 @@ function nestsDeeper(value: unknown, levels: number): boolean {
 }
 
 /**
- * What may be stored of a JSON text.
- * @param value what the text says; numbers are LosslessNumber
+ * The JSON text without session tokens, as it may be stored.
+ * @param value the parsed text; numbers are LosslessNumber
  */
 export function keepText(text: string, value: unknown): string {
   if (!MAY_HOLD_TOKEN.test(text)) return text;
@@ -51,8 +51,9 @@ export function keepText(text: string, value: unknown): string {
 }
 
 /**
- * What may be stored of a text that is not JSON. Without JSON nobody knows where a token ends.
- * @param bytes its length before it was decoded
+ * The text to store if it is not JSON. A text that may contain a token is not stored at all, because the end of the token
+ * is unknown.
+ * @param bytes its length before decoding
  */
 export function keepUnread(text: string, bytes: number): string {
   return MAY_HOLD_TOKEN.test(text)
@@ -60,13 +61,13 @@ export function keepUnread(text: string, bytes: number): string {
     : text.replaceAll("\0", "\uFFFD");
 }
 
-/** What may be stored of a body, as `readBody` says it, without reading what holds no token. */
+/** `readBody(bytes).kept`, but parses only bodies that may contain a token. */
 export function keptText(bytes: Buffer): string {
   const text = bytes.toString("utf8");
   return MAY_HOLD_TOKEN.test(text) ? readBody(bytes).kept : text;
 }
 
-/** @returns the value itself where it holds no token, else a copy without it */
+/** @returns the value itself if it contains no token, else a copy without tokens */
 export function withoutTokens(value: unknown): unknown {
   if (typeof value === "string") return NAMES_TOKEN.test(value) ? REMOVED : value;
   if (typeof value !== "object" || value === null || isLosslessNumber(value)) return value;

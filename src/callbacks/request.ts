@@ -7,11 +7,11 @@ import { describeError, ReconError } from "../errors.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import { DEEPEST_LEVEL, digestOf } from "./raw-body.ts";
 
-/** Every callback that the server answers; checkBalance moves no money (§4.A1). */
+/** Every callback that the server answers. checkBalance moves no money (§4.A1). */
 const ANSWERED = ["checkBalance", ...CALLBACKS] as const;
 export type AnsweredName = (typeof ANSWERED)[number];
 
-/** The callback by the last part of its address. Providers use two further names for rollback. */
+/** The callback for the last part of its address. Providers use two other names for rollback. */
 export const CALLBACK_AT: ReadonlyMap<string, AnsweredName> = new Map([
   ...ANSWERED.map((name) => [name, name] as const),
   ["unsettleBets", "rollback"],
@@ -36,7 +36,7 @@ export interface CallbackRequest extends CallbackEnvelope {
   readonly digest: string;
 }
 
-/** One item of `txns` of any callback. Fields that a callback does not have are null. */
+/** An item of `txns` of any callback. Fields that a callback does not have are null. */
 export interface CallbackItem {
   /** refId for adjustBalance */
   readonly txnId: string;
@@ -52,36 +52,36 @@ export interface CallbackItem {
   readonly skipBalanceUpdate: boolean;
   /** the isSingleState of settleBets, which overrides the product's setting; null: not given */
   readonly singleState: boolean | null;
-  /** the isEndRound of settleBets: no further settle follows; null: not given, which means true */
+  /** the isEndRound of settleBets: false if another settle follows; null: not given, which means true */
   readonly endRound: boolean | null;
-  /** the txnId of settleBets, which tells two parts of a settlement apart; null: not given */
+  /** the txnId of settleBets, which distinguishes two parts of a settlement; null: not given */
   readonly settlementId: string | null;
 }
 
-/** A request with a missing or wrong field, which `reason` names. */
+/** A request with a missing or wrong field; `reason` names it. */
 export interface MalformedRequest {
   readonly reason: string;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The most items of a request, far more than a round has. The limit of bytes alone would allow thousands. */
+/** The most items of a request; a round has far fewer. The byte limit alone would allow thousands. */
 const MOST_ITEMS = 500;
-/** An index entry of PostgreSQL holds 2,704 bytes; the longest key here has four parts. */
+/** A PostgreSQL index entry can hold 2,704 bytes; the longest key here has four parts. */
 const LONGEST_KEY_BYTES = 512;
 /**
- * The allowed times. The ledger rejects entries of other times, for example of times in seconds
+ * The allowed times. The ledger rejects entries with other times, for example times in seconds
  * (docs/ledger.md#rejected-rows), so no money may move for them.
  */
 const FIRST_MS = Date.parse("2010-01-01T00:00:00Z");
 const LONGEST_AHEAD_MS = 86_400_000;
 
-/** Reads the envelope alone, for checkBalance. @param now when it was received */
+/** Reads only the envelope, for checkBalance. @param now when the request was received */
 export function readEnvelope(body: unknown, now: Instant): CallbackEnvelope | MalformedRequest {
   return orMalformed(() => envelopeOf(body, now));
 }
 
-/** Reads the request of a callback that can move money. @param now when it was received */
+/** Reads a callback that can move money. @param now when the request was received */
 export function readRequest(
   callback: CallbackName,
   body: unknown,
@@ -104,7 +104,7 @@ export function isMalformed(read: CallbackEnvelope | MalformedRequest): read is 
   return "reason" in read;
 }
 
-/** Reads the player, and the fields that a failure answer repeats. A field that cannot be read is an empty text. */
+/** Reads the player, and the fields that a failure answer repeats. A field that cannot be read is an empty string. */
 export function readNames(body: unknown): Pick<CallbackEnvelope, "requestId" | "productId" | "username"> {
   const nameOf = (field: string) => {
     try {
@@ -126,8 +126,8 @@ function orMalformed<Read>(read: () => Read): Read | MalformedRequest {
 }
 
 function envelopeOf(body: unknown, now: Instant): CallbackEnvelope {
-  if (body === undefined) throw bad(`the body is not JSON, or nests deeper than ${DEEPEST_LEVEL} levels`);
-  if (!isFields(body)) throw bad("the body must be an object");
+  if (body === undefined) throw bad(`the body is not JSON, or is nested deeper than ${DEEPEST_LEVEL} levels`);
+  if (!isFields(body)) throw bad("the body must be a JSON object");
   return {
     requestId: keyOf(body, "id", ""),
     occurredAt: millisOf(body, "timestampMillis", now),
@@ -160,8 +160,8 @@ const SHAPES: Readonly<Record<Exclude<CallbackName, "adjustBalance">, Shape>> = 
 };
 
 /**
- * The values that the `status` of an item can have (§4.A). Of voidSettled it can be anything: some products send REFUND, others
- * SETTLED. The two further names of rollback are not listed: products that use them repeat the status of what is undone.
+ * The allowed values of an item's `status` (§4.A). voidSettled allows any: some products send REFUND, others SETTLED. The
+ * two other names of rollback allow any too: products that use them repeat the status of the entry that they undo.
  */
 const STATUSES: ReadonlyMap<string, readonly string[]> = new Map([
   ["placeBets", ["OPEN", "WAITING"]],
@@ -175,8 +175,9 @@ const STATUSES: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /**
- * Finds an item whose status its callback cannot have, such as a cancellation that was sent to the address of settlements: money would
- * move the wrong way. Only for callbacks that were not answered yet; what an operator has answered with success is a fact.
+ * Finds an item with a status that its callback does not allow, for example a cancellation sent to the address of
+ * settlements: money would move the wrong way. Not for recorded callbacks: one that an operator answered with success is a
+ * fact.
  * @param name the last part of the address
  */
 export function findWrongStatus(
@@ -234,7 +235,7 @@ function adjustmentOf(item: Fields, prefix: string): CallbackItem {
   };
 }
 
-/** A txnId that is no text tells nothing apart, and is no reason to refuse a payout. */
+/** A txnId that is not text is ignored: it is no reason to refuse a payout. */
 function settlementIdOf({ txnId }: Fields): string | null {
   return typeof txnId === "string" && txnId.isWellFormed() && !txnId.includes("\0") ? txnId : null;
 }
@@ -249,7 +250,7 @@ function amountOf(item: Fields, field: string, presence: Presence, prefix: strin
   return amount;
 }
 
-/** BY_BET is an older name of BY_TRANSACTION. */
+/** BY_BET is an older name for BY_TRANSACTION. */
 function transactionTypeOf(item: Fields, callback: CallbackName, prefix: string) {
   const value = item["transactionType"];
   if (!HAVE_TYPE.has(callback) || value === undefined || value === null || value === "") return null;
@@ -272,9 +273,9 @@ function millisOf(body: Fields, field: string, now: Instant): Instant {
     throw bad(`${field} must be whole milliseconds since 1970, as a number, but is ${excerpt(value)}`);
   }
   const millis = Number(text);
-  if (millis < FIRST_MS) throw bad(`${field} must not lie before 2010, but is ${text}`);
+  if (millis < FIRST_MS) throw bad(`${field} must not be before 2010, but is ${text}`);
   if (millis > now + LONGEST_AHEAD_MS) {
-    throw bad(`${field} must not lie more than a day after it was received, but is ${text}`);
+    throw bad(`${field} must not be more than a day after the time of receipt, but is ${text}`);
   }
   return millis;
 }
@@ -285,7 +286,7 @@ function keyOf(fields: Fields, field: string, prefix: string): string {
   return text;
 }
 
-/** PostgreSQL can store neither NUL nor half of a surrogate pair. */
+/** PostgreSQL cannot store NUL or half of a surrogate pair. */
 function textOf(fields: Fields, field: string, prefix: string): string {
   const value = fields[field];
   if (typeof value !== "string") throw bad(`${prefix}${field} must be text, but is ${excerpt(value)}`);

@@ -1,4 +1,4 @@
-/** The server of the operator's callbacks (§4.A), with a built-in wallet behind it. */
+/** The HTTP server for callbacks (§4.A), with the built-in wallet. */
 
 import fastify, {
   type FastifyError,
@@ -13,38 +13,38 @@ import type { Sql } from "../db/client.ts";
 import { Deadline } from "../db/deadline.ts";
 import { describeError, ReconError } from "../errors.ts";
 import type { Log } from "../log.ts";
-import { allowAddresses, refuseStrangers } from "./access.ts";
+import { allowAddresses, refuseUnlisted } from "./access.ts";
 import { type AnswerContext, answerCallback } from "./answer-callback.ts";
 import { openPlayerQueue } from "./player-queue.ts";
 import { CALLBACK_AT } from "./request.ts";
 import { openWallet } from "./wallet.ts";
 
-/** Enough for some thousand items; callbacks have a few. */
+/** Enough for a few thousand items; callbacks have a few. */
 const MOST_BODY_BYTES = 1024 * 1024;
 /** The most requests without an answer, and how many of one player may wait behind the first. */
 const QUEUE = { mostUnanswered: 1_000, mostWaitingOfPlayer: 100 };
 const LIMITS: CallbackLimits = { answerMs: 10_000, requestMs: 10_000 };
 const CHECK_REQUESTS_EVERY_MS = 1_000;
-/** More connections than a provider opens. Each costs memory before the server knows its sender. */
+/** More connections than a provider opens. Each costs memory, even if its sender may not send callbacks. */
 const MOST_CONNECTIONS = 2_000;
 /** How often the log repeats that connections are refused. */
 const WARN_EVERY_MS = 60_000;
-/** How often the ending server looks for connections without a request. */
+/** How often the closing server looks for connections without a request. */
 const SWEEP_EVERY_MS = 50;
 const JSON_TYPE = "application/json; charset=utf-8";
 const OTHER_METHODS = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** the time for which the caller waits for the answer */
+    /** the time that the caller waits for the answer */
     deadline: Deadline;
   }
 }
 
 export interface CallbackLimits {
-  /** the longest time from the end of the headers to the answer; the caller has given up by then */
+  /** the longest time from the end of the headers to the answer; after it the caller has given up */
   readonly answerMs: number;
-  /** the longest time until the request has arrived, so that a slow sender cannot keep a connection */
+  /** the longest time until the request has arrived; a slower sender cannot keep a connection open */
   readonly requestMs: number;
 }
 
@@ -58,13 +58,13 @@ export interface CallbackContext {
 export interface CallbackServer {
   /** the address: "http://127.0.0.1:3001" */
   readonly url: string;
-  /** Answers the requests in flight first. */
+  /** Answers the requests in flight, then closes. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the server, once a write has succeeded over a connection of each kind that it uses.
- * @throws ReconError `listen-failed` where the port is taken; `database-refuses-writes`
+ * Starts the server after a successful write over a connection of each kind that it uses.
+ * @throws ReconError `listen-failed` if the port is in use; `database-refuses-writes`
  */
 export async function startCallbackServer(
   context: CallbackContext,
@@ -80,11 +80,9 @@ export async function startCallbackServer(
   });
   app.server.maxConnections = MOST_CONNECTIONS;
   const warn = warnSometimes(context);
-  app.server.on("drop", () =>
-    warn(`${MOST_CONNECTIONS} connections are open, and further ones are refused`, {}),
-  );
-  refuseStrangers(app.server, allowAddresses(settings.allowedIps), (address) =>
-    warn("connections of addresses that are not in CALLBACK_ALLOWED_IPS are closed", { address }),
+  app.server.on("drop", () => warn(`${MOST_CONNECTIONS} connections are open; more are refused`, {}));
+  refuseUnlisted(app.server, allowAddresses(settings.allowedIps), (address) =>
+    warn("closed connections from addresses that are not in CALLBACK_ALLOWED_IPS", { address }),
   );
   app.decorateRequest("deadline");
   app.addHook("onRequest", async (request, reply) => {
@@ -92,7 +90,7 @@ export async function startCallbackServer(
     request.deadline = deadline;
     reply.raw.once("close", () => {
       if (reply.raw.writableFinished) deadline.stop();
-      else deadline.leave(new Error("its caller has hung up"));
+      else deadline.leave(new Error("the caller has disconnected"));
     });
   });
   const isAnswering = trackAnswers(app);
@@ -126,7 +124,7 @@ export async function startCallbackServer(
     return {
       url,
       close: async () => {
-        // Fastify does not count a connection without any request as idle, and would wait for it.
+        // Fastify does not consider a connection without any request idle, and would wait for it.
         const sweep = setInterval(() => {
           if (!isAnswering()) app.server.closeAllConnections();
         }, SWEEP_EVERY_MS);
@@ -137,13 +135,13 @@ export async function startCallbackServer(
   } catch (error) {
     throw new ReconError(
       "listen-failed",
-      `the callbacks cannot listen on ${settings.host}:${settings.port}: ${describeError(error)}. Set CALLBACK_PORT to a free port.`,
+      `the callbacks server cannot listen on ${settings.host}:${settings.port}: ${describeError(error)}. Set CALLBACK_PORT to a free port.`,
       { cause: error },
     );
   }
 }
 
-/** Logs each text at most once a minute, with how often it was true since it was last logged. */
+/** Logs each text at most once a minute, with the number of times since it was last logged. */
 function warnSometimes({ log, clock }: CallbackContext): (what: string, facts: object) => void {
   const said = new Map<string, { at: Instant; since: number }>();
   return (what, facts) => {
@@ -156,7 +154,7 @@ function warnSometimes({ log, clock }: CallbackContext): (what: string, facts: o
   };
 }
 
-/** @returns whether any caller waits for an answer */
+/** @returns whether any caller is waiting for an answer */
 function trackAnswers(app: FastifyInstance): () => boolean {
   const answering = new Set<FastifyRequest["raw"]>();
   app.addHook("onRequest", async ({ raw }, reply) => {
@@ -171,7 +169,9 @@ async function refuse(reply: FastifyReply, status: number, error: string): Promi
 }
 
 /**
- * Adds each callback below the base path, and below any one further segment, which may name a product (decision 91).
+ * Adds a route for each name of a callback below the base path, with or without one segment before it, which may name a
+ * product. Replays and digests use the canonical name, because a retry may come to another address. An empty segment
+ * (`//placeBets`) does not match.
  */
 function addRoutes(app: FastifyInstance, answering: AnswerContext, basePath: string): void {
   for (const [name, callback] of CALLBACK_AT) {

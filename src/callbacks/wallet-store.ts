@@ -1,4 +1,4 @@
-/** Credits that people give to the built-in wallet by hand, and the balances of wallets. */
+/** Credits that an operator gives to a wallet by hand, and the balances of wallets. */
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
@@ -6,12 +6,12 @@ import { inTurn } from "../db/transactions.ts";
 import { ReconError } from "../errors.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 
-export interface Credit {
+interface Credit {
   readonly username: string;
   readonly currency: string;
   /** signed: a negative amount is taken back */
   readonly amount: Amount;
-  /** the person's own reference: the same one cannot count twice */
+  /** the operator's own reference; the same one cannot count twice */
   readonly ref: string;
 }
 
@@ -22,9 +22,9 @@ export interface Wallet {
 }
 
 /**
- * Changes a balance by hand; the first credit creates the player. The same credit again has no effect.
+ * Changes a balance by hand; the first credit creates the player. Repeating a credit has no effect.
  * @returns the wallet after the credit, and whether this call changed it
- * @throws ReconError `conflict` where the ref was used for another credit, or the balance would fall below zero
+ * @throws ReconError `conflict` if the ref was used for another credit, or the balance would fall below zero
  */
 export async function creditWallet(
   sql: Sql,
@@ -68,11 +68,11 @@ async function repeatedCredit(tx: Query, credit: Credit): Promise<Wallet> {
     );
   }
   const [wallet] = await readWallets(tx, credit.username, credit.currency);
-  if (wallet === undefined) throw new Error(`the credit "${credit.ref}" has no wallet`);
+  if (wallet === undefined) throw new Error(`internal error: the credit "${credit.ref}" has no wallet`);
   return wallet;
 }
 
-/** The wallets of a player by currency. @param currency null: the wallets of all currencies */
+/** The wallets of a player, sorted by currency. @param currency null: all currencies */
 export async function readWallets(sql: Query, username: string, currency: string | null): Promise<Wallet[]> {
   const rows = await sql<{ username: string; currency: string; balance: string }[]>`
     select username, currency, balance from wallets

@@ -1,6 +1,6 @@
 /**
- * The built-in wallet. Requests of different players that wait at the same moment share a transaction. A request is
- * applied alone where it cannot share one (decisions 180 and 181).
+ * The built-in wallet. Waiting requests of different players share a transaction. A request that cannot share one is applied
+ * alone (decisions 180 and 181).
  */
 
 import pLimit from "p-limit";
@@ -12,17 +12,15 @@ import { OutcomeUnknown, openPipelinedPool } from "../db/pipelined-pool.ts";
 import { PROOF } from "../db/prove-write.ts";
 import { describeError } from "../errors.ts";
 import type { Amount } from "../money.ts";
-import { applyAlone, findOutcome } from "./apply-alone.ts";
-import { applyTogether, type InBatch } from "./apply-together.ts";
+import { applyAlone, applyTogether, findOutcome, type InBatch, type Received } from "./apply.ts";
 import { type BatchLimits, openBatches } from "./batches.ts";
 import { askForBalances, type BalanceQuestion, balancesOf, type KeptBody, keepBodies } from "./body-store.ts";
 import type { CallbackOutcome } from "./judge.ts";
-import type { Received } from "./received.ts";
 
 export interface Wallet {
   /**
-   * Judges a request and applies it: all items or none. Rejects where the request was certainly not applied. Rejects
-   * with `OutcomeUnknown` where that is not certain (decision 126).
+   * Judges a request and applies it: all items or none. Rejects if the request was certainly not applied, and with
+   * `OutcomeUnknown` if it may have been applied (decision 126).
    * @param deadline after this time the request is not applied
    */
   apply(received: Received, deadline: Deadline): Promise<CallbackOutcome>;
@@ -30,31 +28,31 @@ export interface Wallet {
   checkBalance(question: BalanceQuestion, deadline: Deadline): Promise<Amount | null>;
   /** Stores the body of a request that changes nothing. */
   keepBody(kept: KeptBody, deadline: Deadline): Promise<void>;
-  /** Writes over a connection of each kind. @throws ReconError that says why it cannot */
+  /** Tries a write over a connection of each kind. @throws ReconError that says why it failed */
   check(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Two players sent requests with one id. The second to commit is judged again, and then sees the first. */
+/** Two players sent requests with the same id. The second one to commit is judged again, and then sees the first. */
 const UNIQUE_VIOLATION = "23505";
 
 /**
- * While PostgreSQL writes one batch and waits for the disk, this process judges and answers the other. More batches at once
- * would share fewer commits.
+ * Two batches: while PostgreSQL writes one and waits for the disk, this process judges and answers the other. With a third,
+ * fewer requests would share a commit.
  */
 const BATCH: BatchLimits = { atOnce: 2, requests: 50, items: 500, bytes: 1024 * 1024 };
 /**
- * Requests that change nothing also share commits, and need few connections. They wait for locks as long as their
- * callers do: only the lock of a whole table can hold them up, and then all of them alike.
+ * Requests that change nothing also share commits, so they need few connections. They have no limit of their own for locks:
+ * only the lock of a whole table can hold them up, and then it holds up all of them.
  */
 const SMALL_BATCH: BatchLimits = { ...BATCH, atOnce: 1 };
 /** The most requests that are applied alone at the same time. None of them waits for a locked wallet. */
 const MOST_ALONE = 4;
-/** The most requests that wait in the database for a locked wallet. Further ones rest, and try again with a batch. */
+/** The most requests that wait in the database for a locked wallet. Others pause, and retry with the next batch. */
 const MOST_WAITING = 2;
 const SHORTEST_REST_MS = 50;
 const LONGEST_REST_MS = 500;
-/** The longest wait of a batch for what somebody else has locked. A batch waits for no wallet at all. */
+/** The longest wait of a batch for any lock of another transaction. A batch never waits for a wallet. */
 const LONGEST_LOCK_MS = 500;
 
 /** Opens connections for the wallet, besides the pool: at most 10. */
@@ -71,7 +69,7 @@ export function openWallet(sql: Sql, clock: Clock): Wallet {
     await own.run(keepBodies(batch));
     return batch.map(() => undefined);
   });
-  /** @returns "locked": somebody has locked a wallet of the player, and the request was not applied */
+  /** @returns "locked": another transaction has locked a wallet of the player, and the request was not applied */
   const applyUnlocked = async (received: Received, deadline: Deadline) => {
     const { body, request } = received;
     const size = { items: request.items.length, bytes: body.length };

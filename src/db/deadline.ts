@@ -19,13 +19,13 @@ export class Deadline {
   readonly #reject: (reason: Error) => void;
   #reason: Error | null = null;
   #isCommitting = false;
-  #isAlone = false;
+  #callerDisconnected = false;
   #heard: (() => void) | null = null;
 
   constructor(lengthMs: number) {
     const { promise, reject } = Promise.withResolvers<never>();
     this.over = promise;
-    // Prevents an unhandled rejection while nobody awaits `over`.
+    // Prevents an unhandled rejection while no caller awaits `over`.
     promise.catch(() => {});
     this.#reject = reject;
     this.#endsAtMs = monotonicMs() + lengthMs;
@@ -37,14 +37,14 @@ export class Deadline {
     return this.#endsAtMs - monotonicMs();
   }
 
-  /** The caller has left, so that no answer would reach it. */
+  /** The caller has disconnected, so no answer would reach it. */
   leave(reason: Error): void {
-    this.#isAlone = true;
+    this.#callerDisconnected = true;
     this.#end(reason);
   }
 
-  get isAlone(): boolean {
-    return this.#isAlone;
+  get callerDisconnected(): boolean {
+    return this.#callerDisconnected;
   }
 
   /**

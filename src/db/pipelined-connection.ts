@@ -37,7 +37,7 @@ interface Plans {
 }
 
 /**
- * Statements with more values are not kept: they are rare, never equal, and would only fill the memory (decision 48).
+ * Statements with more values are not kept: they are rare, never equal, and would only fill the memory.
  */
 const MOST_VALUES_KEPT = 200;
 
@@ -46,7 +46,7 @@ type SessionSettings = Readonly<Record<string, string>>;
 
 /**
  * All statements here find few rows by keys, so a plan is made once and reads indexes. By itself PostgreSQL would plan
- * each time where rows are given as arrays (decision 48). It would also read a whole table while that is small, and
+ * each time if rows are given as arrays (see callbacks/player-store). It would also read a whole table while that is small, and
  * with the same plan when the table has grown (decision 182).
  */
 export const BY_KEYS: SessionSettings = {

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { connect as connectPlain, createServer, isIP, type Socket } from "node:net";
 import { Transform } from "node:stream";
 import { connect as connectTls } from "node:tls";
-import { refuseStrangers } from "../callbacks/access.ts";
+import { refuseUnlisted } from "../callbacks/access.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { type AnsweredCallback, Conversation, type ConversationContext } from "./conversation.ts";
 
@@ -60,7 +60,7 @@ export async function startProxy(context: ProxyContext, settings: ProxySettings)
   server.on("drop", () =>
     context.onTrouble(new Error(`${MOST_CONNECTIONS} connections are open, and one more was refused`)),
   );
-  refuseStrangers(server, isAllowed, context.onStranger);
+  refuseUnlisted(server, isAllowed, context.onStranger);
   server.on("connection", (caller) => {
     if (caller.destroyed) return;
     const conversation = new Conversation(context, settings.target.pathname.replace(/\/+$/, ""));

@@ -25,7 +25,7 @@ function openHeld(limits: Partial<BatchLimits> = {}) {
     answered.catch(() => {});
     return { answered, deadline };
   };
-  /** Whatever can begin has begun by then. */
+  /** Resolves when every request that can begin has begun. */
   const turn = async () => {
     for (const _ of [1, 2]) await new Promise((resolve) => setImmediate(resolve));
   };
@@ -42,7 +42,7 @@ function openHeld(limits: Partial<BatchLimits> = {}) {
   return { ask, turn, endFirst, failFirst, begun };
 }
 
-test("what waits at the same moment is one batch, and each request gets its own outcome", async () => {
+test("requests that wait together are one batch, and each gets its own outcome", async () => {
   const { ask, turn, endFirst, begun } = openHeld();
   const [first, second] = [ask("a"), ask("b")];
   await turn();
@@ -51,7 +51,7 @@ test("what waits at the same moment is one batch, and each request gets its own 
   expect(await Promise.all([first.answered, second.answered])).toEqual(["a done", "b done"]);
 });
 
-test("what arrives while a batch is under way is the next batch, up to the limits", async () => {
+test("requests that arrive while a batch is under way are the next batch, up to the limits", async () => {
   const { ask, turn, endFirst, begun } = openHeld();
   ask("a");
   await turn();
@@ -64,7 +64,7 @@ test("what arrives while a batch is under way is the next batch, up to the limit
   expect(begun).toEqual(["a", "b c d", "e"]);
 });
 
-test("several batches are under way at once where the limit says so", async () => {
+test("several batches are under way at once if the limit allows it", async () => {
   const { ask, turn, begun } = openHeld({ atOnce: 2 });
   for (const name of ["a", "b", "c"]) {
     ask(name);
@@ -88,7 +88,7 @@ test.each(["items", "bytes"] as const)(
   },
 );
 
-test("a caller that hangs up while waiting is rejected at once, and is in no batch", async () => {
+test("a caller that disconnects while waiting is rejected at once, and is in no batch", async () => {
   const { ask, turn, endFirst, begun } = openHeld();
   ask("a");
   await turn();
@@ -100,7 +100,7 @@ test("a caller that hangs up while waiting is rejected at once, and is in no bat
   expect(begun).toEqual(["a", "c"]);
 });
 
-test("where a batch fails, each of its requests is served alone, and fails alone", async () => {
+test("if a batch fails, each of its requests is served alone, and fails alone", async () => {
   const { ask, turn, failFirst, endFirst, begun } = openHeld();
   const [first, second] = [ask("a"), ask("b")];
   await turn();

@@ -30,7 +30,7 @@ describe("placing", () => {
     expect(await place({ id: "bet-2", betAmount: 0, isFeature: true })).toBe("0 0");
   });
 
-  test("a placement of a known bet under another request id fails with 20002, whatever the state of the bet", async () => {
+  test("a placement of a known bet under another request id fails with 20002 in every state of the bet", async () => {
     await place();
     expect(await place()).toBe("20002");
     await cancel();
@@ -137,7 +137,7 @@ describe("settling", () => {
     expect(await operator.balance()).toBe("95");
   });
 
-  test("a settle adds its payout where the settle before said that the round goes on", async () => {
+  test("a settle adds its payout if the settle before it was partial", async () => {
     await place();
     expect(await settle(5, { isEndRound: false })).toBe("0 95");
     expect(await settle(6, { isEndRound: false })).toBe("0 101");
@@ -146,13 +146,13 @@ describe("settling", () => {
     expect(await settle(8)).toBe("20004");
   });
 
-  test("a partial settle that comes again under another request id fails with 20002 and is paid once", async () => {
+  test("a partial settle that is repeated under another request id fails with 20002 and is paid once", async () => {
     await place();
     const part = { isEndRound: false };
     expect(await settle(5, part)).toBe("0 95");
     expect(await settle(5, part)).toBe("20002");
     expect(await settle(5, { ...part, transactionType: "BY_ROUND" })).toBe("20002");
-    // Two parts may pay the same. Their txnId tells them apart.
+    // Two parts may pay the same amount. Their txnId distinguishes them.
     expect(await settle(5, { ...part, txnId: "part-2" })).toBe("0 100");
     expect(await settle(5, { ...part, txnId: "part-2" })).toBe("20002");
     expect(await settle(0)).toBe("0 100");
@@ -160,7 +160,7 @@ describe("settling", () => {
     expect(await operator.balance()).toBe("100");
   });
 
-  test("after a partial settle the bet runs: it can be adjusted, and is no settled bet", async () => {
+  test("after a partial settle the bet is open: it can be adjusted, and voidSettled fails", async () => {
     await place();
     expect(await settle(5, { isEndRound: false })).toBe("0 95");
     expect(await outcomeOf("adjustBets", { betAmount: 12 })).toBe("0 93");
@@ -177,7 +177,7 @@ describe("settling", () => {
     expect(await settle(5)).toBe("0 95");
   });
 
-  test("an equal partial settle is refused, also if it moves nothing: one void undoes the payout once", async () => {
+  test("an equal partial settle is refused, even if it moves nothing: one void undoes the payout once", async () => {
     await place();
     const part = { skipBalanceUpdate: true, isEndRound: false };
     expect(await settle(5, part)).toBe("0 90");
@@ -200,7 +200,7 @@ describe("settling", () => {
 });
 
 describe("cancelling", () => {
-  test("a cancel gives back what was taken, whatever amount the cancel names", async () => {
+  test("a cancel gives back the debited amount, even if it names another one", async () => {
     await place();
     await outcomeOf("adjustBets", { betAmount: 4 });
     expect(await cancel({ betAmount: 10 })).toBe("0 100");
@@ -224,7 +224,7 @@ describe("cancelling", () => {
     expect(stones).toEqual([{ kind: "bet", ref: "bet-1" }]);
   });
 
-  test("a cancel that fails remembers every unknown bet it names, and cancels no known one", async () => {
+  test("a cancel that fails leaves a tombstone for every unknown bet it names, and cancels no known one", async () => {
     await place();
     expect(await outcomeOf("cancelBets", [{}, { id: "bet-2" }, { id: "bet-3" }])).toBe("20001");
     expect(await place({ id: "bet-2" })).toBe("20003");
@@ -234,7 +234,7 @@ describe("cancelling", () => {
 });
 
 describe("voiding a settlement", () => {
-  test("voidSettled undoes stake and payout, whatever its status says", async () => {
+  test("voidSettled undoes stake and payout, regardless of its status", async () => {
     await place();
     await settle(30);
     expect(await outcomeOf("voidSettled", { payoutAmount: 30, status: "ANYTHING" })).toBe("0 100");
@@ -326,7 +326,7 @@ describe("rolling back", () => {
     expect(await place({ id: "bet-4", betAmount: 0 })).toBe("0 -60");
   });
 
-  test("a rollback takes back a reward with the settlement only where it names both together", async () => {
+  test("a rollback takes back a reward with the settlement only if it names their sum", async () => {
     await place();
     await settle(5);
     await outcomeOf("winRewards", { payoutAmount: 7 });

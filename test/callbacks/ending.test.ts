@@ -24,7 +24,7 @@ async function startServer() {
   });
 }
 
-test("the server ends although a provider keeps a connection open on which it never sent a request", async () => {
+test("the server closes although a provider keeps a connection open on which it never sent a request", async () => {
   const server = await startServer();
   const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
   onTestFinished(() => {
@@ -39,7 +39,7 @@ test("the server ends although a provider keeps a connection open on which it ne
   await ended;
 });
 
-test("the server answers a request in flight before it ends", async () => {
+test("the server answers a request in flight before it closes", async () => {
   const server = await startServer();
   const envelope = { ...exampleEnvelope("in-flight"), id: "in-flight-1" };
   await sql`insert into wallets (username, currency, balance, created_at) values ('in-flight', 'THB', 10, ${NOON})`;

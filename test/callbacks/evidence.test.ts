@@ -13,7 +13,7 @@ import { CONFIG, startOperator } from "./operator.ts";
 const { sql } = useDatabase();
 beforeEach(() => emptyTables(sql));
 
-test("the evidence has the bodies of what the callbacks server applied and of what it refused, without session tokens", async () => {
+test("the evidence has the bodies of applied and of refused callbacks, without session tokens", async () => {
   const operator = await startOperator(sql);
   const token = { sessionToken: "a-session-token" };
   await operator.outcomeOf("placeBets", {}, { id: `placed-${operator.player}`, ...token });
@@ -106,7 +106,7 @@ describe("bodies that are older than retain.rawBodies", () => {
     expect(await left()).toBe("");
   });
 
-  test("stay also while the provider names another player", async () => {
+  test("also stay if the provider names another player", async () => {
     const player = await play();
     const kind = "username-differs";
     await openMismatches(sql, CONFIG, NOON, [{ ...of(player), kind, username: "bo" }]);
@@ -114,7 +114,7 @@ describe("bodies that are older than retain.rawBodies", () => {
     expect(await left()).toBe("placed refused");
   });
 
-  test("stay also while the provider sends a year that PostgreSQL cannot read", async () => {
+  test("also stay if the provider sends a year that PostgreSQL cannot read", async () => {
     const player = await play();
     const provider = { ...PROVIDER_SIDE, username: player, accountingDate: "+012026-11-20T00:00:00.000Z" };
     await openMismatches(sql, CONFIG, NOON, [{ ...of(player), provider }]);

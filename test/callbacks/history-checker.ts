@@ -1,5 +1,5 @@
 /**
- * Whether a history of concurrent callbacks is strictly serialisable: some order of the requests explains every answer, and no
+ * Decides whether a history of concurrent callbacks is strictly serialisable: an order of the requests explains every answer, and no
  * request comes before one that was answered before it was sent (Wing and Gong's search, with the model as the object).
  */
 
@@ -14,7 +14,7 @@ export interface Operation {
   readonly answered: { readonly at: number; readonly answer: ModelAnswer } | null;
 }
 
-/** More means that nearly everything was concurrent, and the search would not end. */
+/** With more states nearly all requests were concurrent, and the search would take too long. */
 const MOST_STATES = 200_000;
 
 /** Equal states have equal keys. The order of bets matters only among those of one player and product. */
@@ -32,7 +32,7 @@ export function keyOf({ bets, ...sets }: ModelState): string {
 
 /**
  * The states in which the wallet may be after a history.
- * @param history of all players together: a request id that one of them used is taken for the others
+ * @param history of all players together, because they share request ids
  * @returns empty: no order explains the answers
  * @throws Error if too many orders are possible
  */

@@ -36,7 +36,7 @@ afterAll(async () => {
   for (const pool of pools) await pool.end({ timeout: 5 });
 });
 
-/** Sends requests side by side, some twice, and hangs up on some. */
+/** Sends requests concurrently, some twice, and disconnects from some. */
 async function play(
   requests: readonly ModelRequest[],
   hangsUp: (place: number) => boolean,
@@ -58,14 +58,14 @@ async function play(
   return operations;
 }
 
-test("the answers of two servers to simultaneous, repeated and abandoned callbacks have an order that explains them", async () => {
+test("the answers of two servers to simultaneous, repeated and abandoned callbacks are strictly serialisable", async () => {
   const steps = fc.array(step, STEPS);
   const abandoned = fc.uniqueArray(fc.nat(STEPS.maxLength), { maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(steps, abandoned, async (given, left) => {
       const { run, state } = await openRun(sql, "history");
       const history = await play(toRequests(given, run), (place) => left.includes(place));
-      // What was abandoned is applied or not by now.
+      // Abandoned requests are applied or refused by now.
       await expect.poll(() => countBusy()).toBe(0);
       const ends = statesAfter(state, history);
       const balances = await readBalances(run);
@@ -155,7 +155,7 @@ describe("the checker", () => {
     expect(statesAfter(state, history)).toEqual([]);
   });
 
-  test("refuses an answer that does not know what was answered before it was sent", () => {
+  test("refuses an answer that ignores a request answered before it was sent", () => {
     const history = [
       { request: second, sentAt: 3, answered: { at: 4, answer: stale.answer } },
       {
@@ -167,7 +167,7 @@ describe("the checker", () => {
     expect(statesAfter(state, history)).toEqual([]);
   });
 
-  test("lets a request without an answer have happened, or not", () => {
+  test("accepts that a request without an answer was applied or not", () => {
     expect(statesAfter(state, [{ request: first, sentAt: 1, answered: null }])).toHaveLength(2);
   });
 });

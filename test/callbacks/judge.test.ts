@@ -38,7 +38,7 @@ function openPlayer(balance: string, singleState = false) {
       productId: "P1",
       username: "anna",
       currency: "THB",
-      // Further apart than a BY_ROUND entry reaches behind it.
+      // Further apart than the two seconds in which a BY_ROUND entry still ends a later placement.
       occurredAt: NOON + entries.length * 3000,
       items: items.map((item) => ({ ...ITEM, ...item })),
       digest: "",
@@ -98,7 +98,7 @@ describe("the server applies the items of a request one after another", () => {
   });
 });
 
-test("a bet of rewards alone can be void, begin, and be void again, all without money", () => {
+test("a bet with only rewards can become void, begin, and become void again, all without money", () => {
   const player = openPlayer("15", true);
   const skipped = { skipBalanceUpdate: true, betAmount: amount("6"), payoutAmount: amount("0") };
   for (const callback of ["winRewards", "voidSettled", "settleBets", "voidSettled"] as const)

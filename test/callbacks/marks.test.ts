@@ -27,7 +27,7 @@ test.each([
   ["alone", "alone"],
   ["together with those of other players", "together"],
 ])("the entries of requests that are applied %s are marked and counted, each once", async (_how, run) => {
-  // The operator's clock is ahead: a mark is due by the clock of the database.
+  // The operator's clock is ahead, so the mark is due by the database's clock.
   const together = openTogether(sql, Date.now() + 3_600_000);
   onTestFinished(() => together.close());
   const [anna, ben, cora, dora] = [`anna-${run}`, `ben-${run}`, `cora-${run}`, `dora-${run}`] as const;
@@ -65,7 +65,7 @@ describe("a batch's row of marks", () => {
     await sql`delete from diff_marks`;
   }
 
-  test("has no mark of a replay, which wrote no entry", async () => {
+  test("has no mark for a replay, which wrote no entry", async () => {
     const together = openTogether(sql);
     onTestFinished(() => together.close());
     await openPlayers("emma", "finn");
@@ -77,7 +77,7 @@ describe("a batch's row of marks", () => {
     expect((await marks()).map(({ player }) => player)).toEqual(["finn"]);
   });
 
-  test("is due when its entries were received, also by an operator's clock that is behind", async () => {
+  test("is due when its entries were received, even if the operator's clock is behind", async () => {
     const behind = Date.now() - 3_600_000;
     await openPlayers("gina", "hugo");
     const together = openTogether(sql, behind);

@@ -25,7 +25,7 @@ const { sql } = useDatabase();
 /** The last seed differs in each run; a failure prints it. The second one once found items of a request in another order. */
 const SEEDS = [1, 1_777_221_579, Math.floor(Math.random() * 2 ** 31)];
 const RUNS = 8;
-/** Further apart than a BY_ROUND entry reaches behind it. Odd, so that each turn uses another address. */
+/** Further apart than the two seconds in which a BY_ROUND entry still ends a later placement. Odd, so each turn uses another address. */
 const turnAt = (turn: number) => NOON + turn * 3_001;
 /** For all tests of this file together, which run side by side. */
 const LONGEST_MS = 600_000;
@@ -37,7 +37,7 @@ let server: CallbackServer;
 beforeAll(async () => {
   const config = parseConfig({ products: [{ productId: "P1" }, { productId: "S1", singleState: true }] });
   const clock = createTestClock(NOON);
-  // Entries of one moment are folded in the natural order of their callbacks, so no two are of one moment.
+  // The fold may reorder entries with equal times, so no two have equal times.
   const now = () => {
     clock.advance(1);
     return clock.now();
@@ -54,8 +54,8 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 /**
- * Every state that the wallet can be in when the requests of a batch got these answers in an unknown order. Returns none
- * where no order explains the answers.
+ * Every state that the wallet can be in after the requests of a batch got these answers in an unknown order. Returns none
+ * if no order explains the answers.
  */
 function statesAfter(
   states: readonly ModelState[],

@@ -118,7 +118,7 @@ export async function expectAsModelled(sql: Sql, run: string, state: ModelState)
 
 /**
  * The bets of rounds in which a bet was placed up to two seconds after a BY_ROUND entry had ended the round: the ledger
- * ends it if nothing else does, and the wallet, which knows no later, leaves it open.
+ * ends it if no other entry does; the wallet, which does not see later entries, leaves it open.
  */
 function placedBehindRoundEnd(entries: readonly CallbackEntry[]): string[] {
   const ends = entries.filter(

@@ -151,7 +151,7 @@ const EXAMPLES: Readonly<Record<CallbackName, Item>> = {
   adjustBalance: { refId: "ref-1", status: "DEBIT", amount: 10 },
 };
 
-/** What the ledger says about the player's bets. */
+/** The player's bets in the ledger. */
 export async function foldLedger(sql: Sql, player: string, productId = "P1"): Promise<LedgerBet[]> {
   const rows = await sql<{ txnId: string }[]>`
     select distinct txn_id as "txnId" from callback_entries where username = ${player}`;
@@ -160,7 +160,7 @@ export async function foldLedger(sql: Sql, player: string, productId = "P1"): Pr
   return foldEntries(entries, { singleState: productId === "S1" });
 }
 
-/** Asserts that the ledger says of each of the player's bets what the wallet did. */
+/** Asserts that the ledger agrees with the wallet about each of the player's bets. */
 export async function expectLedgerAgrees(sql: Sql, player: string, productId = "P1"): Promise<void> {
   const folded = (await foldLedger(sql, player, productId)).map((bet) => ({
     txnId: bet.txnId,

@@ -19,7 +19,7 @@ function openWork() {
     };
     return { answered: queue.run(player, work, deadline), deadline };
   };
-  /** Ends work, and waits until what it lets begin has begun. */
+  /** Ends work, and waits until the next work has begun. */
   const end = async (name: string) => {
     ends.get(name)?.();
     await new Promise((resolve) => setImmediate(resolve));
@@ -27,7 +27,7 @@ function openWork() {
   return { ask, end, begun };
 }
 
-test("requests of one player run one at a time in their order, and nobody else waits for them", async () => {
+test("requests of one player run one at a time, in their order, and no other player waits for them", async () => {
   const { ask, end, begun } = openWork();
   const first = ask("anna-1", "anna");
   ask("anna-2", "anna");
@@ -48,7 +48,7 @@ test("requests of unknown players do not wait for each other", () => {
   expect(begun).toEqual(["one", "two"]);
 });
 
-test("a caller that hangs up while waiting is rejected at once, and its work never begins", async () => {
+test("a caller that disconnects while waiting is rejected at once, and its work never begins", async () => {
   const { ask, end, begun } = openWork();
   ask("anna-1", "anna");
   const second = ask("anna-2", "anna");
@@ -59,7 +59,7 @@ test("a caller that hangs up while waiting is rejected at once, and its work nev
   expect(begun).toEqual(["anna-1", "anna-3"]);
 });
 
-test("a caller that hangs up during its work is rejected at once, and the player's next work waits until it has ended", async () => {
+test("a caller that disconnects during its work is rejected at once, and the player's next work waits until it has ended", async () => {
   const { ask, end, begun } = openWork();
   const first = ask("anna-1", "anna");
   ask("anna-2", "anna");
@@ -70,15 +70,17 @@ test("a caller that hangs up during its work is rejected at once, and the player
   expect(begun).toEqual(["anna-1", "anna-2"]);
 });
 
-test("the queue refuses too many requests at once, of one player and of all; a caller that has hung up no longer counts", async () => {
+test("the queue refuses too many requests at once, of one player and of all; a caller that has disconnected no longer counts", async () => {
   const { ask } = openWork();
   const [, , last] = ["anna-1", "anna-2", "anna-3"].map((name) => ask(name, "anna"));
-  await expect(ask("anna-4", "anna").answered).rejects.toThrow("2 callbacks of this player wait already");
+  await expect(ask("anna-4", "anna").answered).rejects.toThrow(
+    "2 callbacks of this player are already waiting",
+  );
   ask("ben-1", "ben");
   ask("cora-1", "cora");
-  await expect(ask("dora-1", "dora").answered).rejects.toThrow("5 callbacks wait already");
+  await expect(ask("dora-1", "dora").answered).rejects.toThrow("5 callbacks are already waiting");
   last?.deadline.leave(new Error("gone"));
   await expect(last?.answered).rejects.toThrow("gone");
   ask("anna-5", "anna");
-  await expect(ask("dora-2", "dora").answered).rejects.toThrow("5 callbacks wait already");
+  await expect(ask("dora-2", "dora").answered).rejects.toThrow("5 callbacks are already waiting");
 });

@@ -1,4 +1,4 @@
-/** Random requests about a few ids, so that they collide: all callbacks, with repeats, odd amounts and odd rounds. */
+/** Random requests with few ids, so they collide: all callbacks, with repeats, odd amounts and odd rounds. */
 
 import fc from "fast-check";
 import { CALLBACKS } from "../../src/callback.ts";
@@ -33,7 +33,7 @@ const item = fc.record({
   ownType: fc.constantFrom("BY_TRANSACTION", "BY_BET", "", null, undefined),
 });
 
-/** What to ask, without player and request id. */
+/** A request without player and request id. */
 export const step = fc.record({
   callback: fc.constantFrom(...CALLBACKS, "placeBets", "placeBets", "settleBets", "rollback"),
   player: fc.constantFrom(0, 0, 1),
@@ -51,7 +51,7 @@ export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 const ACTS_ON_ROUNDS = ["settleBets", "cancelBets", "voidSettled", "rollback"];
 const NAMES_STAKE = ["placeBets", "adjustBets", "placeTips", "cancelTips", "cancelBets", "rollback"];
 
-/** The requests of a run. Names and ids are the run's own, so that runs do not meet. @param ids prefix of request ids */
+/** The requests of a run. Each run has its own names and ids. @param ids prefix of request ids */
 export function toRequests(steps: readonly Step[], run: string, ids = run): ModelRequest[] {
   const requests: ModelRequest[] = [];
   for (const [index, one] of steps.entries()) {
@@ -106,7 +106,7 @@ function toItem(callback: string, asked: Step["items"][number]): ModelItem {
   };
 }
 
-/** One of the values that the status of an item can have. */
+/** One of the allowed values of an item's status. */
 function statusOf(callback: string, first: boolean): string {
   if (callback === "placeBets") return first ? "WAITING" : "OPEN";
   if (callback === "cancelBets") return first ? "REJECT" : "REFUND";

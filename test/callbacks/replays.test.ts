@@ -8,8 +8,8 @@ import { ENTRIES_WALK, openWalk, rememberDeleted } from "../../src/db/retention-
 import { deleteEntries } from "../../src/ledger/expired-entries-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
-import { HOUR_MS, MINUTE_MS, NOON, amount } from "../support/examples.ts";
-import { type Operator, exampleEnvelope, expectLedgerAgrees, post, startOperator } from "./operator.ts";
+import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { exampleEnvelope, expectLedgerAgrees, type Operator, post, startOperator } from "./operator.ts";
 
 const { sql } = useDatabase();
 let operator: Operator;
@@ -21,7 +21,7 @@ const newRequest = () => ({ id: `own-${operator.player}` });
 const place = (fields = {}, envelope = {}) => operator.outcomeOf("placeBets", fields, envelope);
 
 describe("after retention has deleted a request and its bet,", () => {
-  /** Deletes what the player's requests wrote, as retention does, and all time before `upTo`. */
+  /** Deletes the rows of the player's requests, and notes `upTo` as the end of deleted time, as retention does. */
   const forget = async (txnIds: readonly string[], upTo: number) => {
     await sql.begin(async (tx) => {
       await openWalk(tx, ENTRIES_WALK, { from: NOON - 24 * HOUR_MS, to: upTo });
@@ -63,7 +63,7 @@ describe("after retention has deleted a request and its bet,", () => {
     expect(await operator.balance()).toBe("90");
   });
 
-  test("another bet is placed as ever", async () => {
+  test("another bet can be placed", async () => {
     await forget(["bet-1"], NOON - 24 * 60 * MINUTE_MS);
     expect(await place({ id: "bet-2" })).not.toBe("20002");
     expect(await operator.balance()).toBe("90");
@@ -71,7 +71,7 @@ describe("after retention has deleted a request and its bet,", () => {
 });
 
 describe("a replay", () => {
-  test("gets the first answer again, whatever has happened since, and moves nothing", async () => {
+  test("gets the first answer again, even if the bet has changed since, and moves nothing", async () => {
     const request = newRequest();
     const first = await operator.send("placeBets", {}, request);
     await place({ id: "bet-2" });
@@ -90,7 +90,7 @@ describe("a replay", () => {
     expect((await send("placeBets", [{}, { id: "bet-2" }], request)).text).toBe(first.text);
   });
 
-  test("is recognised in any order of fields, any spelling of numbers and with any time", async () => {
+  test("is recognised with any order of fields, notation of numbers and time", async () => {
     const request = newRequest();
     await place({ betAmount: 10 }, request);
     const envelope = { ...exampleEnvelope(operator.player), ...request };
@@ -138,7 +138,7 @@ describe("a replay", () => {
     expect(await place({ betAmount: 150 }, request)).toBe("0 10");
   });
 
-  test("moves money once where 20 copies arrive at once, and all get the same balances", async () => {
+  test("moves money once if 20 copies arrive at once, and all get the same balances", async () => {
     const request = newRequest();
     const answers = await Promise.all(Array.from({ length: 20 }, () => place({}, request)));
     expect(new Set(answers)).toEqual(new Set(["0 90"]));
@@ -229,7 +229,7 @@ describe("simultaneous requests", () => {
   });
 });
 
-test("entries of one moment stand in the ledger in the order in which they took effect", async () => {
+test("entries with equal times are in the ledger in the order in which they took effect", async () => {
   const clock = createTestClock(NOON);
   const wallet = openWallet(sql, clock);
   onTestFinished(() => wallet.close());

@@ -31,7 +31,7 @@ describe("by round", () => {
     expect(await outcomeOf("settleBets", { ...byRound, id: "round-end", payoutAmount: 9 })).toBe("20004");
   });
 
-  test("a bet placed without a round belongs to the first one that a callback names for it", async () => {
+  test("a bet placed without a round belongs to the first round that a callback names for it", async () => {
     await outcomeOf("placeBets", [{ id: "bet-1" }, { id: "bet-2", roundId: "UNKNOWN" }]);
     await outcomeOf("winRewards", { id: "bet-2", payoutAmount: 5 });
     await outcomeOf("adjustBets", { id: "bet-2", roundId: "round-9", betAmount: 20 });
@@ -39,7 +39,7 @@ describe("by round", () => {
     expect(await statuses()).toEqual(["bet-1 void", "bet-2 void"]);
   });
 
-  test("a placement can use an id that only the end of a round had, and the bet ends with its round", async () => {
+  test("a placement can use an id that only the end of a round named, and the bet ends with its round", async () => {
     await placeTwo();
     await outcomeOf("settleBets", { ...byRound, id: "bet-3", payoutAmount: 50 });
     expect(await outcomeOf("placeBets", { id: "bet-3", betAmount: 5 })).toBe("0 115");
@@ -66,7 +66,7 @@ describe("by round", () => {
     expect(await statuses()).toEqual(["bet-1 void", "bet-2 settled", "bet-3 void"]);
   });
 
-  test("a cancel without an open bet fails with 20004 where one is settled, else with 20003", async () => {
+  test("a cancel without an open bet fails with 20004 if one is settled, else with 20003", async () => {
     await placeTwo();
     await outcomeOf("cancelBets", { id: "bet-1" });
     await outcomeOf("settleBets", { id: "bet-2" });
@@ -82,7 +82,7 @@ describe("by round", () => {
     expect(await outcomeOf("placeBets", { id: "bet-7", roundId: "round-2" })).toBe("0 90");
   });
 
-  test("a rollback opens every ended bet again, but no reward and no tip", async () => {
+  test("a rollback reopens every ended bet, except tips and bets with only rewards", async () => {
     await placeTwo();
     await outcomeOf("settleBets", { ...byRound, id: "bet-1", payoutAmount: 50 });
     await outcomeOf("placeTips", {});
@@ -130,7 +130,7 @@ describe("a product that settles without placements", () => {
     expect(await settle({ payoutAmount: 24 })).toBe("20004");
   });
 
-  test("a settle fails with 10002 where the balance before is below the stake, whatever its payout", async () => {
+  test("a settle fails with 10002 if the balance before it is below the stake, regardless of the payout", async () => {
     expect(await settle({ betAmount: 101, payoutAmount: 500 })).toBe("10002");
     expect(await operator.balance()).toBe("100");
   });

@@ -66,7 +66,7 @@ describe("requests of different players that wait at the same moment", () => {
     expect(await transactions()).toBe(1);
   });
 
-  test("do not suffer from malformed, refused and unknown ones among them", async () => {
+  test("are not affected by malformed, refused and unknown ones among them", async () => {
     const [anna = "", ben = "", cora = ""] = await openPlayers(3);
     const answers = await together.answer([
       place(anna),
@@ -177,7 +177,7 @@ describe("a request that cannot share a commit is applied alone", () => {
     },
   );
 
-  test("because somebody has locked the wallets of many players: nobody else waits, and one whose wallet is unlocked is answered at once", async () => {
+  test("because another transaction has locked the wallets of many players: no other player waits, and a player whose wallet is unlocked is answered at once", async () => {
     const players = await openPlayers(9);
     const [anna = "", ben = "", cora = "", ...locked] = players;
     const lock = (tx: Query, names: readonly string[]) =>
@@ -200,7 +200,7 @@ describe("a request that cannot share a commit is applied alone", () => {
     expect(outcomesOf(await answeringLocked)).toEqual(locked.map(() => "0 90"));
   });
 
-  test("because its time is nearly over, so that the others keep theirs", async () => {
+  test("because its deadline is near, so the others keep their time", async () => {
     const [anna = "", ben = ""] = await openPlayers(2);
     const nearlyOver = new Deadline(60_000);
     nearlyOver.leftMs = () => 900;
@@ -209,7 +209,7 @@ describe("a request that cannot share a commit is applied alone", () => {
     expect(await transactions()).toBe(2);
   });
 
-  test("because another transaction has taken its request id, while the others are answered", async () => {
+  test("because another transaction holds its request id, while the others are answered", async () => {
     const [anna = "", ben = "", cora = ""] = await openPlayers(3);
     const id = `taken-${run}`;
     const { answering } = await sql.begin(async (tx) => {
@@ -261,7 +261,7 @@ describe("a request that cannot share a commit is applied alone", () => {
 });
 
 describe("a malformed request is refused", () => {
-  test("while its body cannot be stored, and while the player's requests wait", async () => {
+  test("even if its body cannot be stored, and while the player's requests wait", async () => {
     const [anna = ""] = await openPlayers(1);
     const { answering } = await sql.begin(async (tx) => {
       await tx`select from wallets where username = ${anna} for update`;
@@ -323,11 +323,11 @@ test("every statement finds its rows by keys, even while the tables are empty", 
   expect(plans.filter((line) => /Seq Scan|Hash Join|Merge Join|Materialize|Bitmap/.test(line))).toEqual([]);
 });
 
-test("a caller that hangs up while its request waits with others is not debited, and the others are", async () => {
+test("a caller that disconnects while its request waits with others is not debited, and the others are", async () => {
   const [anna = "", ben = ""] = await openPlayers(2);
   const gone = new Deadline(60_000);
   const answering = together.answer([{ ...place(anna), deadline: gone }, place(ben)]);
-  gone.leave(new Error("its caller has hung up"));
+  gone.leave(new Error("the caller has disconnected"));
   expect(outcomesOf(await answering)).toEqual(["none", "0 90"]);
   expect(await debited()).toEqual([ben]);
 });

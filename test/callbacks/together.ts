@@ -1,4 +1,4 @@
-/** Callbacks that are answered without HTTP in one turn of the event loop, so that they certainly share a batch. */
+/** Callbacks that are answered without HTTP in one turn of the event loop, to make sure that they share a batch. */
 
 import { parse } from "lossless-json";
 import { answerCallback } from "../../src/callbacks/answer-callback.ts";

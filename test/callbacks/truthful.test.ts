@@ -54,7 +54,7 @@ async function doAtEach(at: "statement" | "commit", what: string): Promise<void>
   });
 }
 
-/** Keeps every entry from being committed until `letGo`. @param cancelled whether a cancelled commit still takes place */
+/** Blocks the commit of every entry until `letGo`. @param cancelled whether a cancelled commit still succeeds */
 async function holdCommits(cancelled = "fails"): Promise<{ letGo(): Promise<void> }> {
   const wait = "pg_advisory_xact_lock(1)";
   await doAtEach(
@@ -100,10 +100,10 @@ describe("a request without a successful answer is not applied", () => {
     expect(await operator.balance()).toBe("100");
   });
 
-  test("when the server stood still and the database would commit too late", async () => {
+  test("when the server was suspended and the database would commit too late", async () => {
     await doAtEach("statement", "pg_sleep(0.5)");
     const deadline = new Deadline(60_000);
-    // The time that is left when the request is judged.
+    // The remaining time when the request is judged.
     deadline.leftMs = () => 100;
     await expect(place("bet-1", deadline)).rejects.toThrow("it could not be committed in time");
     expect(await operator.balance()).toBe("100");
@@ -128,7 +128,7 @@ describe("a request without a successful answer is not applied", () => {
     expect(await operator.balance()).toBe("100");
   });
 
-  test("when its caller hung up while it waited for the wallet, or behind another request of the player", async () => {
+  test("when its caller disconnected while it waited for the wallet, or for another request of the player", async () => {
     const hangUp = [new AbortController(), new AbortController()];
     await whileLocked(async () => {
       for (const [index, { signal }] of hangUp.entries()) {
@@ -143,7 +143,9 @@ describe("a request without a successful answer is not applied", () => {
       // The second request may not have arrived yet.
       await eventually("the first is dropped", () => logged.length > 0);
     });
-    expect(logged.join("")).toMatch(/its caller has hung up.*a callback was dropped, and not applied/);
+    expect(logged.join("")).toMatch(
+      /the caller has disconnected.*a callback was not applied, because its caller disconnected/,
+    );
     expect(await operator.outcomeOf("placeBets", {})).toBe("0 90");
   });
 });
@@ -155,7 +157,7 @@ const readWaiting = async (): Promise<string> => {
   return rows.map(({ pid }) => pid).join();
 };
 
-/** A batch gives up a lock soon; then the request waits for it alone, on another connection. */
+/** A batch soon stops waiting for a lock; then the request waits for it alone, on another connection. */
 async function untilWaitingAlone(): Promise<void> {
   const withOthers = await eventually("it waits with a batch", readWaiting);
   await eventually("it waits alone", async () => {
@@ -164,7 +166,7 @@ async function untilWaitingAlone(): Promise<void> {
   });
 }
 
-describe("a caller that hangs up while its write waits", () => {
+describe("a caller that disconnects while its write waits", () => {
   test("cancels the write in the database: nothing is applied when the lock is free", async () => {
     const hangUp = new AbortController();
     const takesTheId = sql.begin(async (tx) => {
@@ -182,10 +184,10 @@ describe("a caller that hangs up while its write waits", () => {
       throw new Error("it gives the id back");
     });
     await expect(takesTheId).rejects.toThrow("it gives the id back");
-    // Its server would have ended the statement in the end, with "canceling statement due to statement timeout".
+    // The server would have ended the statement later, with "canceling statement due to statement timeout".
     await eventually("the log says so", () => logged.length > 0);
     expect(logged.join("")).toMatch(
-      /"its caller has hung up","msg":"a callback was dropped, and not applied/,
+      /"the caller has disconnected","msg":"a callback was not applied, because its caller disconnected/,
     );
     expect(await operator.balance()).toBe("100");
     expect(await sql`select from callback_entries where username = ${operator.player}`).toEqual([]);
@@ -196,13 +198,13 @@ describe("a caller that hangs up while its write waits", () => {
     const deadline = new Deadline(60_000);
     const placing = place("bet-1", deadline);
     await untilWaitingAlone();
-    deadline.leave(new Error("its caller has hung up"));
-    await expect(placing).rejects.toThrow("its caller has hung up");
+    deadline.leave(new Error("the caller has disconnected"));
+    await expect(placing).rejects.toThrow("the caller has disconnected");
     await commits.letGo();
     expect(await operator.balance()).toBe("100");
   });
 
-  test("costs the others of its batch no more than another try", async () => {
+  test("costs the others of its batch only another attempt", async () => {
     const other = await startOperator(sql);
     await sql.unsafe(`create or replace function take_long() returns trigger language plpgsql as
       'begin if new.username = ''${operator.player}'' then perform pg_sleep(600); end if; return new; end'`);
@@ -222,14 +224,14 @@ describe("a caller that hangs up while its write waits", () => {
       { name: "placeBets", body: staying },
     ]);
     await untilWaiting("PgSleep");
-    gone.leave(new Error("its caller has hung up"));
+    gone.leave(new Error("the caller has disconnected"));
     expect(outcomesOf(await answering)).toEqual(["none", "0 90"]);
     expect([await operator.balance(), await other.balance()]).toEqual(["100", "90"]);
     await untilWaiting("PgSleep", 0);
   });
 });
 
-test("a request whose caller hangs up too late is applied, and the log says so", async () => {
+test("a request whose caller disconnects too late is applied, and the log says so", async () => {
   const commits = await holdCommits("takes place");
   const together = openTogether(sql, NOON, log);
   onTestFinished(() => together.close());
@@ -238,11 +240,11 @@ test("a request whose caller hangs up too late is applied, and the log says so",
   const body = { ...exampleEnvelope(operator.player), txns };
   const answering = together.answer([{ name: "placeBets", body, deadline }]);
   await untilWaiting("advisory");
-  deadline.leave(new Error("its caller has hung up"));
+  deadline.leave(new Error("the caller has disconnected"));
   await commits.letGo();
   await answering;
   expect(logged.join("")).toContain(
-    "the caller of a callback hung up during its commit, and got no answer; the callback was applied",
+    "the caller of a callback disconnected during its commit, and got no answer; the callback was applied",
   );
   expect(await operator.balance()).toBe("90");
 });
@@ -259,7 +261,7 @@ async function openFar() {
 }
 
 describe("when a connection is lost during a commit", () => {
-  test("and the commit takes place all the same, the request is answered with success", async () => {
+  test("and the commit succeeds anyway, the request is answered with success", async () => {
     const commits = await holdCommits();
     const { proxy, far } = await openFar();
     const placing = place("bet-1", new Deadline(60_000), far);
@@ -273,7 +275,7 @@ describe("when a connection is lost during a commit", () => {
     expect(await operator.balance()).toBe("90");
   });
 
-  test("and its caller is gone, nobody checks the outcome", async () => {
+  test("and the caller has disconnected, the outcome is not searched", async () => {
     const commits = await holdCommits();
     const { proxy, far } = await openFar();
     const deadline = new Deadline(60_000);
@@ -282,7 +284,7 @@ describe("when a connection is lost during a commit", () => {
     );
     await untilWaiting("advisory");
     const refused = proxy.refuse();
-    deadline.leave(new Error("its caller has hung up"));
+    deadline.leave(new Error("the caller has disconnected"));
     await refused;
     await lost;
     await commits.letGo();
@@ -305,7 +307,7 @@ test("the locked wallet of one player does not delay other players", async () =>
   expect(await operator.balance()).toBe("80");
 });
 
-test("a table that was altered under a running server costs no later callback", async () => {
+test("a table that is altered under a running server fails no later callback", async () => {
   const alter = (type: string) => sql.unsafe(`alter table wallets alter username type ${type}`);
   onTestFinished(async () => {
     await alter("text");
@@ -325,7 +327,7 @@ test("a table that was altered under a running server costs no later callback", 
   ]);
 });
 
-test("the server cuts off a client that sends a body byte by byte", async () => {
+test("the server disconnects a client that sends a body byte by byte", async () => {
   const slow = await startOperator(sql, { limits: { answerMs: 10_000, requestMs: 300 } });
   const socket = connect(Number(new URL(slow.url).port), "127.0.0.1");
   // Write only after reading all that has arrived: a write to a connection that was cut off discards unread data.

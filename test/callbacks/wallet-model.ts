@@ -1,5 +1,5 @@
 /**
- * What the wallet must answer, written a second time from the rules of the interface alone, with maps and integers. The tests
+ * The answers that the wallet must give: a second implementation of the interface's rules, with maps and integers. The tests
  * compare the real wallet with this model.
  */
 
@@ -63,13 +63,13 @@ export interface ModelBet {
   rewardOnly: boolean;
   mayBeSettledAgain: boolean;
   payoutReturned: boolean;
-  /** what settles said in the present generation */
+  /** the settles of the current generation */
   said: string[];
   /** what single-state settles of the round paid to this bet, by the ids that they named */
   carried: Record<string, string[]>;
 }
 
-/** All that a wallet knows, as plain data, which can be copied and compared. */
+/** The state of a wallet as plain data, to copy and compare. */
 export interface ModelState {
   /** by player and currency */
   balances: Record<string, bigint>;
@@ -332,7 +332,7 @@ class ModelJudgement {
       this.#move(payout, false);
       bet.settlement += payout;
     }
-    // After a part the bet goes on running.
+    // After a partial settle the bet stays open.
     bet.status = runs && !this.#item.isEndRound ? "open" : "settled";
     bet.rewardOnly = false;
     bet.waiting = false;
@@ -357,7 +357,7 @@ class ModelJudgement {
         if (ended.every(({ status }) => status === "void")) throw new Refused(20003);
         throw new Refused(ended.some(({ said }) => said.includes(this.#saidBySettle)) ? 20002 : 20004);
       }
-      // Another bet of the round carried this payout before: it must not become a bet of its own.
+      // Another bet of the round already got this payout: the settle must not begin a bet of its own.
       const before = bets.map(({ carried }) => carried[this.#item.id]).filter((said) => said !== undefined);
       if (own === undefined && before.length > 0) {
         throw new Refused(before.flat().includes(this.#saidBySettle) ? 20002 : 20004);
@@ -398,7 +398,7 @@ class ModelJudgement {
     this.#endVoid(own, own.stake - own.settlement - own.reward);
   }
 
-  /** Without a settled bet: 20001 where one is open, else 20003. */
+  /** Without a settled bet: 20001 if one is open, else 20003. */
   #voidRound(): void {
     const bets = this.#betsOfRound;
     const settled = bets.filter(({ status }) => status === "settled");
@@ -447,7 +447,7 @@ class ModelJudgement {
     }
   }
 
-  /** @param taken what was given back for a void bet and is taken again */
+  /** @param taken the refund of a void bet that is taken again */
   #runAgain(bet: ModelBet, taken: bigint, takesReward: boolean): void {
     const wasVoid = bet.status === "void";
     if (wasVoid && !this.#item.skip) {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { pino } from "pino";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { dropOldBodies } from "../../src/callbacks/body-store.ts";
+import { dropExpiredBodies } from "../../src/callbacks/expired-store.ts";
 import { startCallbackServer } from "../../src/callbacks/server.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -40,7 +40,7 @@ describe("the answer", () => {
     );
   });
 
-  test("checkBalance answers the balance alone, and needs neither game nor token", async () => {
+  test("checkBalance answers only the balance, and needs no game and no token", async () => {
     await operator.send("placeBets", { betAmount: digits("33.330") });
     const { text } = await post(operator.url, "checkBalance", {
       ...exampleEnvelope(operator.player),
@@ -51,7 +51,7 @@ describe("the answer", () => {
     );
   });
 
-  test("a failure carries only id, statusCode, productId and timestampMillis", async () => {
+  test("a failure has only id, statusCode, productId and timestampMillis", async () => {
     expect((await operator.send("settleBets", {}, { id: "r-2" })).json).toEqual(failure("r-2", 20001));
   });
 
@@ -81,25 +81,21 @@ describe("a malformed request fails with 30001, and the log names the field", ()
     ["placeBets", { timestampMillis: digits("1.5") }, /timestampMillis/],
     ["placeBets", { timestampMillis: digits("9999999999999999") }, /timestampMillis/],
     ["placeBets", { timestampMillis: undefined }, /timestampMillis must be whole.*but is missing/],
-    [
-      "placeBets",
-      { timestampMillis: SECONDS },
-      /timestampMillis must not lie before 2010, but is 1795176000/,
-    ],
+    ["placeBets", { timestampMillis: SECONDS }, /timestampMillis must not be before 2010, but is 1795176000/],
     [
       "settleBets",
       { timestampMillis: Y2010 - 1 },
-      /timestampMillis must not lie before 2010, but is 1262303999999/,
+      /timestampMillis must not be before 2010, but is 1262303999999/,
     ],
     [
       "placeBets",
       { timestampMillis: TOMORROW + 1 },
-      /timestampMillis must not lie more than a day after it was received, but is 1795262400001/,
+      /timestampMillis must not be more than a day after the time of receipt, but is 1795262400001/,
     ],
     [
       "checkBalance",
       { timestampMillis: SECONDS },
-      /timestampMillis must not lie before 2010, but is 1795176000/,
+      /timestampMillis must not be before 2010, but is 1795176000/,
     ],
     ["placeBets", { currency: undefined }, /currency must be text, but is missing/],
     ["placeBets", { username: 7 }, /username must be text, but is 7/],
@@ -177,7 +173,7 @@ describe("a malformed request fails with 30001, and the log names the field", ()
   );
 });
 
-describe("an item whose status its callback cannot have", () => {
+describe("an item with a status that its callback does not allow", () => {
   const STATUSES = ["OPEN", "WAITING", "SETTLED", "REFUND", "REJECT", "ROLLBACK", "TIPS", "DEBIT", "CREDIT"];
   const OTHERS = ["UNSETTLED", "VOID", "open", "settled", "FOO"];
   test.each([
@@ -224,7 +220,7 @@ describe("an item whose status its callback cannot have", () => {
   });
 });
 
-describe("a request that is no callback gets an HTTP status", () => {
+describe("a request that is not a callback gets an HTTP status", () => {
   const ask = (path: string, init: RequestInit) => fetch(`${operator.url}/${path}`, init);
 
   test("413 for a body that is too large", async () => {
@@ -294,7 +290,7 @@ describe("a captured signed body", () => {
   });
   const start = async () => await startOperator(sql, { context: { log }, settings: { signatureKey: key } });
 
-  test("is refused as another callback, also by another server process", async () => {
+  test("is refused as another callback, even by another server process", async () => {
     const [one, another] = [await start(), await start()];
     const txns = [{ id: "bet-1", status: "SETTLED", roundId: "r", payoutAmount: 50 }];
     const placed = toBody({
@@ -332,7 +328,7 @@ describe("a captured signed body", () => {
     expect(await balance()).toBe("140");
   });
 
-  test("is refused as another callback also where the first one was refused", async () => {
+  test("is refused as another callback, even if the first one was refused", async () => {
     const { url, player, balance } = await start();
     const txns = [{ id: "unknown", status: "SETTLED", roundId: "r", payoutAmount: 50 }];
     const body = toBody({ ...exampleEnvelope(player), txns });
@@ -358,7 +354,7 @@ describe("an address outside the list", () => {
     return socket;
   };
 
-  test("is refused at the connection, before it has sent anything; an address of the list is served", async () => {
+  test("is disconnected before it has sent anything; a listed address is served", async () => {
     const { url } = await startOperator(sql, { settings: { allowedIps: ["203.0.113.7", "2001:db8::/32"] } });
     const socket = await connectFrom(url, "127.0.0.1");
     let said = "";
@@ -371,7 +367,7 @@ describe("an address outside the list", () => {
     expect((await post(open.url, "checkBalance", exampleEnvelope(open.player))).status).toBe(200);
   });
 
-  test("takes no place of an allowed caller, however many silent connections it opens, and writes few lines", async () => {
+  test("keeps no allowed caller out by opening many silent connections, and writes few log lines", async () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line) => lines.push(line) });
     const settings = { allowedIps: ["127.0.0.1"] };
@@ -382,7 +378,7 @@ describe("an address outside the list", () => {
     }
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
       {
-        msg: expect.stringMatching(/not in CALLBACK_ALLOWED_IPS are closed/),
+        msg: expect.stringMatching(/closed connections from addresses that are not in CALLBACK_ALLOWED_IPS/),
         address: "127.0.0.2",
         count: 1,
       },
@@ -394,10 +390,10 @@ describe("bodies of requests", () => {
   const kept = async () =>
     await sql`select request_id as "requestId", status_code as "statusCode", body from callback_bodies
       where request_id like 'k-%' or request_id is null order by id`;
-  // The id of an entry is made of that of its body.
+  // The id of an entry contains the id of its body.
   beforeEach(() => emptyTables(sql, ["callback_bodies", "callback_entries"]));
 
-  test("are kept as they came, of successes and failures", async () => {
+  test("are stored as received, for successes and failures", async () => {
     const body = `{ "txns":[{"id":"bet-1","status":"OPEN","roundId":"r","betAmount":1.50, "extra":[]}], ${JSON.stringify({ ...exampleEnvelope(operator.player), id: "k-1" }).slice(1)}`;
     await post(operator.url, "placeBets", body);
     await post(operator.url, "settleBets", body);
@@ -463,7 +459,7 @@ describe("bodies of requests", () => {
     expect(JSON.stringify(rows) + logged.join("")).not.toContain(secret);
   });
 
-  test("keep everything else that has such a word in it", async () => {
+  test("keep all other text that contains such a word", async () => {
     const envelope = { ...exampleEnvelope(operator.player), id: "k-5" };
     const txns = [
       {
@@ -480,10 +476,10 @@ describe("bodies of requests", () => {
     expect(await kept()).toEqual([{ requestId: "k-5", statusCode: 0, body }]);
   });
 
-  test("are deleted in small batches when they are old", async () => {
+  test("are deleted in small batches when they expire", async () => {
     for (let index = 0; index < 3; index += 1) await operator.send("placeTips", { id: `tip-${index}` });
     await sql`update callback_bodies set received_at = received_at + id * interval '1 second'`;
-    const drop = (to: number) => dropOldBodies(sql, { from: 0, to }, 2);
+    const drop = (to: number) => dropExpiredBodies(sql, { from: 0, to }, 2);
     expect(await drop(NOON)).toEqual({ count: 0, last: null });
     expect(await drop(NOON + MINUTE_MS)).toEqual({ count: 2, last: NOON + 2_001 });
     expect(await drop(NOON + MINUTE_MS)).toEqual({ count: 1, last: NOON + 3_001 });

@@ -6,12 +6,7 @@
 import { parse } from "lossless-json";
 import { realRound } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
-import {
-  bodyIdOf,
-  type FoundBody,
-  findRefusedBodies,
-  readBodies,
-} from "../../callbacks/find-bodies-store.ts";
+import { bodyIdOf, type FoundBody, findRefusedBodies, readBodies } from "../../callbacks/body-store.ts";
 import { keepText } from "../../callbacks/raw-body.ts";
 import { formatInstant } from "../../clock.ts";
 import { effectOf } from "../../effect.ts";

@@ -2,7 +2,7 @@
 
 import { dropOldAlerts, dropOldIncidents } from "../../alerts/old-alerts-store.ts";
 import { LONGEST_BET_MS } from "../../bet.ts";
-import { dropOldTombstones } from "../../callbacks/tombstone-store.ts";
+import { dropExpiredTombstones } from "../../callbacks/expired-store.ts";
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedById } from "../../db/drop-rows.ts";
@@ -64,7 +64,7 @@ export async function dropByAge(
     const range = { from, to: entries };
     const dropTombstones = (most: number) =>
       inTurn(context.sql, async (tx) => {
-        const count = await dropOldTombstones(tx, range, most);
+        const count = await dropExpiredTombstones(tx, range, most);
         // From now on the wallet must refuse requests of that time.
         if (count > 0) await openWalk(tx, ENTRIES_WALK, range);
         return count;

@@ -2,8 +2,7 @@
 
 import { dropOldAudit } from "../../access/audit-store.ts";
 import { dropOldSessions } from "../../access/session-store.ts";
-import { dropOldBodies } from "../../callbacks/body-store.ts";
-import { dropOldSignatures } from "../../callbacks/signature-store.ts";
+import { dropExpiredBodies, dropExpiredSignatures } from "../../callbacks/expired-store.ts";
 import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedRows } from "../../db/drop-oldest.ts";
@@ -60,10 +59,10 @@ export async function dropExpired(
   const closed = mayExpire(context.config, await readClosedTime(context.sql));
   const dropVersions: Drop = (sql, range, most) => dropOldVersions(sql, range, closed.from, most);
   const recordVersions = await dropAll(context, dropVersions, retain.recordVersions, limits, signal, closed);
-  const rawBodies = await dropAll(context, dropOldBodies, retain.rawBodies, limits, signal, closed);
+  const rawBodies = await dropAll(context, dropExpiredBodies, retain.rawBodies, limits, signal, closed);
   // Nobody needs an expired session.
   await dropAll(context, dropOldSessions, 0, limits, signal);
-  await dropAll(context, dropOldSignatures, KEEP_SIGNATURES_MS, limits, signal);
+  await dropAll(context, dropExpiredSignatures, KEEP_SIGNATURES_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
   await dropAll(context, dropExpiredImports, KEEP_AUDIT_MS, limits, signal);
   await dropSamples(context, limits, signal);

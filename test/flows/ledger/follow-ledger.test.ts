@@ -688,7 +688,7 @@ test("a dropped relation is one clear error; entries already read from it stay",
   await expect(follow()).rejects.toMatchObject({
     code: "ledger-unreadable",
     message: expect.stringMatching(
-      /^ledger\.relation "casino\.ledger" cannot be read: there is no such table or view/,
+      /^ledger\.relation "casino\.ledger" cannot be read: this user sees no such table or view/,
     ),
   });
   expect(await entryIds()).toEqual(["a"]);
