@@ -1,4 +1,4 @@
-/** Reads the bytes of one connection as they pass, and pairs each callback with its answer (docs/tap.md). */
+/** Reads the bytes of one connection while they pass, and pairs each callback with its answer (docs/tap.md). */
 
 import type { Instant } from "../clock.ts";
 import {
@@ -13,19 +13,23 @@ import {
   textOf,
 } from "./exchange.ts";
 import {
+  callbackAt,
   type Ending,
   endingOfAnswer,
   endingOfRequest,
   type Framing,
   fieldOf,
+  findPath,
   parseHead,
+  parseRequestLine,
+  type RequestLine,
+  showTarget,
   withoutHttp2,
 } from "./message-head.ts";
 import { MessageReader, type ReadHead } from "./message-reader.ts";
-import { callbackAt, findPath, parseRequestLine, type RequestLine, showTarget } from "./request-target.ts";
 import type { Tally } from "./tally.ts";
 
-/** A callback as it was sent, and as it was answered: a line of the journal. */
+/** A callback as sent and as answered: one line of the journal. */
 export interface AnsweredCallback {
   readonly callback: string;
   readonly receivedAt: Instant;
@@ -34,22 +38,22 @@ export interface AnsweredCallback {
   readonly response: string;
 }
 
-/** What all conversations share. */
+/** Shared by all conversations. */
 export interface ConversationContext {
   readonly now: () => Instant;
   readonly tally: Tally;
   readonly kept: KeptBytes;
-  /** called with each request that names no callback and may move money, such as "/payBonus" or "PUT /placeBets" */
+  /** called with each request that names no callback but may move money, such as "/payBonus" or "PUT /placeBets" */
   readonly onOther?: (path: string) => void;
   readonly onUnreadable?: (reason: string) => void;
 }
 
-/** These should move nothing (RFC 9110, 9.2.1), so the log names them only once an answer says that money moved. */
+/** Safe methods should move no money (RFC 9110, 9.2.1). The log names them only if an answer says that money moved. */
 const SAFE = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 const [LF, CR] = [0x0a, 0x0d];
-/** Requests of one connection that wait for an answer. */
+/** The most requests of one connection that wait for answers. */
 const MOST_OPEN = 1_000;
-/** Any spaces may separate the parts (RFC 9112, 4). */
+/** Any number of spaces may separate the parts (RFC 9112, 4). */
 const STATUS_LINE = /^HTTP\/1\.\d[ \t]+(\d{3})(?:[ \t]|$)/;
 const TOO_LONG = unknownEnding("a head is longer than 128 KiB");
 const NO_STATUS = unknownEnding("an answer has no status");
@@ -57,15 +61,15 @@ const NO_STATUS = unknownEnding("an answer has no status");
 export class Conversation {
   readonly #context: ConversationContext;
   readonly #prefix: string;
-  /** requests without an answer, in their order */
+  /** requests without an answer, in order */
   readonly #open: Exchange[] = [];
-  /** requests whose answer came before the request had been sent whole */
+  /** requests whose answer came before the request was complete */
   readonly #early: Exchange[] = [];
   #sending: Exchange | null = null;
   #isFinal = true;
   #answered: AnsweredCallback[] = [];
   #isHeld = false;
-  /** No further request passes. The connection ends when those that have passed are answered. */
+  /** No further request passes. The connection ends when all requests passed so far are answered. */
   #isClosing = false;
   readonly #requests = new MessageReader({
     head: (bytes, isWhole) => this.#beginRequest(bytes, isWhole),
@@ -80,7 +84,7 @@ export class Conversation {
     unreadable: (reason) => this.#doubt(this.#open[0], "answer", reason),
   });
 
-  /** @param prefix the target's own path, such as "/callbacks", which comes before the path of each request */
+  /** @param prefix the path in the target's address, such as "/callbacks"; it is put before the path of each request */
   constructor(context: ConversationContext, prefix: string) {
     this.#context = context;
     this.#prefix = prefix;
@@ -97,7 +101,7 @@ export class Conversation {
     return this.#isClosing && this.#open.length === 0 && this.#early.length === 0;
   }
 
-  /** Holds an answer back until `recorded` resolves. The conversation is not idle meanwhile. */
+  /** Holds an answer back until `recorded` resolves. Until then the conversation is not idle. */
   async holdFor(recorded: Promise<void>): Promise<void> {
     this.#isHeld = true;
     await recorded;
@@ -107,7 +111,7 @@ export class Conversation {
   /** Reads bytes of the caller. @returns what to pass to the target */
   request(bytes: Buffer): Buffer {
     const passed = this.#requests.read(bytes);
-    // The caller begins its next request, so it takes the answer without a known end for whole.
+    // The caller begins its next request, so it considers the answer without a known end complete.
     const isNext = passed.length === 0 && bytes.some((byte) => byte !== CR && byte !== LF);
     if (this.#isClosing && isNext && this.#answers.isUntilEnd) this.#endAnswers();
     return passed;
@@ -118,10 +122,10 @@ export class Conversation {
     return this.#answers.read(bytes);
   }
 
-  /** The target sends nothing more. An answer without a length ends here. @returns what is left for the caller */
+  /** The target has ended its side. An answer without a length ends here. @returns the remaining bytes for the caller */
   finish(): Buffer {
     const left = this.#endAnswers();
-    // A body without a head, or behind a head that has no end: the caller may read it all the same.
+    // A body without a head, or after a head without an end: the caller may still have read it as an answer.
     if (left.includes("{")) this.#loseOpen();
     return left;
   }
@@ -133,7 +137,7 @@ export class Conversation {
     return answered;
   }
 
-  /** The connection is over. Callbacks of which the caller has no answer count as unanswered. */
+  /** The connection is over. Callbacks without an answer count as unanswered. */
   close(): void {
     const [first] = this.#open;
     const isAnswered =
@@ -146,10 +150,10 @@ export class Conversation {
     this.#context.tally.unanswered += this.#forget(this.#open);
   }
 
-  /** No answer follows. One without a length ends here. @returns what is left for the caller */
+  /** No answer follows. One without a length ends here. @returns the remaining bytes for the caller */
   #endAnswers(): Buffer {
     const [first] = this.#open;
-    // Answers to the other requests may have passed as a part of this one.
+    // Answers to the other requests may have passed as part of this answer.
     const isDoubtful = first?.answer.isUnreadable === true || this.#open.length > 1;
     if (this.#answers.isUntilEnd && isDoubtful) this.#loseOpen();
     return this.#answers.finish();
@@ -163,11 +167,11 @@ export class Conversation {
     const text = bytes.toString("latin1");
     const head = parseHead(text, "request");
     const line = parseRequestLine(head.startLine);
-    if (line === null) return this.#refuse("a request does not begin as one of HTTP/1.1");
-    if (isWhole && !text.endsWith("\n")) return this.#refuse("a request's lines end with CR alone");
-    // Behind a CONNECT all bytes would pass unread.
+    if (line === null) return this.#refuse("a request does not begin with an HTTP/1.1 request line");
+    if (isWhole && !text.endsWith("\n")) return this.#refuse("a request's lines end with CR only");
+    // After a CONNECT all bytes would pass unread (decision 278).
     if (line.method.toUpperCase() === "CONNECT") return this.#refuse("CONNECT asks for a tunnel");
-    if (this.#open.length === MOST_OPEN) return this.#refuse(`${MOST_OPEN} requests wait for answers`);
+    if (this.#open.length === MOST_OPEN) return this.#refuse(`${MOST_OPEN} requests are waiting for answers`);
     const found = findPath(line.target);
     const exchange = this.#openExchange(line, fieldOf(head, "content-encoding"));
     this.#open.push(exchange);
@@ -182,7 +186,7 @@ export class Conversation {
   }
 
   #refuse(reason: string): null {
-    this.#context.onUnreadable?.(`${reason}. The request did not pass`);
+    this.#context.onUnreadable?.(`${reason}. The request was not passed on`);
     this.#context.tally.unpassed += 1;
     this.#isClosing = true;
     return null;
@@ -230,12 +234,12 @@ export class Conversation {
       this.#stopRequests();
     }
     if (doubt !== null) this.#doubt(exchange, "answer", doubt);
-    // What follows would pass unread.
+    // Further bytes would pass unread (decision 278).
     if (status === 101) this.#loseOpen();
     return { framing, passed: bytes };
   }
 
-  /** An answer to nothing: of a server that closes an idle connection (408), or to a request that the tap did not see. */
+  /** An answer without a request: a server closes an idle connection (408), or the tap did not see the request. */
   #passUnasked(bytes: Buffer, status: number, framing: Framing): ReadHead {
     if (status >= 200 && status < 300) this.#context.tally.lost.unreadable += 1;
     if (status !== 408) this.#context.onUnreadable?.("an answer came without a request");
@@ -248,19 +252,19 @@ export class Conversation {
     const exchange = this.#open.shift();
     if (exchange === undefined) return;
     exchange.answer.isWhole = true;
-    // Requests that the caller has sent already are answered before the connection ends.
+    // Requests already sent are answered before the connection ends.
     if (exchange.isLast) this.#stopRequests();
     if (exchange.request.isWhole || exchange.request.isUnreadable) this.#record(exchange);
     else this.#early.push(exchange);
   }
 
-  /** No request passes behind the one that is being sent. */
+  /** No request passes after the one that is being sent. */
   #stopRequests(): void {
     this.#isClosing = true;
     if (this.#sending === null) this.#requests.stop();
   }
 
-  /** Where this message ends is not certain. So the connection ends after its exchange, which is not recorded. */
+  /** The end of this message is uncertain, so its exchange is not recorded, and the connection ends after it (decision 276). */
   #doubt(exchange: Exchange | null | undefined, side: "request" | "answer", reason: string): void {
     this.#context.onUnreadable?.(reason);
     if (exchange == null) return;
@@ -270,12 +274,12 @@ export class Conversation {
     this.#stopRequests();
   }
 
-  /** Answers to these may have passed unseen. */
+  /** Counts all open requests as lost, because their answers may have passed unseen. */
   #loseOpen(): void {
     this.#context.tally.lost.unreadable += this.#forget(this.#open) + this.#forget(this.#early);
   }
 
-  /** @returns how many of them are callbacks */
+  /** @returns the number of callbacks among them */
   #forget(exchanges: Exchange[]): number {
     const all = exchanges.splice(0);
     for (const { request, answer } of all) {
@@ -291,8 +295,8 @@ export class Conversation {
     const response = textOf(answer);
     const isFailure = status < 200 || status > 299;
     const said = isFailure || callback === null ? readSaid(response) : null;
-    // For example, the error page of a gateway: the operator has moved no money for it. What only looks like an answer of the
-    // interface, such as one that is cut off, is recorded, and rejected when it is stored.
+    // Decision 279. For example, a gateway's error page: the operator moved no money. An answer that only looks like one of the interface,
+    // for example because it is cut off, is recorded, and rejected when it is stored.
     const isRefusal = isFailure && said === null && !response.includes("statusCode");
     if (callback === null) {
       if (other !== null && said?.isMove === true) {

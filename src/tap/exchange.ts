@@ -1,4 +1,4 @@
-/** A request and its answer on one connection, with what is kept of their bodies until both have come whole. */
+/** A request and its answer on one connection, with their bodies until both are complete. */
 
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import type { CallbackName } from "../callback.ts";
@@ -7,50 +7,50 @@ import type { Instant } from "../clock.ts";
 
 export interface Exchange {
   readonly method: string;
-  /** null: no callback that moves money */
+  /** null: not a callback that moves money */
   readonly callback: CallbackName | null;
-  /** what the log calls a request that names no callback known here, and may move money all the same; null: it is none */
+  /** the text for the log if the request names no known callback but may move money; null: it is not such a request */
   readonly other: string | null;
   readonly receivedAt: Instant;
   readonly request: Body;
   readonly answer: Body;
-  /** of the final answer; 0: it has not come */
+  /** of the final answer; 0: not received yet */
   status: number;
   /** The connection must end after this exchange. */
   isLast: boolean;
 }
 
 interface Body {
-  /** the most to keep of it; 0: its bytes are not needed */
+  /** the most bytes to keep; 0: the body is not needed */
   mostBytes: number;
   parts: Buffer[];
   bytes: number;
-  /** the value of Content-Encoding; null: there is none */
+  /** the value of Content-Encoding; null: none */
   coding: string | null;
   isWhole: boolean;
   isTooLarge: boolean;
-  /** Where it ends is not certain. */
+  /** Its end is uncertain. */
   isUnreadable: boolean;
 }
 
-/** How many bytes of bodies all connections keep at the moment. */
+/** The bytes of bodies that all connections keep now. */
 export interface KeptBytes {
   bytes: number;
 }
 
-/** More than any callback or answer has; the callbacks server takes no more either. */
+/** Larger than any callback or answer; the callbacks server has the same limit. */
 export const MOST_BODY_BYTES = 1024 * 1024;
-/** Answers of the interface have some hundred bytes. */
+/** Answers of the interface have a few hundred bytes. */
 export const MOST_OTHER_BYTES = 16 * 1024;
 const MOST_KEPT_BYTES = 128 * 1024 * 1024;
 
-/** @param coding the value of Content-Encoding; null: there is none, or the head has not come */
+/** @param coding the value of Content-Encoding; null: none, or the head was not received yet */
 export function emptyBody(mostBytes: number, coding: string | null = null): Body {
   const state = { isWhole: false, isTooLarge: false, isUnreadable: false };
   return { mostBytes, parts: [], bytes: 0, coding, ...state };
 }
 
-/** Keeps the next part of a body. Of one that exceeds its limit, or that of all bodies together, nothing is kept. */
+/** Keeps the next part of a body. If the body exceeds its limit, or all bodies exceed theirs, the whole body is dropped. */
 export function keepPart(body: Body, part: Buffer, kept: KeptBytes): void {
   if (body.mostBytes === 0) return;
   if (body.bytes + part.length > body.mostBytes || kept.bytes + part.length > MOST_KEPT_BYTES) {
@@ -70,7 +70,7 @@ export function dropBody(body: Body, kept: KeptBytes): void {
   body.mostBytes = 0;
 }
 
-/** The body as text, without session tokens. A body that cannot be unpacked stays packed; who reads it rejects it. */
+/** The body as text, without session tokens. A body that cannot be unpacked stays packed, and is rejected when it is stored. */
 export function textOf({ parts, coding }: Body): string {
   const bytes = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
   return keptText(unpack(bytes, coding?.trim().toLowerCase() ?? ""));
@@ -88,14 +88,14 @@ function unpack(bytes: Buffer, coding: string): Buffer {
   return bytes;
 }
 
-/** What an answer of the interface says. */
-export interface Said {
+/** The content of an answer of the interface. */
+interface Said {
   readonly isSuccess: boolean;
-  /** It says that the player's balance changed. */
+  /** it says that the player's balance changed */
   readonly isMove: boolean;
 }
 
-/** @returns null: this is no answer of the interface, such as "null", or a page of a gateway */
+/** @returns null: the text is not an answer of the interface, for example "null" or a gateway's page */
 export function readSaid(text: string): Said | null {
   try {
     const said: unknown = JSON.parse(text);

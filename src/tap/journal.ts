@@ -1,40 +1,41 @@
 /**
- * The journal of the tap. It appends an answered callback to a file before the caller gets the answer. The operating
- * system has the callback then, so that the end of this process loses nothing. The disk has it about a second later.
+ * The journal of the tap. It appends an answered callback to a file before the caller gets the end of the answer. From then
+ * on the operating system has the callback, so a kill of this process loses nothing. The disk has it about a second later:
+ * syncing each callback costs more than the tap may add (decision 146).
  */
 
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { formatInstant } from "../clock.ts";
 import type { AnsweredCallback } from "./conversation.ts";
-import { listSegments, type Segment, segmentOf, sizeOfSegments } from "./segments.ts";
 import type { Loss, Tally } from "./tally.ts";
 
-export interface Journal {
-  /** Writes these. Resolves when they are written, or when it is known that they cannot be; never rejects. */
+interface Journal {
+  /** Writes callbacks. Resolves when they are written, or cannot be written; never rejects. */
   record(answered: readonly AnsweredCallback[]): Promise<void>;
-  /** bytes of all files that are there */
+  /** the size of all files, in bytes */
   readonly bytes: number;
-  /** Writes what waits, and closes the file. */
+  /** Writes waiting callbacks, and closes the file. */
   close(): Promise<void>;
 }
 
 export interface JournalSettings {
   readonly folder: string;
-  /** the limit of all files together; what does not fit is not recorded */
+  /** the limit of all files together; callbacks that do not fit are not recorded */
   readonly mostBytes: number;
-  /** the longest that an answer waits for the disk */
+  /** the longest time that an answer waits for the disk */
   readonly patienceMs?: number;
-  /** a file of this size is followed by a new one */
+  /** the size after which a new file begins */
   readonly segmentBytes?: number;
 }
 
 const SEGMENT_BYTES = 8 * 1024 * 1024;
 const MOST_WAITING_BYTES = 16 * 1024 * 1024;
-/** Callers wait for seconds. A disk that works writes a callback in less than a millisecond. */
+/** Callers wait for seconds. A working disk writes a callback in less than a millisecond. */
 const PATIENCE_MS = 1_000;
-const TEND_EVERY_MS = 1_000;
+const SYNC_EVERY_MS = 1_000;
 
-/** Lines that wait, and are written together. */
+/** Waiting lines, which are written together. */
 interface Batch {
   readonly lines: string[];
   bytes: number;
@@ -42,9 +43,9 @@ interface Batch {
 }
 
 /**
- * @param folder exists, and no other process writes to it
- * @param tally counts what is recorded and what is not
- * @param onProblem called with the reason why something could not be written
+ * @param folder must exist; no other process may write to it
+ * @param tally counts recorded and lost callbacks
+ * @param onProblem called with the reason if a write or sync fails
  */
 export async function openJournal(
   { folder, mostBytes, patienceMs = PATIENCE_MS, segmentBytes = SEGMENT_BYTES }: JournalSettings,
@@ -78,9 +79,8 @@ export async function openJournal(
   };
 
   /**
-   * Writes to the end of the file. After a failure a new file begins, so that nothing follows the beginning of a line
-   * that could not be written whole.
-   * @returns how many bytes were written
+   * Writes to the end of the file. After a failure a new file begins, so an incomplete line is always the last of its file.
+   * @returns the number of bytes written
    */
   const append = async (text: Buffer): Promise<number> => {
     let done = 0;
@@ -89,7 +89,7 @@ export async function openJournal(
       while (done < text.length) {
         const written = await segment.handle.write(text, done, text.length - done, segment.size + done);
         done += written.bytesWritten;
-        if (written.bytesWritten === 0) throw new Error("the disk takes nothing");
+        if (written.bytesWritten === 0) throw new Error("the disk accepted no bytes");
       }
       segment.size += done;
       segment.isSynced = false;
@@ -106,19 +106,19 @@ export async function openJournal(
   };
 
   const write = async ({ lines, done }: Batch) => {
-    const impatience = setTimeout(() => {
+    const timeout = setTimeout(() => {
       isSlow = true;
       done.resolve();
       waiting?.done.resolve();
     }, patienceMs);
-    let room = mostBytes - total;
+    let free = mostBytes - total;
     const fitting = lines.filter((line) => {
-      room -= Buffer.byteLength(line);
-      return room >= 0;
+      free -= Buffer.byteLength(line);
+      return free >= 0;
     });
     if (fitting.length < lines.length) {
       lose("journal-full", lines.length - fitting.length);
-      onProblem(new Error(`it has reached its limit of ${mostBytes} bytes`));
+      onProblem(new Error(`the journal has reached its limit of ${mostBytes} bytes`));
     }
     const texts = fitting.map((line) => Buffer.from(line));
     let left = fitting.length === 0 ? 0 : await append(Buffer.concat(texts));
@@ -129,7 +129,7 @@ export async function openJournal(
     }
     tally.recorded += recorded;
     lose("disk-error", fitting.length - recorded);
-    clearTimeout(impatience);
+    clearTimeout(timeout);
     isSlow = false;
     done.resolve();
   };
@@ -142,7 +142,7 @@ export async function openJournal(
     writing = null;
   };
 
-  const tend = async () => {
+  const syncAndMeasure = async () => {
     const synced = file;
     if (synced !== null && !synced.isSynced) {
       synced.isSynced = true;
@@ -150,24 +150,24 @@ export async function openJournal(
         if (file === synced) onProblem(error);
       });
     }
-    // The thread that stores the journal removes files.
+    // The storing thread removes files, so the size is read again.
     if (writing === null) {
       const before = total;
       const size = await sizeOfSegments(folder);
       total = size + (total - before);
     }
   };
-  let tending = Promise.resolve();
-  let isTending = false;
+  let syncing = Promise.resolve();
+  let isSyncing = false;
   const timer = setInterval(() => {
-    if (isTending) return;
-    isTending = true;
-    tending = tend()
+    if (isSyncing) return;
+    isSyncing = true;
+    syncing = syncAndMeasure()
       .catch(onProblem)
       .finally(() => {
-        isTending = false;
+        isSyncing = false;
       });
-  }, TEND_EVERY_MS);
+  }, SYNC_EVERY_MS);
   timer.unref();
 
   return {
@@ -196,7 +196,7 @@ export async function openJournal(
     close: async () => {
       isClosed = true;
       clearInterval(timer);
-      await tending;
+      await syncing;
       await writing;
       await file?.handle.close();
     },
@@ -207,7 +207,7 @@ function lineOf({ callback, receivedAt, request, response }: AnsweredCallback): 
   return `{"callback":"${callback}","receivedAt":"${formatInstant(receivedAt)}","request":${jsonOf(request)},"response":${jsonOf(response)}}\n`;
 }
 
-/** A JSON object as it came, digit by digit. Any other body as JSON text. */
+/** A JSON object as received, digit for digit; any other body as a JSON string. */
 function jsonOf(body: string): string {
   if (body.startsWith("{") && !body.includes("\n") && isJson(body)) return body;
   return JSON.stringify(body);
@@ -220,4 +220,36 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+const NAME = /^(\d{12})\.ndjson$/;
+
+export interface Segment {
+  readonly number: number;
+  readonly path: string;
+}
+
+function segmentOf(folder: string, number: number): Segment {
+  return { number, path: join(folder, `${String(number).padStart(12, "0")}.ndjson`) };
+}
+
+/** The existing files, oldest first. */
+export async function listSegments(folder: string): Promise<Segment[]> {
+  const names = (await readdir(folder)).sort();
+  return names.flatMap((name) => {
+    const number = NAME.exec(name)?.[1];
+    return number === undefined ? [] : [segmentOf(folder, Number(number))];
+  });
+}
+
+/** The size of all files in bytes. A file that is removed during the call counts as 0. */
+export async function sizeOfSegments(folder: string): Promise<number> {
+  const sizes = (await listSegments(folder)).map(async ({ path }) => {
+    try {
+      return (await stat(path)).size;
+    } catch {
+      return 0;
+    }
+  });
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }

@@ -1,36 +1,36 @@
 /**
- * Finds where the HTTP/1.1 messages of a connection begin and end (RFC 9112), while their bytes pass. A head passes once
- * it is whole, everything else as it comes.
+ * Finds the beginning and end of each HTTP/1.1 message on a connection (RFC 9112), while the bytes pass. A head passes when it
+ * is complete, so a path is never passed on before it is read; all other bytes pass at once.
  */
 
 import type { Framing } from "./message-head.ts";
 
-/** How a message ends, and which bytes pass for its head. */
+/** How a message ends, and the bytes to pass on for its head. */
 export interface ReadHead {
   readonly framing: Framing;
   readonly passed: Buffer;
 }
 
-/** Is called with a connection's messages, in their order. */
+/** Called with the messages of a connection, in order. */
 interface MessageListener {
   /**
    * @param bytes from the start line to the empty line
-   * @param isWhole false: the head is too long, and this is its beginning
-   * @returns null: neither this message nor anything behind it may pass
+   * @param isWhole false: the head is too long, and these are its first bytes
+   * @returns null: neither this message nor any later byte may pass
    */
   head(bytes: Buffer, isWhole: boolean): ReadHead | null;
-  /** a part of the body, without the framing of chunks */
+  /** a part of the body, without chunk framing */
   data(part: Buffer): void;
   end(): void;
-  /** The end of this message cannot be found. What follows passes, as a body that ends with the connection. */
+  /** The end of this message cannot be found. Further bytes pass as a body that ends with the connection. */
   unreadable(reason: string): void;
 }
 
-/** More than most servers take: Node takes 16 KiB, nginx 32 KiB, Go 1 MiB. */
+/** More than most servers accept: Node accepts 16 KiB, nginx 32 KiB, Go 1 MiB. */
 const LONGEST_HEAD = 128 * 1024;
-/** What is kept of a line between chunks. Behind a size there is only an extension. */
+/** How much to keep of a line between chunks, in characters. Only an extension follows the size. */
 const KEPT_OF_LINE = 64;
-/** A size, or its beginning. Some recipients read a CR alone as the end of the line. */
+/** A size, or its beginning. Some recipients read a single CR as the end of the line. */
 const SIZE = /^[0-9a-f]{0,32}[\t ]*(?:;[^\r]*)?\r?$/i;
 const [LF, CR] = [0x0a, 0x0d];
 const NOTHING: Buffer = Buffer.alloc(0);
@@ -40,14 +40,14 @@ type State = "head" | "body" | "chunk" | "size" | "chunk-end" | "trailer" | "unt
 export class MessageReader {
   readonly #listener: MessageListener;
   #state: State = "head";
-  /** of a head whose end has not come yet */
+  /** the bytes of a head whose end was not received yet */
   #held: Buffer[] = [];
   #heldBytes = 0;
-  /** the last bytes of these, in which the end may begin */
+  /** the last of these bytes, in which the end may begin */
   #tail: Buffer = NOTHING;
-  /** of a line between chunks whose end has not come yet */
+  /** the beginning of a line between chunks whose end was not received yet */
   #line = "";
-  /** bytes of the body, or of the chunk, that have not come yet */
+  /** the number of bytes of the body, or of the chunk, that were not received yet */
   #left = 0;
 
   constructor(listener: MessageListener) {
@@ -65,7 +65,7 @@ export class MessageReader {
     return this.#state === "until-end";
   }
 
-  /** @returns what to pass on */
+  /** @returns the bytes to pass on */
   read(bytes: Buffer): Buffer {
     const passed: Buffer[] = [];
     let from = 0;
@@ -86,13 +86,13 @@ export class MessageReader {
     return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
   }
 
-  /** The connection ends, and with it a body without a length. @returns the beginning of a head, which did not pass */
+  /** The connection ends, and with it a body without a length. @returns the beginning of a head that was not passed on */
   finish(): Buffer {
     if (this.#state === "until-end") this.#endMessage();
     return Buffer.concat(this.#held);
   }
 
-  /** Nothing more passes. */
+  /** No further byte passes. */
   stop(): void {
     this.#state = "stopped";
   }
@@ -143,13 +143,13 @@ export class MessageReader {
     return end;
   }
 
-  /** A line of the framing of chunks. */
+  /** Reads a line of chunk framing. */
   #readLine(bytes: Buffer, at: number): number {
     const lineFeed = bytes.indexOf(LF, at);
     const end = lineFeed < 0 ? bytes.length : lineFeed;
     if (this.#line.length < KEPT_OF_LINE)
       this.#line += bytes.toString("latin1", at, Math.min(end, at + KEPT_OF_LINE));
-    // What cannot become a line is seen before its end comes, which may be within the next message.
+    // An invalid line is noticed before its end arrives, because its end may be within the next message.
     if (this.#state === "size" && !SIZE.test(this.#line)) this.#giveUp("a chunk has no size");
     if (this.#state === "chunk-end" && !/^\r?$/.test(this.#line))
       this.#giveUp("a chunk is longer than its size");
@@ -179,7 +179,7 @@ export class MessageReader {
   }
 }
 
-/** @returns the index behind the empty line, of lines that end with CR alone too; null: it has not come */
+/** @returns the index after the empty line, even if lines end with CR only; null: not received yet */
 function endOfHead(bytes: Buffer): number | null {
   let end: number | null = null;
   for (let at = bytes.indexOf(LF); at >= 0 && end === null; at = bytes.indexOf(LF, at + 1)) {

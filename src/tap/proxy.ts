@@ -1,6 +1,6 @@
 /**
- * The tap's connections. Each connection of a caller has a connection of its own to the target, and bytes pass between
- * them unchanged. The end of a callback's answer waits until the journal has the callback.
+ * The tap's connections. Each caller's connection has its own connection to the target, and bytes pass between them
+ * unchanged (decision 145). The last byte of a callback's answer is held until the journal write completes.
  */
 
 import { once } from "node:events";
@@ -19,33 +19,33 @@ export interface ProxySettings {
   readonly isAllowed: (address: string | undefined) => boolean;
 }
 
-export interface ProxyContext extends ConversationContext {
+interface ProxyContext extends ConversationContext {
   /** Resolves when the caller may have the answers; never rejects. */
   readonly record: (answered: readonly AnsweredCallback[]) => Promise<void>;
   readonly onUnreachable: (error: unknown) => void;
-  readonly onStranger: (address: string | undefined) => void;
-  /** called where the tap could not take a connection */
+  readonly onRefused: (address: string | undefined) => void;
+  /** called if the tap could not accept a connection */
   readonly onTrouble: (error: unknown) => void;
 }
 
-export interface TapProxy {
-  /** where it listens: "http://127.0.0.1:3001" */
+interface TapProxy {
+  /** the address it listens on: "http://127.0.0.1:3001" */
   readonly url: string;
-  /** Takes no more connections; requests that are under way have `longestMs` for their answers. */
+  /** Accepts no more connections; requests in flight have `longestMs` for their answers. */
   close(longestMs: number): Promise<void>;
 }
 
 /** Far more than a provider opens. */
 const MOST_CONNECTIONS = 5_000;
 const CONNECT_MS = 10_000;
-/** After one side has ended a connection, the other side has so long to end it too. */
+/** After one side has ended a connection, the other side must end it within this time. */
 const LINGER_MS = 30_000;
 const PROBE_AFTER_MS = 30_000;
 const SWEEP_EVERY_MS = 50;
 
 /**
- * Starts to listen. The target need not be there yet.
- * @throws ReconError `listen-failed` where the port is taken
+ * Starts to listen. The target need not be running yet.
+ * @throws ReconError `listen-failed` if the port is in use
  */
 export async function startProxy(context: ProxyContext, settings: ProxySettings): Promise<TapProxy> {
   const { host, port, isAllowed } = settings;
@@ -58,9 +58,9 @@ export async function startProxy(context: ProxyContext, settings: ProxySettings)
   });
   server.maxConnections = MOST_CONNECTIONS;
   server.on("drop", () =>
-    context.onTrouble(new Error(`${MOST_CONNECTIONS} connections are open, and one more was refused`)),
+    context.onTrouble(new Error(`${MOST_CONNECTIONS} connections are open, so another one was refused`)),
   );
-  refuseUnlisted(server, isAllowed, context.onStranger);
+  refuseUnlisted(server, isAllowed, context.onRefused);
   server.on("connection", (caller) => {
     if (caller.destroyed) return;
     const conversation = new Conversation(context, settings.target.pathname.replace(/\/+$/, ""));
@@ -71,7 +71,7 @@ export async function startProxy(context: ProxyContext, settings: ProxySettings)
       open.delete(caller);
       context.tally.connections = open.size;
     });
-    // The tap connects to the target with the first bytes, so that a probe of the tap's port does not reach the target.
+    // The tap connects to the target when the first bytes arrive, so a TCP probe of the tap does not reach the target.
     caller.once("readable", () => {
       if (caller.readableLength === 0) caller.end();
       else passOn(caller, conversation, context, settings.target);
@@ -114,10 +114,10 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
   let isConnected = false;
   let isEnding = false;
   const giveUp = setTimeout(
-    () => upstream.destroy(new Error(`it took no connection within ${CONNECT_MS / 1000} s`)),
+    () => upstream.destroy(new Error(`it did not accept a connection within ${CONNECT_MS / 1000} s`)),
     CONNECT_MS,
   );
-  /** Ends the connection of both. What the caller still sends is read and dropped: left unread, it would reset the answer. */
+  /** Ends both connections. Further bytes of the caller are read and dropped: unread bytes would reset the answer. */
   const end = () => {
     if (isEnding) return;
     isEnding = true;
@@ -141,7 +141,7 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
   upstream.once("error", (error) => {
     if (isEnding) return;
     if (isConnected) {
-      // The target has cut the connection, and so does the tap.
+      // The target reset the connection, so the tap resets the caller's.
       caller.resetAndDestroy();
     } else {
       context.tally.unreachable += 1;
@@ -153,11 +153,11 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
   upstream.once("close", () => {
     clearTimeout(giveUp);
     conversation.close();
-    // After an end, bytes that have come are passed on first.
+    // If the target ended its side normally, received bytes are passed on first.
     if (isConnected && !isEnding && !upstream.readableEnded) caller.destroy();
   });
   caller.once("close", () => {
-    // The target is notified that the caller has gone. If it answers all the same, the answer is recorded.
+    // Ends the target's connection too. If the target still answers, the answer is recorded.
     answers.unpipe(caller);
     answers.resume();
     if (isConnected) requests.end();
@@ -169,7 +169,7 @@ function passOn(caller: Socket, conversation: Conversation, context: ProxyContex
 function connectTo({ protocol, hostname, port }: URL): Socket {
   const host = hostname.replace(/^\[|\]$/g, "");
   const common = { host, allowHalfOpen: true };
-  // An address is no name of a server (RFC 6066, 3).
+  // An IP address is not a server name (RFC 6066, 3).
   const name = isIP(host) === 0 ? { servername: host } : {};
   const upstream =
     protocol === "https:"
@@ -178,18 +178,18 @@ function connectTo({ protocol, hostname, port }: URL): Socket {
   return upstream.setNoDelay(true).setKeepAlive(true, PROBE_AFTER_MS);
 }
 
-/** Codes of OpenSSL for a certificate whose signer is not known. */
+/** OpenSSL codes for a certificate signed by an unknown authority. */
 const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE)/;
 
 function explain(error: NodeJS.ErrnoException): Error {
   if (!UNTRUSTED.test(error.code ?? "")) return error;
   const code = error.code?.toLowerCase().replaceAll("_", " ");
   return new Error(
-    `nobody known has signed its certificate (${code}). If you have, name the file with your authority's certificate in NODE_EXTRA_CA_CERTS, and start the tap again`,
+    `its certificate is signed by an unknown authority (${code}). If it is your own CA, set NODE_EXTRA_CA_CERTS to its file and restart the tap`,
   );
 }
 
-/** Closes connections whose other side does not end in time. */
+/** Closes connections if the other side does not end them in time. */
 function lingerOver(...sockets: readonly Socket[]): void {
   setTimeout(() => {
     for (const socket of sockets) socket.destroy();
@@ -230,14 +230,14 @@ function readAnswers(conversation: Conversation, context: ProxyContext, end: () 
 
 const REFUSAL = '{"error":"the tap cannot reach the target"}';
 
-/** Sends the only answer that the tap gives by itself. */
+/** Sends the only answer of the tap itself: 502. */
 function refuse(caller: Socket): void {
   const first: unknown = caller.read();
   const isHead = Buffer.isBuffer(first) && first.toString("latin1", 0, 5) === "HEAD ";
   caller.end(
     `HTTP/1.1 502 Bad Gateway\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${REFUSAL.length}\r\nConnection: close\r\n\r\n${isHead ? "" : REFUSAL}`,
   );
-  // Drains what the caller still sends: unread bytes would reset the connection before the answer arrives.
+  // Drains further bytes of the caller: unread bytes would reset the connection before the answer arrives.
   caller.resume();
   lingerOver(caller);
 }

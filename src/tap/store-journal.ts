@@ -1,11 +1,11 @@
-/** Stores the journal in the ledger: in its order, again after every failure. Removes files that are stored whole. */
+/** Stores the journal in the ledger, in order, and retries after every failure. Removes files that are completely stored (decision 147). */
 
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import type { Clock, Instant } from "../clock.ts";
 import { describeError } from "../errors.ts";
-import { listSegments, type Segment } from "./segments.ts";
+import { listSegments, type Segment } from "./journal.ts";
 
-/** What became of lines of the journal: `added`, `known` and `changed` count entries, the others lines. */
+/** The result of storing lines of the journal: `added`, `known` and `changed` count entries, the others count lines. */
 export interface StoredCounts {
   readonly added: number;
   readonly known: number;
@@ -17,25 +17,25 @@ export interface StoredCounts {
 
 /**
  * Stores lines in one transaction. Lines that were stored before count as known.
- * Rejects where the database cannot take them; then none is stored.
+ * Rejects if the database cannot store them; then none is stored.
  */
 type StoreLines = (lines: readonly string[]) => Promise<StoredCounts>;
 
 export interface StoreProgress {
   readonly stored: StoredCounts;
-  /** how many lines of the journal this was */
+  /** the number of stored lines of the journal */
   readonly lines: number;
-  /** lines that were cut off by a full disk, a kill or a loss of power */
+  /** the number of lines that were cut off by a full disk, a kill or a power loss */
   readonly torn: number;
-  /** when the last of these callbacks was received; null: not known */
+  /** when the last of these callbacks was received; null: unknown */
   readonly storedTo: Instant | null;
-  /** the journal had nothing more to store when it was last read */
+  /** the journal had nothing left to store when it was last read */
   readonly isCaughtUp: boolean;
-  /** why nothing can be stored at the moment; null: storing works */
+  /** why nothing can be stored now; null: storing works */
   readonly problem: string | null;
 }
 
-export interface StoreContext {
+interface StoreContext {
   readonly folder: string;
   readonly store: StoreLines;
   readonly clock: Clock;
@@ -50,9 +50,9 @@ const LF = 0x0a;
 const NO_COUNTS: StoredCounts = { added: 0, known: 0, changed: 0, skipped: 0, rejected: 0 };
 
 /**
- * Stores until `stopped` aborts; lines under way are stored first.
- * @param isLast whether nobody writes to the journal any more: then it ends once all is stored, and leaves an empty
- * folder
+ * Stores until `stopped` aborts; lines in flight are stored first.
+ * @param isLast whether the tap has stopped writing to the journal: then this ends once all lines are stored, and leaves
+ * an empty folder
  */
 export async function storeJournal(
   { folder, store, clock, onProgress }: StoreContext,
@@ -102,11 +102,11 @@ export async function storeJournal(
   }
 }
 
-/** Reads the files from the oldest line on. Returns the same lines until `advance` is called. */
+/** Reads the files from the oldest line. Returns the same lines until `advance` is called. */
 class JournalReader {
   readonly #folder: string;
   #file: (Segment & { readonly handle: FileHandle }) | null = null;
-  /** where the lines begin that are not stored yet */
+  /** the position of the first line that is not stored */
   #offset = 0;
   #bytes: Buffer = Buffer.alloc(0);
   #torn = 0;
@@ -115,13 +115,13 @@ class JournalReader {
     this.#folder = folder;
   }
 
-  /** Removes files that are stored whole. @returns the next lines; none: nothing is new */
+  /** Removes files that are completely stored. @returns the next lines; empty: there are no new lines */
   async read(): Promise<string[]> {
     for (;;) {
       const lines = this.#cut();
       if (lines.length > 0) return lines;
       if (this.#file === null && !(await this.#openOldest())) return [];
-      // Listed before it reads: where a next file has begun, this one has all its bytes.
+      // List before reading: if a next file exists, this file is complete, and the read below gets all of it.
       const isSealed = (await listSegments(this.#folder)).some(
         ({ number }) => number > (this.#file?.number ?? 0),
       );
@@ -131,7 +131,7 @@ class JournalReader {
     }
   }
 
-  /** Notes that so many of the lines that were read are stored. */
+  /** Notes that the first lines of the last `read` are stored. @param lines their number */
   advance(lines: number): void {
     let end = 0;
     for (let line = 0; line < lines; line += 1) end = this.#bytes.indexOf(LF, end) + 1;
@@ -145,7 +145,7 @@ class JournalReader {
     return torn;
   }
 
-  /** Removes a file that is stored whole. The beginning of a line at its end is counted as torn. */
+  /** Removes a file that is completely stored. An incomplete line at its end counts as torn. */
   async removeLast(): Promise<void> {
     if (this.#file === null) return;
     if (this.#bytes.length > 0) this.#torn += 1;

@@ -1,6 +1,12 @@
-/** What the tap counts, for its metrics and its log. */
+/** Logs what goes wrong with the tap: when it begins, and every minute while it lasts. */
 
-/** Why a callback that was answered is not in the journal. */
+import { type Instant, showDuration } from "../clock.ts";
+import { describeError } from "../errors.ts";
+import type { Log } from "../log.ts";
+
+/** The counts of the tap, for its metrics and its log, and the log lines about callbacks that it could not record. */
+
+/** The reasons why an answered callback is not in the journal. */
 export const LOSSES = [
   "journal-full",
   "disk-error",
@@ -12,23 +18,23 @@ export const LOSSES = [
 ] as const;
 export type Loss = (typeof LOSSES)[number];
 
-/** What became of the requests that passed. */
+/** The outcomes of the requests that reached the tap. */
 export interface Tally {
-  /** callbacks and their answers that were written to the journal */
+  /** callbacks that were written to the journal with their answers */
   recorded: number;
-  /** callbacks that were answered and are not in the journal, by the reason */
+  /** answered callbacks that are not in the journal, by reason */
   readonly lost: Record<Loss, number>;
-  /** callbacks whose connection ended before the target had answered; the caller has no answer to them */
+  /** callbacks whose connection ended before the target answered; the caller got no answer */
   unanswered: number;
-  /** callbacks that got an HTTP error without an answer of the interface, such as the page of a gateway */
+  /** callbacks that got an HTTP error without an answer of the interface, for example a gateway's error page */
   refused: number;
   /** requests that move no money: other paths, other methods, checkBalance */
   others: number;
-  /** requests that did not pass: CONNECT, what is not HTTP/1.1, one behind 1,000 without answers */
+  /** requests that were not passed on: CONNECT, not HTTP/1.1, more than 1,000 on one connection without answers */
   unpassed: number;
   /** connections for which the target could not be reached */
   unreachable: number;
-  /** connections that are open now */
+  /** the number of open connections */
   connections: number;
 }
 
@@ -55,4 +61,76 @@ export function openTally(): Tally {
 
 export function sumOfLost({ lost }: Tally): number {
   return Object.values(lost).reduce((sum, count) => sum + count, 0);
+}
+
+const AGAIN_MS = 60_000;
+const MOST_OTHER_PATHS = 20;
+
+const WHY: Readonly<Record<Loss, string>> = {
+  "journal-full":
+    "the journal has reached its limit. Make PostgreSQL available again, or increase --journal-mb",
+  "disk-error": "the journal cannot be written. Free space on its disk, or repair the disk",
+  "disk-slow": "the journal's disk does not respond. Repair or replace it",
+  "too-large": "a body is larger than 1 MiB, or all bodies in flight are larger than 128 MiB together",
+  unreadable:
+    "the tap could not read one of their messages; another log line says why. Fix the caller or your endpoint",
+  "unknown-path":
+    "their path names no known callback, but the answer says that money moved. If it is a new callback, upgrade wallet-recon",
+  "status-differs":
+    "their HTTP status says failure (such as 500), but the answer's statusCode is 0. Find out whether your endpoint moved the money",
+};
+
+interface TapWatch {
+  /** Logs a problem that is not about a single callback; each text at most once a minute. */
+  warn(what: string, error?: unknown): void;
+  /** Logs the path of a request that is not recorded, cleaned by `showTarget`; each path once. */
+  noteOther(path: string): void;
+  /** Logs callbacks that were not recorded since the last call. Call it about every second. */
+  check(): void;
+}
+
+export function openTapWatch(log: Log, tally: Tally, now: () => Instant): TapWatch {
+  const warnedAt = new Map<string, Instant>();
+  const others = new Set<string>();
+  const reported = { ...tally.lost };
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  let losingSince: Instant | null = null;
+  return {
+    warn: (what, error) => {
+      if (now() - (warnedAt.get(what) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return;
+      warnedAt.set(what, now());
+      log.warn(error === undefined ? {} : { error: describeError(error) }, what);
+    },
+    noteOther: (path) => {
+      if (others.size === MOST_OTHER_PATHS || others.has(path)) return;
+      others.add(path);
+      log.warn(
+        { path },
+        "requests to this path are passed on but not recorded: only POST requests to the path of a known callback are recorded",
+      );
+    },
+    check: () => {
+      const fresh = LOSSES.filter((loss) => tally.lost[loss] > reported[loss]);
+      if (fresh.length === 0) {
+        if (losingSince === null || now() - reportedAt < AGAIN_MS) return;
+        log.warn(
+          { unrecorded: sumOfLost(tally) },
+          `callbacks are recorded again. Some of the last ${showDuration(now() - losingSince)} were not recorded: import them from your own log (recon ledger import)`,
+        );
+        losingSince = null;
+        return;
+      }
+      losingSince ??= now();
+      if (now() - reportedAt < AGAIN_MS) return;
+      reportedAt = now();
+      for (const loss of fresh) {
+        const count = tally.lost[loss] - reported[loss];
+        reported[loss] = tally.lost[loss];
+        log.error(
+          { reason: loss, count, unrecorded: sumOfLost(tally) },
+          `callbacks were answered and not recorded: ${WHY[loss]}. Their bets will look missing in the ledger: import them from your own log (recon ledger import)`,
+        );
+      }
+    },
+  };
 }

@@ -3,8 +3,8 @@ import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";
 import { answer, call, PLACEMENT, post, SUCCESS, startSocketServer, startTapped } from "./tapped.ts";
 
-describe("where the target cannot be reached", () => {
-  test.each(["POST", "HEAD"])("the tap answers %s with 502, and only then by itself", async (method) => {
+describe("if the target cannot be reached", () => {
+  test.each(["POST", "HEAD"])("the tap answers %s with 502, its only answer of its own", async (method) => {
     const tapped = await startTapped(`http://127.0.0.1:${await ownPort()}/callbacks`);
     const caller = await call(tapped.port);
     caller.socket.write(post("/placeBets", PLACEMENT).replace("POST", method));
@@ -48,7 +48,7 @@ describe("where the target cannot be reached", () => {
 });
 
 describe("a connection that is cut", () => {
-  test("by the target within its answer is cut for the caller at the same place, and nothing is recorded", async () => {
+  test("by the target within its answer is cut for the caller at the same byte, and nothing is recorded", async () => {
     const { url } = await startSocketServer((socket) => {
       socket.once("data", () => socket.write(answer(SUCCESS).slice(0, -5), () => socket.end()));
     });
@@ -89,8 +89,8 @@ describe("a connection that is cut", () => {
     expect(await tapped.recorded()).toEqual([]);
   });
 
-  test.each(["hangs up", "ends its side and listens"])(
-    "by a caller that %s before its answer: the target hears of it, and what it answers all the same is recorded",
+  test.each(["disconnects", "ends its side and listens"])(
+    "by a caller that %s before its answer: the target is notified, and its later answer is still recorded",
     async (how) => {
       let reply = () => {};
       let isEnded = false;
@@ -118,8 +118,8 @@ describe("a connection that is cut", () => {
   );
 });
 
-describe("a tap that ends", () => {
-  test("gives the answers that are under way, and closes what nobody waits on", async () => {
+describe("a tap that closes", () => {
+  test("passes on the answers in flight, and closes idle connections", async () => {
     let reply = () => {};
     const { url } = await startSocketServer((socket) => {
       socket.once("data", () => {
@@ -142,7 +142,7 @@ describe("a tap that ends", () => {
     expect(await tapped.recorded()).toMatchObject([{ request: PLACEMENT }]);
   });
 
-  test("takes no connection of an address that is not allowed", async () => {
+  test("accepts no connection from an address that is not allowed", async () => {
     const { url } = await startSocketServer((socket) =>
       socket.once("data", () => socket.write(answer(SUCCESS))),
     );

@@ -1,4 +1,4 @@
-/** A certificate of localhost and 127.0.0.1, signed by itself, until 2119. Nobody but these tests trusts it. */
+/** A self-signed certificate for localhost and 127.0.0.1, valid until 2119. Only these tests trust it. */
 
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBfDCCASGgAwIBAgIBATAKBggqhkjOPQQDAjAeMRwwGgYDVQQDDBN3YWxsZXQg

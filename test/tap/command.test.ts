@@ -51,7 +51,7 @@ async function startTap({ databaseUrl = url, folder = newFolder(), opsPort = "0"
   };
 }
 
-/** A tap whose answers wait for the journal however slow the machine is. */
+/** A tap whose answers wait for the journal even on a slow machine. */
 async function startPatientTap(databaseUrl: string) {
   const folder = newFolder();
   const child = spawn(process.execPath, [PATIENT_TAP, target.url, folder, databaseUrl], {
@@ -77,7 +77,7 @@ const eventuallyStored = async (count: number) =>
   await eventually(`${count} entries are stored`, async () => (await storedIds()).length === count);
 
 describe("recon tap", () => {
-  test("makes entries of what passes, with what the wallet moved", async () => {
+  test("turns passing callbacks into entries, with the money that the wallet moved", async () => {
     const { port, health, opsUrl } = await startTap();
     expect(await placeBet(port, "one")).toBe(true);
     await eventuallyStored(1);
@@ -113,7 +113,7 @@ describe("recon tap", () => {
     expect(metrics).toContain('recon_tap_entries_total{outcome="added"} 1');
   });
 
-  test("two side by side store a callback that passed through both of them once; one goes on where its port for health is taken, and says so", async () => {
+  test("two taps in a row store a callback once; one whose health port is in use continues, and says so", async () => {
     const first = await startTap();
     const second = await startTap({ opsPort: new URL(first.opsUrl).port });
     await eventually("it says so", () =>
@@ -127,7 +127,7 @@ describe("recon tap", () => {
     expect(await sql`select * from rejected_entries`).toEqual([]);
   });
 
-  test("starts without PostgreSQL, passes everything on while it is away, and stores it afterwards", async () => {
+  test("starts without PostgreSQL, passes everything on while it is unavailable, and stores it afterwards", async () => {
     const proxy = await startTcpProxy(url);
     onTestFinished(() => proxy.close());
     await proxy.refuse();
@@ -147,7 +147,7 @@ describe("recon tap", () => {
     expect((await storedIds()).sort()).toEqual(["early", ...ids].sort());
   });
 
-  test("stores nothing while another role has planted a function, says so, and stores everything once it is dropped", async () => {
+  test("stores nothing while a function of another role exists, says so, and stores everything once it is dropped", async () => {
     const role = `${new URL(url).pathname.slice(1)}_planter`;
     await sql.unsafe(`create role ${role}; grant create on schema public to ${role}; set role ${role};
       create function public.to_jsonb(callback_entries) returns jsonb language sql as 'select null::jsonb'; reset role`);
@@ -162,13 +162,13 @@ describe("recon tap", () => {
     await eventuallyStored(1);
   });
 
-  test("killed under load, it loses nothing that was answered, and stores it once after its restart", async () => {
+  test("if killed under load, it loses no answered callback, and stores each once after its restart", async () => {
     const proxy = await startTcpProxy(url);
     onTestFinished(() => proxy.close());
     const first = await startPatientTap(proxy.url);
     await placeBet(first.port, "stored");
     await eventuallyStored(1);
-    // What was stored is in the journal all the same, and what follows only there.
+    // Stored callbacks are still in the journal, and later ones are only there.
     await proxy.refuse();
     const agent = new Agent({ keepAlive: true, maxSockets: 8 });
     onTestFinished(() => agent.destroy());
@@ -190,12 +190,12 @@ describe("recon tap", () => {
     const stored = await storedIds();
     expect(new Set(stored).size).toBe(stored.length);
     expect(stored).toEqual(expect.arrayContaining(answered));
-    // What the target answered and nobody could be given any more.
+    // Answers of the target that no longer reached their callers.
     expect(target.taken).toEqual(expect.arrayContaining(stored));
     expect(await sql`select * from rejected_entries`).toEqual([]);
   });
 
-  test("needs a folder that no other tap has; ended in good order, it has stored everything, or keeps it in the journal for its next start", async () => {
+  test("needs a folder that no other tap uses; when stopped, it has stored everything, or keeps it in the journal for its next start", async () => {
     const { port, child, ended, folder } = await startTap();
     const other = startRecon(["tap", "--target", target.url, "--journal", folder], {
       DATABASE_URL: url,
@@ -211,10 +211,10 @@ describe("recon tap", () => {
     expect([...new Set([...(await storedIds()), ...kept])].sort()).toEqual(ids.sort());
   });
 
-  test("on a full disk it passes everything on, and says what was not recorded", async () => {
+  test("on a full disk it passes everything on, and logs that callbacks were not recorded", async () => {
     const [folder, port] = [newFolder(), await ownPort()];
     const settings = { DATABASE_URL: url, CALLBACK_PORT: String(port), OPS_PORT: "0" };
-    // No file may have a single byte.
+    // No file may have even one byte.
     const limited = ['ulimit -f 0; exec "$0" "$@"', process.execPath, PROGRAM];
     const child = spawn("bash", ["-c", ...limited, "tap", "--target", target.url, "--journal", folder], {
       env: { PATH: process.env["PATH"], ...settings },

@@ -11,7 +11,7 @@ import { ownPort } from "../support/own-port.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "./certificate.ts";
 import { PLACEMENT, readJournal, SUCCESS } from "./tapped.ts";
 
-/** @returns its port, and the name and body of each request that it took */
+/** @returns its port, and the name and body of each request that it received */
 async function startHttpsTarget() {
   const taken: { name: string | false; path: string; body: string }[] = [];
   const server = createServer({ cert: CERTIFICATE, key: PRIVATE_KEY }, async (asked, reply) => {
@@ -27,7 +27,7 @@ async function startHttpsTarget() {
   return { port: (server.address() as AddressInfo).port, taken };
 }
 
-/** A tap whose PostgreSQL is away, so that its journal stays. */
+/** A tap whose PostgreSQL is unavailable, so its journal stays. */
 async function startTap(target: string, trusted: string | null) {
   const folder = mkdtempSync(join(tmpdir(), "recon-tap-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -64,13 +64,13 @@ describe("a target that speaks https", () => {
     expect(said()).not.toContain("Warning");
   });
 
-  test("and whose certificate nobody trusts is out of reach: the caller gets 502, and the log says why and what to do", async () => {
+  test("with a certificate of an unknown authority is not reached: the caller gets 502, and the log says why and what to do", async () => {
     const target = await startHttpsTarget();
     const { send, said, folder } = await startTap(`https://localhost:${target.port}`, null);
     expect((await send()).status).toBe(502);
     expect(target.taken).toEqual([]);
     await eventually("the log says it", () => said().includes("the target cannot be reached"));
-    expect(said()).toMatch(/nobody known has signed its certificate .*NODE_EXTRA_CA_CERTS/);
+    expect(said()).toMatch(/its certificate is signed by an unknown authority .*NODE_EXTRA_CA_CERTS/);
     expect(await readJournal(folder)).toEqual([]);
   });
 });

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import type { AnsweredCallback } from "../../src/tap/conversation.ts";
-import { openJournal } from "../../src/tap/journal.ts";
-import { sizeOfSegments } from "../../src/tap/segments.ts";
+import { openJournal, sizeOfSegments } from "../../src/tap/journal.ts";
 import { type StoreProgress, storeJournal } from "../../src/tap/store-journal.ts";
 import { openTally } from "../../src/tap/tally.ts";
 import { readJournal } from "./tapped.ts";
@@ -24,7 +23,7 @@ const callbackOf = (number: number, request = `request ${number}`): AnsweredCall
 });
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-/** Stores everything that lies there. @param store may fail */
+/** Stores the whole journal. @param store may fail */
 async function storeAll(store: (lines: readonly string[]) => void) {
   const progress: StoreProgress[] = [];
   await storeJournal(
@@ -44,7 +43,7 @@ async function storeAll(store: (lines: readonly string[]) => void) {
 }
 
 describe("the journal", () => {
-  test("is stored in its order over many files, which are removed", async () => {
+  test("is stored in order across many files, which are removed", async () => {
     const tally = openTally();
     const journal = await openJournal({ folder, mostBytes: 1e9, segmentBytes: 500 }, tally, () => {});
     for (const number of numbers(40)) await journal.record([callbackOf(number)]);
@@ -84,7 +83,7 @@ describe("the journal", () => {
     expect(stored).toEqual(numbers(500).map((number) => `request ${number}`));
   });
 
-  test("is kept until the database has taken it, however often that fails", async () => {
+  test("is kept until the database has stored it, even after many failures", async () => {
     const journal = await openJournal({ folder, mostBytes: 1e9 }, openTally(), () => {});
     await journal.record(numbers(3).map((number) => callbackOf(number)));
     await journal.close();
@@ -103,7 +102,7 @@ describe("the journal", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("takes lines of many megabytes", async () => {
+  test("accepts lines of many megabytes", async () => {
     const journal = await openJournal({ folder, mostBytes: 1e9 }, openTally(), () => {});
     const long = "x".repeat(3_000_000);
     await journal.record([callbackOf(1), callbackOf(2, long), callbackOf(3)]);
@@ -113,7 +112,7 @@ describe("the journal", () => {
     expect(stored).toEqual(["request 1".length, long.length, "request 3".length]);
   });
 
-  test("skips what is left of a line where a process ended, and goes on with the next file", async () => {
+  test("skips an incomplete line at the point where a process ended, and continues with the next file", async () => {
     const line = `${JSON.stringify(callbackOf(1))}\n`;
     writeFileSync(join(folder, "000000000001.ndjson"), `${line}{"callback":"pla`);
     const journal = await openJournal({ folder, mostBytes: 1e9 }, openTally(), () => {});
@@ -125,7 +124,7 @@ describe("the journal", () => {
     expect(torn).toBe(1);
   });
 
-  test("never grows above its limit: what does not fit is counted, and a smaller one may still fit", async () => {
+  test("never grows above its limit: a callback that does not fit is counted, and a smaller one may still fit", async () => {
     const [tally, problems] = [openTally(), [] as unknown[]];
     const journal = await openJournal({ folder, mostBytes: 1_000 }, tally, (error) => problems.push(error));
     for (const number of numbers(20)) await journal.record([callbackOf(number)]);
@@ -137,7 +136,7 @@ describe("the journal", () => {
     expect(problems.length).toBeGreaterThan(0);
   });
 
-  test("counts what it cannot write, and holds nobody up", async () => {
+  test("counts callbacks that it cannot write, and delays no caller", async () => {
     const tally = openTally();
     const journal = await openJournal({ folder, mostBytes: 1e9 }, tally, () => {});
     rmSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** A target that takes what strict ones refuse, and a caller that reads its answers as leniently. */
+/** A target that accepts what strict servers refuse, and a caller that reads its answers as leniently. */
 
 import { eventually } from "../support/eventually.ts";
 import { answer, call, PLACEMENT, SUCCESS, startSocketServer, startTapped } from "./tapped.ts";
@@ -9,7 +9,7 @@ export const idOf = (id: string) => PLACEMENT.replace("request-1", id);
 export const codesIn = (text: string) => text.match(/HTTP\/1\.1 \d{3}/g)?.map((line) => line.slice(9)) ?? [];
 
 /**
- * A target below /api that takes whatever ends like a body of these tests, and answers other paths with 404.
+ * A target below /api that accepts everything that ends like a body of these tests, and answers other paths with 404.
  * @param answers to its first requests; later ones get a plain success
  */
 export async function startTarget(...answers: readonly string[]) {

@@ -1,4 +1,4 @@
-/** Messages that strict recipients refuse and lenient ones take, each followed by plain callbacks on the same connection. */
+/** Messages that strict recipients refuse and lenient ones accept, each followed by plain callbacks on the same connection. */
 
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { answer, call, PLACEMENT, post, SUCCESS, startSocketServer, startTapped 
 const CHUNKED = `${LENGTH.toString(16)}\r\n${SUCCESS}\r\n0\r\n\r\n`;
 const FOLLOWING = ["request-2", "request-3"].map((id) => post("/placeBets", idOf(id)));
 
-describe("an answer that a recipient may read is recorded, and so is what follows", () => {
+describe("an answer that a lenient recipient may read is recorded, and so are later ones", () => {
   test.each([
     [
       "a length and a transfer coding, which overrides it",
@@ -40,7 +40,7 @@ describe("an answer that a recipient may read is recorded, and so is what follow
   });
 });
 
-describe("an answer that ends with its head, whatever its fields say, is followed", () => {
+describe("an answer that ends with its head, regardless of its fields, is read correctly", () => {
   const head = (status: string) =>
     `HTTP/1.1 ${status}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n`;
   const hello = post("/hello", "x]}");
@@ -63,7 +63,7 @@ describe("an answer that ends with its head, whatever its fields say, is followe
   });
 });
 
-describe("a request that a recipient may read is recorded, gets the target's path, and so does what follows", () => {
+describe("a request that a lenient recipient may read is recorded and gets the target's path, and so do later ones", () => {
   const fields = "Host: wallet.example\r\n";
   const size = Buffer.byteLength(PLACEMENT);
   test.each([
@@ -106,7 +106,7 @@ describe("a request that a recipient may read is recorded, gets the target's pat
 
 const size = Buffer.byteLength(PLACEMENT);
 
-describe("after a message whose end is not certain the connection ends; its callback is counted, and nothing follows unseen", () => {
+describe("after a message with an uncertain end the connection ends; its callback is counted, and nothing passes unseen", () => {
   test.each([
     ["an answer with a signed length", withHead(`Content-Length: +${LENGTH}`)],
     ["an answer with a header line without a name", withHead(`garbage\r\nContent-Length: ${LENGTH}`)],
@@ -126,7 +126,7 @@ describe("after a message whose end is not certain the connection ends; its call
     ["a chunk that is longer than its size", withHead("Transfer-Encoding: chunked", `5\r\n${SUCCESS}`)],
     ["no status", `HTTP/1.1 fine\r\nContent-Length: ${LENGTH}\r\n\r\n${SUCCESS}`],
     ["a head of more than 128 KiB", withHead(`X: ${"a".repeat(300_000)}\r\nContent-Length: ${LENGTH}`)],
-  ])("an answer with %s: when the caller goes on, and what it sends does not pass", async (_, first) => {
+  ])("an answer with %s: when the caller continues, and its bytes do not pass", async (_, first) => {
     const { port, recorded, taken, tally } = await startTarget(first);
     const { sent, text, ended } = await converse(port, [post("/placeBets", PLACEMENT), ...FOLLOWING]);
     expect(await ended).toBe("end");
@@ -160,14 +160,14 @@ describe("after a message whose end is not certain the connection ends; its call
     expect(tally.lost.unreadable).toBe(1);
   });
 
-  test("a request that the target refuses for it is refused, not lost", async () => {
+  test("if the target refuses such a request, it counts as refused, not lost", async () => {
     const { port, tally } = await startTarget(answer("refused", "HTTP/1.1 400 Bad Request"));
     const { ended } = await converse(port, [post("/placeBets", PLACEMENT).replace("Length: ", "Length: +")]);
     expect(await ended).toBe("end");
     expect(tally).toMatchObject({ refused: 1, lost: { unreadable: 0 } });
   });
 
-  test("requests that the caller had sent behind it are answered and recorded, and no further one passes", async () => {
+  test("requests already sent after it are answered and recorded, and no further one passes", async () => {
     const { port, recorded, taken, tally } = await startTarget(withHead(`Content-Length: +${LENGTH}`));
     const { text, ended } = await converse(port, [[post("/placeBets", PLACEMENT), ...FOLLOWING].join("")]);
     expect(await ended).toBe("end");
@@ -180,7 +180,7 @@ describe("after a message whose end is not certain the connection ends; its call
     expect(tally.lost.unreadable).toBe(1);
   });
 
-  test("callbacks are counted, not connections: each whose answer may be among what cannot be read", async () => {
+  test("each callback is counted whose answer may be in the unreadable bytes, not each connection", async () => {
     const { port, tally } = await startTarget(withHead("Transfer-Encoding: chunked", `zz\r\n${SUCCESS}`));
     const caller = await call(port);
     caller.socket.write([post("/placeBets", PLACEMENT), ...FOLLOWING].join(""));
@@ -191,7 +191,7 @@ describe("after a message whose end is not certain the connection ends; its call
   });
 });
 
-describe("what is not HTTP/1.1 does not reach the target", () => {
+describe("bytes that are not HTTP/1.1 do not reach the target", () => {
   test.each([
     ["another protocol", "\x16\x03\x01 hello\r\n\r\n"],
     ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
@@ -207,7 +207,7 @@ describe("what is not HTTP/1.1 does not reach the target", () => {
     expect(taken).toEqual([]);
   });
 
-  test("the offer to go on in HTTP/2 is left out, so that the connection can be read", async () => {
+  test("the offer to switch to HTTP/2 is removed, so the connection stays readable", async () => {
     const { port, taken, recorded } = await startTarget();
     const fields = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n";
     await converse(port, [post("/placeBets", PLACEMENT, fields)]);
@@ -217,7 +217,7 @@ describe("what is not HTTP/1.1 does not reach the target", () => {
 });
 
 describe("an answer without a request", () => {
-  /** A target that says something by itself when it has answered. */
+  /** A target that sends further bytes of its own after its answer. */
   const startSpeaking = async (unasked: string) => {
     const { url } = await startSocketServer((socket: Socket) => {
       socket.once("data", () =>
@@ -227,7 +227,7 @@ describe("an answer without a request", () => {
     return await startTapped(url);
   };
 
-  test("of a server that closes an idle connection passes, and counts as nothing", async () => {
+  test("from a server that closes an idle connection passes, and is not counted", async () => {
     const unasked = answer("", "HTTP/1.1 408 Request Timeout");
     const { port, tally } = await startSpeaking(unasked);
     const { ended, text } = await converse(port, [post("/placeBets", PLACEMENT)]);
@@ -236,7 +236,7 @@ describe("an answer without a request", () => {
     expect(tally).toMatchObject({ recorded: 1, lost: { unreadable: 0 } });
   });
 
-  test("of success counts as a callback that was not seen", async () => {
+  test("of success counts as an unseen callback", async () => {
     const { port, tally } = await startSpeaking(answer(SUCCESS));
     const { ended } = await converse(port, [post("/placeBets", PLACEMENT)]);
     expect(await ended).toBe("end");
@@ -244,7 +244,7 @@ describe("an answer without a request", () => {
   });
 });
 
-describe("a callback is known by its path, as lenient servers know it", () => {
+describe("a callback is recognised by its path, as lenient servers do", () => {
   test.each([
     ["/placeBets/", "placeBets"],
     ["/placebets", "placeBets"],

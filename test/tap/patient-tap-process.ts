@@ -1,4 +1,4 @@
-/** A tap as the command runs it, in a process of its own, whose answers wait for the journal however long that takes. */
+/** A tap as the command runs it, in its own process, whose answers wait for the journal without a limit. */
 
 import { argv } from "node:process";
 import { startStoring } from "../../src/cli/commands/tap/tap-storing.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { answer, call, PLACEMENT, post, SUCCESS, startSocketServer, startTapped } from "./tapped.ts";
 
-/** A target that gives this answer to each request, once its body has come (it ends with "]}"). */
+/** A target that gives this answer to each request when its body is complete (it ends with "]}"). */
 async function startTarget(bytes: string | Buffer) {
   return await startSocketServer((socket) => {
     let text = "";
@@ -58,7 +58,7 @@ describe("the tap records", () => {
     expect(tapped.tally).toMatchObject({ recorded: 0, others: 1 });
   });
 
-  test("bodies in chunks, the interim answers before them and the trailers behind them left out", async () => {
+  test("chunked bodies, without interim answers before and trailers after them", async () => {
     const chunked = (body: string) =>
       `${(5).toString(16)};x=1\r\n${body.slice(0, 5)}\r\n${(body.length - 5).toString(16)}\r\n${body.slice(5)}\r\n0\r\nX-Sum: 1\r\n\r\n`;
     const head = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -99,7 +99,7 @@ describe("the tap records", () => {
     expect(await tapped.recorded()).toMatchObject([{ response: SUCCESS }]);
   });
 
-  test.each(["sessionToken", "token", "Auth-Token"])("no %s, which passes all the same", async (name) => {
+  test.each(["sessionToken", "token", "Auth-Token"])("no %s, although it is passed on", async (name) => {
     const withToken = PLACEMENT.replace("{", `{"${name}":"secret-of-anna",`);
     const { url } = await startTarget(answer(SUCCESS));
     const tapped = await startTapped(url);
@@ -108,7 +108,7 @@ describe("the tap records", () => {
     expect(line?.request).toBe(PLACEMENT);
   });
 
-  test("the answer of a failure too, but not the page of a gateway", async () => {
+  test("answers of failures too, but not a gateway's error page", async () => {
     const refusal = '{"id":"request-1","statusCode":10002}';
     const { url } = await startTarget(answer(refusal, "HTTP/1.1 400 Bad Request"));
     const tapped = await startTapped(url);
@@ -121,7 +121,7 @@ describe("the tap records", () => {
     expect(other.tally).toMatchObject({ refused: 1, recorded: 0 });
   });
 
-  test("an answer that comes before its request has been sent whole, once it has", async () => {
+  test("an answer that comes before its request is complete, once the request is complete", async () => {
     const { url } = await startSocketServer((socket) => {
       socket.once("data", () => socket.write(answer(SUCCESS)));
     });
@@ -134,7 +134,7 @@ describe("the tap records", () => {
     expect(await tapped.recorded()).toMatchObject([{ request: PLACEMENT, response: SUCCESS }]);
   });
 
-  test("two taps side by side in front of one target, each what passed through it", async () => {
+  test("what passes through each of two taps in front of one target", async () => {
     const { url } = await startTarget(answer(SUCCESS));
     const taps = await Promise.all([startTapped(url), startTapped(url)]);
     const bodies = ["bet-a", "bet-b"].map((id) => PLACEMENT.replace("bet-1", id));

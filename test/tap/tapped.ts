@@ -1,4 +1,4 @@
-/** A tap in this process, in front of a target of the test's own, and what it has written to its journal. */
+/** A tap in this process, in front of the test's own target, and the content of its journal. */
 
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -9,7 +9,7 @@ import { onTestFinished } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { createLog } from "../../src/log.ts";
 import type { AnsweredCallback } from "../../src/tap/conversation.ts";
-import { listSegments } from "../../src/tap/segments.ts";
+import { listSegments } from "../../src/tap/journal.ts";
 import { startTap, type Tap, type TapSettings } from "../../src/tap/tap.ts";
 import { PATIENT_MS } from "./patience.ts";
 
@@ -18,7 +18,7 @@ export interface Tapped extends Tap {
   readonly folder: string;
   /** its log, line by line */
   readonly logged: () => string;
-  /** what lies in the journal, in its order */
+  /** the content of the journal, in order */
   recorded(): Promise<(Omit<AnsweredCallback, "receivedAt"> & { readonly receivedAt: string })[]>;
 }
 
@@ -53,7 +53,7 @@ export async function startTapped(target: string, settings: Partial<TapSettings>
   };
 }
 
-/** As the journal writes it: nothing of a body that is an object may change. */
+/** The line that the journal writes: a body that is an object must stay unchanged. */
 const LINE = /^\{"callback":"(\w+)","receivedAt":"([^"]+)","request":(.*),"response":(\{.*\}|".*")\}$/;
 const bodyIn = (text: string): string => (text.startsWith('"') ? JSON.parse(text) : text);
 
@@ -91,7 +91,7 @@ export async function startSocketServer(
 /** A connection whose bytes are kept; ends with the test. */
 export interface Caller {
   readonly socket: Socket;
-  /** all that has come, as latin1 */
+  /** all received bytes, as latin1 */
   readonly text: () => string;
   /** resolves with "end", or with the code of the error */
   readonly ended: Promise<string>;

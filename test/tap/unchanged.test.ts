@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { answer, call, PLACEMENT, post, SUCCESS, startSocketServer, startTapped } from "./tapped.ts";
 
-/** A target that keeps what it gets, and answers with these bytes once it has got so many. */
+/** A target that keeps the bytes that it receives, and answers with these bytes once it has received a number of them. */
 async function startScripted(script: { awaited: number; answer: Buffer; cuts: readonly number[] }) {
   const got: Buffer[] = [];
   const { url } = await startSocketServer((socket) => {
@@ -28,7 +28,7 @@ function cutAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
 const name = fc
   .stringMatching(/^[A-Za-z][A-Za-z0-9_.!~-]{0,20}$/)
   .filter((text) => !/^(?:content-length|transfer-encoding|content-encoding|upgrade)$/i.test(text));
-/** Anything that may stand in a value, in bytes beyond ASCII too, with spaces around it and with nothing in it. */
+/** Any value of a field: bytes beyond ASCII, spaces around it, or empty. */
 const value = fc.string({
   unit: fc
     .integer({ min: 0x20, max: 0xff })
@@ -102,7 +102,7 @@ const reply = fc
   );
 
 describe("the tap passes everything through unchanged", () => {
-  test("whatever requests and answers look like, and however they are cut into packets", async () => {
+  test("for random requests and answers, cut into random packets", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(request, fc.option(reply, { nil: Buffer.alloc(0) })), {
@@ -129,7 +129,7 @@ describe("the tap passes everything through unchanged", () => {
     );
   });
 
-  test("the path of each request follows the target's own path, and nothing else changes", async () => {
+  test("except that the target's own path is put before each request's path", async () => {
     const requests = [
       post("/placeBets?x=1", PLACEMENT),
       "GET * HTTP/1.1\r\n\r\n",
@@ -143,13 +143,13 @@ describe("the tap passes everything through unchanged", () => {
     });
     const tapped = await startTapped(`${target.url}/api/callbacks/`);
     const caller = await call(tapped.port);
-    // Byte by byte, so that a path never comes together with what is before it.
+    // Byte by byte, so a path never arrives together with the bytes before it.
     for (const byte of Buffer.from(requests.join(""))) caller.socket.write(Buffer.of(byte));
     expect(await caller.ended).toBe("end");
     expect(target.got().toString()).toBe(expected);
   });
 
-  test("a body of 40 MB each way, of which nothing is kept", async () => {
+  test("including a body of 40 MB each way, which is not kept", async () => {
     const size = 40 * 1024 * 1024;
     let got = 0;
     const { url } = await startSocketServer((socket) => {
@@ -171,7 +171,7 @@ describe("the tap passes everything through unchanged", () => {
     expect(tapped.tally.lost["too-large"]).toBe(1);
   });
 
-  test("many callbacks one after the other on one connection, each with the answer that is its own", async () => {
+  test("for many callbacks on one connection, each with its own answer", async () => {
     const { url } = await startSocketServer((socket) => {
       let text = "";
       socket.on("data", (chunk) => {

@@ -1,9 +1,9 @@
-/** A caller that gets an answer which the tap cannot pair with its callback: the callback is counted, and no later one passes. */
+/** The caller gets an answer that the tap cannot pair with its callback: the callback is counted, and no later one passes. */
 
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { readRecordedCallback } from "../../src/callbacks/entries-of-callback.ts";
-import { listSegments } from "../../src/tap/segments.ts";
+import { listSegments } from "../../src/tap/journal.ts";
 import { eventually } from "../support/eventually.ts";
 import { codesIn, converse, idOf, LENGTH, startTarget, withHead } from "./lenient-target.ts";
 import { answer, call, PLACEMENT, post, SUCCESS, startSocketServer, startTapped } from "./tapped.ts";
@@ -13,7 +13,7 @@ const FOLLOWING = ["request-2", "request-3"].map((id) => post("/placeBets", idOf
 const CHUNKED = `${LENGTH.toString(16)}\r\n${SUCCESS}\r\n0\r\n\r\n`;
 const SWITCHING = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\nConnection: upgrade\r\n\r\n";
 
-describe("an answer whose end is a guess is the last of its connection, and its callback is counted", () => {
+describe("an answer with an uncertain end is the last of its connection, and its callback is counted", () => {
   test.each([
     [
       "an unknown transfer coding and a length",
@@ -34,10 +34,10 @@ describe("an answer whose end is a guess is the last of its connection, and its 
     expect(taken.length).toBe(1);
     expect(await recorded()).toEqual([]);
     expect(tally).toMatchObject({ unanswered: 0, lost: { unreadable: 1 } });
-    expect(logged()).toContain("a message cannot be followed");
+    expect(logged()).toContain("a message cannot be read");
   });
 
-  test("all callbacks that the caller had sent are counted, because their answers pass behind it", async () => {
+  test("all callbacks already sent are counted, because their answers pass after it", async () => {
     const { port, tally } = await startTarget(withHead("Transfer-Encoding: chunked, identity", CHUNKED));
     const caller = await call(port);
     caller.socket.write([FIRST, ...FOLLOWING].join(""));
@@ -47,7 +47,7 @@ describe("an answer whose end is a guess is the last of its connection, and its 
     expect(tally).toMatchObject({ recorded: 0, unanswered: 0 });
   });
 
-  test("an answer without a length on a connection that stays: it is recorded once the caller continues, which ends it", async () => {
+  test("an answer without a length on a connection that stays open is recorded when the caller continues", async () => {
     const first = `HTTP/1.1 200 OK\r\n\r\n${SUCCESS}`;
     const { port, recorded, taken, tally } = await startTarget(first);
     const { sent, text, ended } = await converse(port, [FIRST, ...FOLLOWING]);
@@ -58,7 +58,7 @@ describe("an answer whose end is a guess is the last of its connection, and its 
     expect(tally).toMatchObject({ unanswered: 0, lost: { unreadable: 0 } });
   });
 
-  test("an answer without a length, while others wait: their answers may be part of it, so all are counted", async () => {
+  test("an answer without a length, while other requests wait: their answers may be part of it, so all are counted", async () => {
     const { port, recorded, tally } = await startTarget(`HTTP/1.1 200 OK\r\n\r\n${SUCCESS}`);
     const caller = await call(port);
     caller.socket.write([FIRST, ...FOLLOWING].join(""));
@@ -70,13 +70,13 @@ describe("an answer whose end is a guess is the last of its connection, and its 
   });
 });
 
-describe("a callback of which the caller has an answer is never unanswered", () => {
+describe("a callback whose caller got an answer never counts as unanswered", () => {
   test.each([
     ["its length is longer than the answer", withHead(`Content-Length: ${LENGTH + 7}`)],
     ["its last chunk is missing", withHead("Transfer-Encoding: chunked", CHUNKED.slice(0, -5))],
     ["it has no head", SUCCESS],
     ["its head has no end", `HTTP/1.1 200 OK\r\nContent-Length: ${LENGTH}\r\n${SUCCESS}`],
-  ])("the target ends its connection behind the whole body, although %s", async (_, said) => {
+  ])("the target ends its connection after the whole body, although %s", async (_, said) => {
     const { url } = await startSocketServer((socket) => {
       socket.once("data", () => socket.end(said));
     });
@@ -93,7 +93,7 @@ describe("a callback of which the caller has an answer is never unanswered", () 
   test.each([
     ["unreadable", SUCCESS, "HTTP/1.1 200 OK", { refused: 0, lost: { unreadable: 1 } }],
     ["refused", "too large", "HTTP/1.1 413 Content Too Large", { refused: 1, lost: { unreadable: 0 } }],
-  ])("its request never came whole: %s", async (_, said, status, counted) => {
+  ])("its request was never complete: %s", async (_, said, status, counted) => {
     const { url } = await startSocketServer((socket) => {
       socket.once("data", () => socket.end(answer(said, status)));
     });
@@ -107,7 +107,7 @@ describe("a callback of which the caller has an answer is never unanswered", () 
   });
 });
 
-test("a request that hides another in its body: each success that nobody asked for is counted", async () => {
+test("a request that hides another in its body: each success without a request is counted", async () => {
   const { port, tally } = await startTarget(answer(SUCCESS).repeat(3));
   const { ended } = await converse(port, [FIRST]);
   expect(await ended).toBe("end");
@@ -118,7 +118,7 @@ describe("no connection becomes a tunnel", () => {
   test.each([
     ["that was not asked for", ""],
     ["that was asked for", "Upgrade: other\r\nConnection: upgrade\r\n"],
-  ])("a 101 %s ends the connection: no callback passes behind it", async (_, fields) => {
+  ])("a 101 %s ends the connection: no callback passes after it", async (_, fields) => {
     const { port, taken, tally, logged } = await startTarget(SWITCHING);
     const caller = await call(port);
     caller.socket.write(post("/placeBets", PLACEMENT, fields));
@@ -130,7 +130,7 @@ describe("no connection becomes a tunnel", () => {
     expect(logged()).toContain("switches to another protocol");
   });
 
-  test("callbacks that had been sent behind the request are counted with it", async () => {
+  test("callbacks sent after the request are counted with it", async () => {
     const { port, tally } = await startTarget(SWITCHING);
     const caller = await call(port);
     caller.socket.write([post("/other", PLACEMENT, "Upgrade: other\r\n"), ...FOLLOWING].join(""));
@@ -138,7 +138,7 @@ describe("no connection becomes a tunnel", () => {
     expect(tally).toMatchObject({ recorded: 0, unanswered: 0, lost: { unreadable: 2 } });
   });
 
-  test("CONNECT does not pass, and nothing behind it; the log says so, and it is counted", async () => {
+  test("CONNECT and later bytes do not pass; the log says so, and it is counted", async () => {
     const { port, taken, recorded, tally, logged } = await startTarget();
     const caller = await call(port);
     caller.socket.write(
@@ -209,7 +209,7 @@ describe("a request of another method whose answer says that money moved is coun
     expect(logged()).not.toContain("SECRET");
   });
 
-  test("a GET whose answer moves nothing is neither", async () => {
+  test("a GET whose answer moves nothing is neither counted nor logged", async () => {
     const { port, tally, logged } = await startTarget(answer('{"statusCode":0,"ok":{"x":[1]}}'));
     await converse(port, [FIRST.replace("POST /placeBets", "GET /health")]);
     expect(tally).toMatchObject({ others: 1, lost: { "unknown-path": 0 } });
@@ -217,7 +217,7 @@ describe("a request of another method whose answer says that money moved is coun
   });
 });
 
-describe("the log shows nothing of a body as a path", () => {
+describe("the log never shows part of a body as a path", () => {
   const secret = "SECRET-OF-ANNA";
   const unframed = (body: string) => `POST /placeBets HTTP/1.1\r\nHost: x\r\n\r\n${body}`;
   test.each([
@@ -243,7 +243,7 @@ describe("the log shows nothing of a body as a path", () => {
     expect(logged()).not.toContain(secret);
   });
 
-  test("a path is cut", async () => {
+  test("a long path is shortened", async () => {
     const { port, logged } = await startTarget();
     await converse(port, [post(`/x/${"y".repeat(5_000)}`, PLACEMENT)]);
     expect(logged()).toContain("/x/yyy");

@@ -1,4 +1,4 @@
-/** The operator's own endpoint: answers each callback from memory, over real HTTP, and keeps what it took. */
+/** The operator's own endpoint: answers each callback from memory, over real HTTP, and keeps the callbacks. */
 
 import { once } from "node:events";
 import { type Agent, createServer, request } from "node:http";
@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 
 export interface WalletTarget {
   readonly url: string;
-  /** ids of the requests that it answered, in their order */
+  /** ids of the requests that it answered, in order */
   readonly taken: readonly string[];
   close(): Promise<void>;
 }

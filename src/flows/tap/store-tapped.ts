@@ -1,4 +1,4 @@
-/** Makes entries of what the tap has recorded (docs/tap.md), whenever the database can take them. */
+/** Turns the callbacks that the tap has recorded (docs/tap.md) into entries, whenever the database is available (decision 148). */
 
 import { readRecordedCallback } from "../../callbacks/entries-of-callback.ts";
 import { systemClock } from "../../clock.ts";
@@ -11,19 +11,19 @@ import type { Log } from "../../log.ts";
 import { type StoreProgress, storeJournal } from "../../tap/store-journal.ts";
 import { MEASURE_EVERY_MS, openClockWatch } from "../alerts/watch-clock.ts";
 
-/** What the thread that stores needs to know. */
+/** The options of the storing thread. */
 export interface StoringOrder {
   /** the journal's folder */
   readonly folder: string;
   readonly databaseUrl: string;
   readonly logLevel: string;
-  /** texts that no line of the log may show */
+  /** texts that must not appear in the log */
   readonly secrets: readonly string[];
 }
 
-/** What the thread that stores reports. */
+/** The state that the storing thread reports. */
 export type StoringState = StoreProgress & {
-  /** by how much this machine's clock is ahead of the database's, in milliseconds; null: not known */
+  /** how far this machine's clock is ahead of the database's, in milliseconds; null: unknown */
   readonly aheadMs: number | null;
 };
 
@@ -62,15 +62,15 @@ export function openStoring(
             if (progress.problem !== null && problem === null) {
               log.error(
                 { error: progress.problem },
-                "the tap stores nothing; what it records waits in its journal",
+                "the tap cannot store callbacks; they wait in its journal",
               );
             }
-            if (progress.problem === null && problem !== null) log.info("the tap stores again");
+            if (progress.problem === null && problem !== null) log.info("the tap stores callbacks again");
             problem = progress.problem;
             if (progress.torn > 0) {
               log.warn(
                 { torn: progress.torn },
-                "the journal of the tap has a line that was cut off. A kill cut it before its answer was given; a full disk cut what the log counts as not recorded",
+                "the tap's journal has an incomplete line. If the process was killed, its callback was not answered yet; if the disk was full, the log counts it as not recorded",
               );
             }
             onState({ ...progress, aheadMs: clock.aheadMs() });
