@@ -109,7 +109,7 @@ async function importFile(sql: Sql, file: string): Promise<number> {
   await importLedger({ sql, config }, createReadStream(file), {
     format: "entries",
     shape: null,
-    onTaken: (taken) => {
+    onImported: (taken) => {
       added += taken.added;
     },
   });

@@ -37,8 +37,6 @@ function head(requestId: string, statusCode: StatusCode, productId: string, now:
   return `"id":${JSON.stringify(requestId)},"statusCode":${statusCode},"timestampMillis":${now},"productId":${JSON.stringify(productId)}`;
 }
 
-/** The values of `statusCode` in the answer to a callback (§2.2, §7.1). The interface leaves them to the operator. */
-
 /**
  * 0 success, 10001 player not found, 10002 balance too low, 20001 bet not found, 20002 duplicate, 20003 already
  * cancelled, 20004 already settled, 30001 malformed request, 30002 bad signature, 50001 internal error.

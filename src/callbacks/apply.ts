@@ -17,7 +17,7 @@ export interface Received extends Question {
   readonly body: string;
 }
 
-/** Judges a request under the player's lock, so that a player's entries have the order in which they took effect. */
+/** Judges a request under the player's lock, so a player's entries are in the order in which they took effect. */
 function judgeReceived(received: Received, player: LockedPlayer, clock: Clock): JudgedCallback {
   const { request, settings } = received;
   const verdict = refuseSecondUse(received, player) ?? judgeRequest(request, player.state, settings);

@@ -8,7 +8,7 @@ import type { Deadline } from "../db/deadline.ts";
 interface PlayerQueueLimits {
   /** the most callers that wait for answers */
   readonly mostUnanswered: number;
-  /** the most requests of one player that wait behind the first */
+  /** the most requests of one player that wait for the running one */
   readonly mostWaitingOfPlayer: number;
 }
 
@@ -23,7 +23,7 @@ export interface PlayerQueue {
 }
 
 export function openPlayerQueue({ mostUnanswered, mostWaitingOfPlayer }: PlayerQueueLimits): PlayerQueue {
-  /** by player: the functions that begin the requests behind the first one */
+  /** by player: the functions that begin the waiting requests */
   const lines = new Map<string, Set<() => void>>();
   let unanswered = 0;
 

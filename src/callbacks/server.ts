@@ -21,7 +21,7 @@ import { openWallet } from "./wallet.ts";
 
 /** Enough for a few thousand items; callbacks have a few. */
 const MOST_BODY_BYTES = 1024 * 1024;
-/** The most requests without an answer, and how many of one player may wait behind the first. */
+/** The most requests without an answer, and the most of one player that wait for the running one. */
 const QUEUE = { mostUnanswered: 1_000, mostWaitingOfPlayer: 100 };
 const LIMITS: CallbackLimits = { answerMs: 10_000, requestMs: 10_000 };
 const CHECK_REQUESTS_EVERY_MS = 1_000;

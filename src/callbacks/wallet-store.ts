@@ -9,7 +9,7 @@ import { type Amount, formatAmount, parseAmount } from "../money.ts";
 interface Credit {
   readonly username: string;
   readonly currency: string;
-  /** signed: a negative amount is taken back */
+  /** signed: a negative amount is debited */
   readonly amount: Amount;
   /** the operator's own reference; the same one cannot count twice */
   readonly ref: string;

@@ -41,7 +41,7 @@ export interface AppliedEntry {
   readonly impossible: Impossible | null;
   /**
    * one change for each bet that the entry acts on; money that cannot be split goes to the first. If the entry is
-   * impossible: its effect if the operator applied it all the same. Empty if there is no bet to act on.
+   * impossible: its effect if the operator applied it anyway. Empty if there is no bet to act on.
    */
   readonly changes: readonly Change[];
 }

@@ -11,14 +11,14 @@ export interface BetState {
   readonly roundId: string | null;
   readonly status: LedgerStatus;
   readonly stake: Amount;
-  /** the part of the stake that was taken from the player and not given back; negative if more was given back */
+  /** the part of the stake that was debited and not given back; negative if more was given back */
   readonly debited: Amount;
   /** an entry asked for (part of) the stake and did not skip the balance */
   readonly wasDebited: boolean;
   readonly settlement: Amount;
   readonly reward: Amount;
   readonly placed: boolean;
-  /** placed as WAITING and not yet taken (§4.A2) */
+  /** placed as WAITING and not yet accepted (§4.A2) */
   readonly waiting: boolean;
   readonly tip: boolean;
   /** winRewards are the only entries of the bet */

@@ -8,7 +8,7 @@ export interface Change {
   readonly bet: BetState;
   /** the signed change of the player's balance that the entry asks for; 0 if the entry skips the balance */
   readonly asked: Amount;
-  /** the part of the stake that is taken from the player and must be in the balance; 0 or less: nothing is taken */
+  /** the part of the stake to debit, which the balance must cover; 0 or less: there is no debit */
   readonly taken: Amount;
   /** the bet was neither placed nor settled before */
   readonly begins: boolean;
@@ -30,7 +30,7 @@ export interface Share {
 /**
  * Applies an entry to one bet, even if the entry is impossible. Never throws.
  * @param before undefined: the bet is unknown
- * @param share null: the entry acts on this bet alone
+ * @param share null: the entry acts on this bet only
  */
 export function changeBet(
   before: BetState | undefined,
@@ -61,7 +61,7 @@ function moveBet(
     case "placeBets":
       return place(bet, entry, betAmount);
     case "adjustBets":
-      return take(entry, { ...bet, stake: betAmount }, betAmount.minus(bet.stake));
+      return debit(entry, { ...bet, stake: betAmount }, betAmount.minus(bet.stake));
     case "settleBets": {
       const payout = share === null || share.isFirst ? (entry.payoutAmount ?? ZERO) : ZERO;
       return settle(bet, entry, payout, settings, said);
@@ -69,37 +69,37 @@ function moveBet(
     case "winRewards":
       return reward({ ...bet, rewardOnly: before === undefined || bet.rewardOnly }, entry, said);
     case "cancelBets":
-      return give(entry, makeVoid(bet, entry), bet.debited);
+      return credit(entry, makeVoid(bet, entry), bet.debited);
     case "voidSettled": {
       const asked = bet.stake.minus(bet.settlement).minus(bet.reward);
-      return give(entry, { ...makeVoid(bet, entry), payoutReturned: true }, asked);
+      return credit(entry, { ...makeVoid(bet, entry), payoutReturned: true }, asked);
     }
     case "rollback":
       return before === undefined
         ? // The bet ended before the ledger began. The rollback takes back the payout that it names.
-          give(entry, bet, (entry.payoutAmount ?? ZERO).neg())
+          credit(entry, bet, (entry.payoutAmount ?? ZERO).neg())
         : rollBack(bet, entry, share);
     case "placeTips":
-      return take(entry, { ...bet, tip: true, status: "settled", stake: betAmount }, betAmount);
+      return debit(entry, { ...bet, tip: true, status: "settled", stake: betAmount }, betAmount);
     case "cancelTips":
-      return give(entry, { ...makeVoid(bet, entry), tip: true }, betAmount);
+      return credit(entry, { ...makeVoid(bet, entry), tip: true }, betAmount);
     case "adjustBalance":
-      return give(entry, bet, ZERO);
+      return credit(entry, bet, ZERO);
   }
 }
 
-/** Takes a part of the stake from the player. A negative amount is given back. */
-function take(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
+/** Debits a part of the stake. A negative amount is given back. */
+function debit(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
   if (entry.skipBalanceUpdate) return { bet, asked: ZERO, taken: ZERO };
   const debited = { ...bet, debited: bet.debited.plus(amount), wasDebited: true };
   return { bet: debited, asked: amount.neg(), taken: amount };
 }
 
 /**
- * Gives the player an amount that is not a stake. A negative amount is taken, even if the balance falls below zero,
- * because the wallet must follow what the provider undoes.
+ * Credits an amount that is not a stake. A negative amount is debited, even if the balance falls below zero, because the
+ * wallet must follow what the provider undoes.
  */
-function give(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
+function credit(entry: BetEntry, bet: BetState, amount: Amount): MoneyMove {
   return { bet, asked: entry.skipBalanceUpdate ? ZERO : amount, taken: ZERO };
 }
 
@@ -108,7 +108,7 @@ function place(bet: BetState, entry: BetEntry, stake: Amount): MoneyMove {
   const waiting = entry.status === "WAITING";
   const amount = bet.waiting && !waiting ? stake.minus(bet.debited) : stake;
   const status = bet.rewardOnly ? "open" : bet.status;
-  return take(entry, { ...bet, status, rewardOnly: false, placed: true, waiting, stake }, amount);
+  return debit(entry, { ...bet, status, rewardOnly: false, placed: true, waiting, stake }, amount);
 }
 
 /**
@@ -162,7 +162,7 @@ function reward(bet: BetState, entry: BetEntry, said: string): MoneyMove {
     reward: bet.reward.plus(amount),
     said: bet.said.includes(said) ? bet.said : [...bet.said, said],
   };
-  return give(entry, next, amount);
+  return credit(entry, next, amount);
 }
 
 function makeVoid(bet: BetState, entry: BetEntry): BetState {
@@ -195,5 +195,5 @@ function rollBack(bet: BetState, entry: BetEntry, share: Share | null): MoneyMov
     payoutReturned: false,
     said: [],
   };
-  return give(entry, running, amount.neg());
+  return credit(entry, running, amount.neg());
 }

@@ -1,6 +1,6 @@
 /**
  * Turns the bytes of an imported file into numbered lines of UTF-8: unpacks gzip, decodes UTF-16 with a byte order mark,
- * and cuts lines. The memory it needs is bounded, however long a line is.
+ * and cuts lines. The memory it needs is bounded, even for a very long line.
  */
 
 import { pipeline } from "node:stream";
@@ -93,8 +93,6 @@ async function* decode(chunks: Chunks, encoding: string): Chunks {
 function refuse(what: string): ReconError {
   return new ReconError("usage", `the file is ${what}`);
 }
-
-/** Cuts the bytes of an import into numbered lines. The memory it needs is bounded, however long a line is. */
 
 /** The longest line, in bytes; far longer than any callback. */
 const LONGEST_LINE = 1024 * 1024;

@@ -51,7 +51,7 @@ export function foldEntries(entries: readonly CallbackEntry[], settings: FoldSet
 /**
  * The signed amount that each entry asks the wallet to move, by entryId. It replaces a null `moved`. A repeat asks
  * for 0.
- * @param entries as for `foldEntries`; an adjustBalance takes its amount for DEBIT and gives it for CREDIT (§4.A8)
+ * @param entries as for `foldEntries`; an adjustBalance with DEBIT asks for a negative amount (§4.A8)
  * @returns empty if every entry has `moved`; entries whose amount is unknown are left out
  */
 export function askedByEntry(entries: readonly CallbackEntry[], settings: FoldSettings): Map<string, Amount> {

@@ -197,7 +197,7 @@ export async function writeRows(
       : await insertAll(tx, part);
     const judged = await judgeRows(tx, rowsAt(left), sameness);
     for (const [index, place] of left.entries()) outcomes[place] = judged[index] as Judgement;
-    const settled = await takeUnderNewIds(part, outcomes, (again) => writeRows(tx, again, sameness));
+    const settled = await handleUnderNewIds(part, outcomes, (again) => writeRows(tx, again, sameness));
     const changed = part.filter((_, place) => settled[place] === "changed" && outcomes[place] === "changed");
     await replaceRows(tx, changed);
     return settled;
@@ -211,24 +211,24 @@ export async function judgeOnly(
   sameness: Sameness,
 ): Promise<RowOutcome[]> {
   return await inParts(rows, async (part) =>
-    takeUnderNewIds(part, await judgeRows(sql, part, sameness), (again) => judgeOnly(sql, again, sameness)),
+    handleUnderNewIds(part, await judgeRows(sql, part, sameness), (again) => judgeOnly(sql, again, sameness)),
   );
 }
 
-/** Gives new ids to rows that are entries of their own. @param take writes or judges these rows */
-async function takeUnderNewIds(
+/** Gives new ids to rows that are entries of their own. @param handle writes or judges these rows */
+async function handleUnderNewIds(
   part: readonly LedgerRow[],
   outcomes: readonly Judgement[],
-  take: (rows: readonly LedgerRow[]) => Promise<RowOutcome[]>,
+  handle: (rows: readonly LedgerRow[]) => Promise<RowOutcome[]>,
 ): Promise<RowOutcome[]> {
   const named = part.flatMap((row, place) => {
     const outcome = outcomes[place];
     return outcome === "again" || outcome === "other" ? [withNewId(row, DISTINGUISHED_BY[outcome])] : [];
   });
-  const taken = named.length === 0 ? [] : await take(named);
+  const results = named.length === 0 ? [] : await handle(named);
   let next = 0;
   return outcomes.map((outcome) =>
-    outcome === "again" || outcome === "other" ? (taken[next++] as RowOutcome) : outcome,
+    outcome === "again" || outcome === "other" ? (results[next++] as RowOutcome) : outcome,
   );
 }
 
@@ -247,16 +247,16 @@ function withNewId(row: LedgerRow, columns: readonly string[]): LedgerRow {
  */
 async function inParts(
   rows: readonly LedgerRow[],
-  take: (part: readonly LedgerRow[]) => Promise<RowOutcome[]>,
+  handle: (part: readonly LedgerRow[]) => Promise<RowOutcome[]>,
 ): Promise<RowOutcome[]> {
   const outcomes: RowOutcome[] = [];
   let part: LedgerRow[] = [];
   let places: { readonly place: number; readonly isRepeat: boolean }[] = [];
   let known = new Map<string, number>();
   const flush = async () => {
-    const taken = part.length === 0 ? [] : await take(part);
+    const results = part.length === 0 ? [] : await handle(part);
     for (const { place, isRepeat } of places) {
-      const outcome = taken[place] as RowOutcome;
+      const outcome = results[place] as RowOutcome;
       outcomes.push(isRepeat && outcome === "added" ? "known" : outcome);
     }
     [part, places, known] = [[], [], new Map()];

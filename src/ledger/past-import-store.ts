@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
-import type { Taken } from "./take-lines.ts";
+import type { ImportCounts } from "./import-lines.ts";
 
 /** Who imports which file. */
 export interface ImportSource {
@@ -19,7 +19,7 @@ export interface ImportSource {
 }
 
 /** The result of an import. */
-export interface ImportTotals extends Taken {
+export interface ImportTotals extends ImportCounts {
   /** the number of rejected lines; `rejected` has the first of them */
   readonly rejectedLines: number;
 }
@@ -88,8 +88,8 @@ export async function listImports(
 export async function readPastImport(
   sql: Query,
   id: number,
-): Promise<(PastImport & Pick<Taken, "rejected">) | null> {
-  const [row] = await sql<(ImportRow & { lines: Taken["rejected"] | null })[]>`
+): Promise<(PastImport & Pick<ImportCounts, "rejected">) | null> {
+  const [row] = await sql<(ImportRow & { lines: ImportCounts["rejected"] | null })[]>`
     select ${columns(sql)}, rejected_lines as lines from ledger_imports where id = ${id}`;
   return row === undefined ? null : { ...toPastImport(row), rejected: row.lines ?? [] };
 }

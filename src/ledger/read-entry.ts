@@ -182,7 +182,7 @@ function readCsvFlag(name: string, value: unknown): string {
 
 /**
  * Finds numbers that a float might not hold exactly, and escapes, which could hide a name. A match inside a text is
- * harmless: the line only takes the slow parser.
+ * harmless: the line is only parsed more slowly.
  */
 const NEEDS_EXACT = /\\|__proto__|:\s*-?(?:\d[\d.]{14}|\d[\d.]*[eE])/;
 /** The end of a name. Without escapes, no text can contain a quote. */

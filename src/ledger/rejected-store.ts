@@ -67,13 +67,13 @@ export async function deleteRejectedEntries(tx: Query, rows: readonly number[], 
 
 /** Deletes unusable rows whose entry has been accepted since. */
 export async function deleteCorrected(tx: Query, now: Instant): Promise<void> {
-  const mended = await tx<{ row: number }[]>`
+  const corrected = await tx<{ row: number }[]>`
     select r.id as row from rejected_entries r
     where r.kind = 'unusable' and exists (select from callback_entries e where e.entry_id = r.entry_id)
     order by r.id desc for update of r skip locked`;
   await deleteRejectedEntries(
     tx,
-    mended.map(({ row }) => row),
+    corrected.map(({ row }) => row),
     now,
   );
 }

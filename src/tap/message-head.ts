@@ -1,11 +1,9 @@
-/** The first line of a request, and what its target names, as lenient servers read it. */
-
-import { type AnsweredName, CALLBACK_AT } from "../callbacks/request.ts";
-
 /**
  * Reads the head of a message: the request's target, the fields, and how the message ends. It accepts what RFC 9112 allows a
  * lenient recipient to accept, and notes a doubt if another recipient may read the head differently.
  */
+
+import { type AnsweredName, CALLBACK_AT } from "../callbacks/request.ts";
 
 /** The first line and the header fields of a message. */
 interface MessageHead {

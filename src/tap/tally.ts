@@ -1,10 +1,11 @@
-/** Logs what goes wrong with the tap: when it begins, and every minute while it lasts. */
+/**
+ * The counts of the tap, for its metrics, and its log lines: a problem is logged when it begins, and every minute while it
+ * lasts.
+ */
 
 import { type Instant, showDuration } from "../clock.ts";
 import { describeError } from "../errors.ts";
 import type { Log } from "../log.ts";
-
-/** The counts of the tap, for its metrics and its log, and the log lines about callbacks that it could not record. */
 
 /** The reasons why an answered callback is not in the journal. */
 export const LOSSES = [

@@ -184,7 +184,7 @@ async function fillBooks(sql: Sql, { context, clock }: PlayedWorld): Promise<voi
   const chunks = async function* () {
     yield Buffer.from(lines.join("\n"));
   };
-  await recordImport(context, chunks(), { shape: "json", onTaken: () => {} }, source);
+  await recordImport(context, chunks(), { shape: "json", onImported: () => {} }, source);
   await beginImport(sql, { ...source, via: "command", bytes: null }, now);
   const failure = { code: null, message: `${LONG_ID}: ${"z".repeat(300)}` };
   for (let times = 0; times < 2; times += 1) {

@@ -62,7 +62,7 @@ async function importFile(
   await importLedger(context, oneChunk(file), {
     format,
     shape: isCsv ? "csv" : "json",
-    onTaken: ({ rejected, changed }) => {
+    onImported: ({ rejected, changed }) => {
       if (changed > 0) unexpected.push(`${changed} entries are changed`);
       for (const { reason } of rejected) {
         if (!/^the (?:line is not JSON|row has \d+ fields)/.test(reason)) unexpected.push(reason);

@@ -33,7 +33,9 @@ const STANDS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "pro
 /** @returns one line for each day whose accepted entries are not there, for each row with unexplained money, and for each sum that differs from the open mismatches */
 export async function auditReports(context: FlowContext): Promise<string[]> {
   const { sql } = context;
-  const problems = (await inspectEntryDays(context)).gone.map((day) => `entries have vanished: ${sayGone(day)}`);
+  const problems = (await inspectEntryDays(context)).gone.map(
+    (day) => `entries have vanished: ${sayGone(day)}`,
+  );
   const explained = new Map<string, Amount>();
   const pending = new Map<string, Amount>();
   const waiting = await readWaitingProducts(sql);

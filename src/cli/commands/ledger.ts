@@ -7,11 +7,11 @@ import { stderr, stdin } from "node:process";
 import type { Command } from "commander";
 import { describeError, ReconError } from "../../errors.ts";
 import { compareEntryDaysOf } from "../../flows/ledger/compare-entry-days.ts";
-import { countTaken, importLedger, recordImport } from "../../flows/ledger/import-ledger.ts";
+import { importLedger, recordImport, sumCounts } from "../../flows/ledger/import-ledger.ts";
 import { IMPORT_FORMATS, type ImportFormat } from "../../flows/ledger/read-import.ts";
 import { acceptGoneDay } from "../../ledger/entry-days-store.ts";
+import type { ImportCounts } from "../../ledger/import-lines.ts";
 import type { ImportTotals } from "../../ledger/past-import-store.ts";
-import type { Taken } from "../../ledger/take-lines.ts";
 import { parseDay } from "../../ops/input/report-query.ts";
 import { readNote } from "../../ops/input/transfer-query.ts";
 import { actorName } from "../run/actor-name.ts";
@@ -54,20 +54,20 @@ export function addLedgerCommands(program: Command): void {
       const input = await openInput(file);
       await withRecon(["database"], async ({ context }) => {
         const progress = showImportProgress(stderr, context.clock, input.bytes);
-        const totals = countTaken(MOST_LISTED);
+        const totals = sumCounts(MOST_LISTED);
         const dryRun = options.dryRun === true;
         const chunks = progress.counting(input.chunks);
-        const onTaken = (taken: Taken, line: number) => {
+        const onImported = (taken: ImportCounts, line: number) => {
           totals.add(taken);
           progress.show(line);
         };
         try {
           if (dryRun)
-            await importLedger(context, chunks, { format, shape: null, unpacks: true, dryRun, onTaken });
+            await importLedger(context, chunks, { format, shape: null, unpacks: true, dryRun, onImported });
           else {
             const name = file === "-" ? null : basename(file);
             const source = { who: actorName(), via: "command", format, name, bytes: input.bytes } as const;
-            await recordImport(context, chunks, { shape: null, unpacks: true, onTaken }, source);
+            await recordImport(context, chunks, { shape: null, unpacks: true, onImported }, source);
           }
         } catch (error) {
           throw failedBehind(error, totals.all());

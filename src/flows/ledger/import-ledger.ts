@@ -5,6 +5,7 @@
 
 import { describeError, ReconError } from "../../errors.ts";
 import { writeLedgerSettings } from "../../ledger/follow-store.ts";
+import { type ImportCounts, importLines, NO_COUNTS } from "../../ledger/import-lines.ts";
 import {
   beginImport,
   deleteImport,
@@ -14,7 +15,6 @@ import {
   type PastImport,
   readPastImport,
 } from "../../ledger/past-import-store.ts";
-import { NOTHING_TAKEN, type Taken, takeLines } from "../../ledger/take-lines.ts";
 import type { FlowContext } from "../context.ts";
 import { type ImportFormat, type ImportShape, readImport } from "./read-import.ts";
 
@@ -27,7 +27,7 @@ export interface ImportOptions {
   /** only returns the result, and writes nothing */
   readonly dryRun?: boolean;
   /** called after each part, with its result and the number of its last line */
-  readonly onTaken: (taken: Taken, line: number) => void;
+  readonly onImported: (counts: ImportCounts, line: number) => void;
 }
 
 /**
@@ -37,15 +37,15 @@ export interface ImportOptions {
 export async function importLedger(
   { sql, config }: Pick<FlowContext, "sql" | "config">,
   chunks: AsyncIterable<Uint8Array>,
-  { format, shape, unpacks = false, dryRun = false, onTaken }: ImportOptions,
+  { format, shape, unpacks = false, dryRun = false, onImported }: ImportOptions,
 ): Promise<void> {
   const sameness = format === "entries" ? "exact" : "replays";
   if (!dryRun) await writeLedgerSettings(sql, config.ledger.rowsChange);
   let writing = Promise.resolve();
   for await (const lines of readImport(chunks, format, shape, unpacks)) {
     await writing;
-    writing = takeLines(sql, lines, { sameness, dryRun }).then((taken) =>
-      onTaken(taken, lines.at(-1)?.line ?? 0),
+    writing = importLines(sql, lines, { sameness, dryRun }).then((counts) =>
+      onImported(counts, lines.at(-1)?.line ?? 0),
     );
     // Awaited before the next part is written; without this a failure now would end the process.
     writing.catch(() => {});
@@ -64,20 +64,20 @@ const MOST_KEPT = 500;
 export async function recordImport(
   context: FlowContext,
   chunks: AsyncIterable<Uint8Array>,
-  { shape, unpacks = false, onTaken }: Pick<ImportOptions, "shape" | "unpacks" | "onTaken">,
+  { shape, unpacks = false, onImported }: Pick<ImportOptions, "shape" | "unpacks" | "onImported">,
   source: ImportSource,
 ): Promise<number> {
   const { sql, clock, log } = context;
-  const totals = countTaken(MOST_KEPT);
+  const totals = sumCounts(MOST_KEPT);
   const id = await beginImport(sql, source, clock.now());
   try {
     await importLedger(context, chunks, {
       format: source.format,
       shape,
       unpacks,
-      onTaken: (taken, line) => {
-        totals.add(taken);
-        onTaken(taken, line);
+      onImported: (counts, line) => {
+        totals.add(counts);
+        onImported(counts, line);
       },
     });
   } catch (error) {
@@ -95,18 +95,18 @@ export async function recordImport(
 }
 
 /** Adds up the results of the parts of an import. @param mostListed the most rejected lines to list; all are counted */
-export function countTaken(mostListed: number) {
-  let totals: ImportTotals = { ...NOTHING_TAKEN, rejectedLines: 0 };
+export function sumCounts(mostListed: number) {
+  let totals: ImportTotals = { ...NO_COUNTS, rejectedLines: 0 };
   return {
-    add: (taken: Taken) => {
+    add: (counts: ImportCounts) => {
       const left = mostListed - totals.rejected.length;
       totals = {
-        added: totals.added + taken.added,
-        known: totals.known + taken.known,
-        changed: totals.changed + taken.changed,
-        skipped: totals.skipped + taken.skipped,
-        rejected: [...totals.rejected, ...taken.rejected.slice(0, left)],
-        rejectedLines: totals.rejectedLines + taken.rejected.length,
+        added: totals.added + counts.added,
+        known: totals.known + counts.known,
+        changed: totals.changed + counts.changed,
+        skipped: totals.skipped + counts.skipped,
+        rejected: [...totals.rejected, ...counts.rejected.slice(0, left)],
+        rejectedLines: totals.rejectedLines + counts.rejected.length,
       };
     },
     all: () => totals,
@@ -121,7 +121,7 @@ export function countTaken(mostListed: number) {
 export async function readImportStory(
   { sql }: FlowContext,
   id: string,
-): Promise<PastImport & Pick<Taken, "rejected">> {
+): Promise<PastImport & Pick<ImportCounts, "rejected">> {
   const found = /^[1-9]\d{0,14}$/.test(id) ? await readPastImport(sql, Number(id)) : null;
   if (found === null) throw new ReconError("not-found", `there is no import "${id.slice(0, 60)}"`);
   return found;

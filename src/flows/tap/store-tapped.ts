@@ -6,7 +6,7 @@ import { openDatabase } from "../../db/client.ts";
 import { openDatabaseClock } from "../../db/database-clock.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { reportRefusals, watchConnections } from "../../db/watch-connections.ts";
-import { takeLines } from "../../ledger/take-lines.ts";
+import { importLines } from "../../ledger/import-lines.ts";
 import type { Log } from "../../log.ts";
 import { type StoreProgress, storeJournal } from "../../tap/store-journal.ts";
 import { MEASURE_EVERY_MS, openClockWatch } from "../alerts/watch-clock.ts";
@@ -55,7 +55,7 @@ export function openStoring(
             if (!isMigrated) await migrateDatabase(databaseUrl, log);
             isMigrated = true;
             const read = lines.map((text, index) => ({ line: index + 1, ...readRecordedCallback(text) }));
-            const { rejected, ...counts } = await takeLines(sql, read, { sameness: "replays" });
+            const { rejected, ...counts } = await importLines(sql, read, { sameness: "replays" });
             return { ...counts, rejected: rejected.length };
           },
           onProgress: (progress) => {

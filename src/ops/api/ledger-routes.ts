@@ -4,7 +4,7 @@ import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
 import { recordImport } from "../../flows/ledger/import-ledger.ts";
 import type { ImportFormat, ImportShape } from "../../flows/ledger/read-import.ts";
-import { addTaken, NOTHING_TAKEN, type Taken } from "../../ledger/take-lines.ts";
+import { addCounts, type ImportCounts, NO_COUNTS } from "../../ledger/import-lines.ts";
 import { sendProblem } from "../http/problem.ts";
 import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../http/sent-lines.ts";
 import { CALLBACK_LINES, ENTRY_LINES, TAKEN } from "./ledger-schema.ts";
@@ -71,18 +71,18 @@ async function takeSent(
   format: ImportFormat,
   body: unknown,
   who: string,
-): Promise<Taken> {
+): Promise<ImportCounts> {
   if (!(body instanceof SentLines)) throw refusal(415, wrongType(format, undefined));
   if (body.count > MOST_LINES) {
     const detail = `the body has ${body.count} lines, but may have ${MOST_LINES}: send them in several requests, or use "recon ledger import". Nothing was taken`;
     throw refusal(413, detail);
   }
-  let taken = NOTHING_TAKEN;
-  const onTaken = (part: Taken) => {
-    taken = addTaken(taken, part);
+  let taken = NO_COUNTS;
+  const onImported = (part: ImportCounts) => {
+    taken = addCounts(taken, part);
   };
   const source = { who, via: "api", format, name: null, bytes: body.bytes.length } as const;
-  await recordImport(context, body.chunks(), { shape: body.shape, onTaken }, source);
+  await recordImport(context, body.chunks(), { shape: body.shape, onImported }, source);
   return taken;
 }
 

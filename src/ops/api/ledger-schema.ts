@@ -1,13 +1,13 @@
 /** The API's schemas of imports. */
 
 import { z } from "zod";
-import type { Taken } from "../../ledger/take-lines.ts";
+import type { ImportCounts } from "../../ledger/import-lines.ts";
 import { COUNT, documentOf, listOf, TEXT } from "./schema.ts";
 
-const REJECTED_LINE = documentOf<Taken["rejected"][number]>({ line: COUNT, reason: TEXT });
+const REJECTED_LINE = documentOf<ImportCounts["rejected"][number]>({ line: COUNT, reason: TEXT });
 
 /** What became of the lines of a request. */
-export const TAKEN = documentOf<Taken>({
+export const TAKEN = documentOf<ImportCounts>({
   added: COUNT,
   known: COUNT,
   changed: COUNT,

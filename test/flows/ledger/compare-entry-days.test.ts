@@ -372,7 +372,7 @@ describe("no entries are reported as gone", () => {
       const input = (async function* () {
         yield* file;
       })();
-      await importLedger(context(), input, { format: "entries", shape: null, onTaken: () => {} });
+      await importLedger(context(), input, { format: "entries", shape: null, onImported: () => {} });
     }
     await program.unsafe(
       `create table own (like callback_entries including defaults); insert into own (${COLUMNS}) ${rows(1, 40, 3)}`,

@@ -4,21 +4,21 @@ import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { type ImportOptions, importLedger } from "../../../src/flows/ledger/import-ledger.ts";
-import { addTaken, NOTHING_TAKEN, type Taken } from "../../../src/ledger/take-lines.ts";
+import { addCounts, type ImportCounts, NO_COUNTS } from "../../../src/ledger/import-lines.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 
 const { sql } = useDatabase();
 beforeEach(() => emptyTables(sql));
 
-type Options = Partial<Omit<ImportOptions, "onTaken">> & { readonly rowsChange?: "never" | "replace" };
+type Options = Partial<Omit<ImportOptions, "onImported">> & { readonly rowsChange?: "never" | "replace" };
 
 /** @param text cut into small chunks, so chunks end within lines and characters */
 async function run(
   text: string | Uint8Array,
   { rowsChange = "never", ...options }: Options = {},
-): Promise<Taken> {
+): Promise<ImportCounts> {
   const config = parseConfig({ products: [{ productId: "P1" }], ledger: { rowsChange } });
-  let taken = NOTHING_TAKEN;
+  let taken = NO_COUNTS;
   const bytes = Buffer.from(text);
   async function* chunks() {
     for (let at = 0; at < bytes.length; at += 700) yield bytes.subarray(at, at + 700);
@@ -27,13 +27,13 @@ async function run(
     format: "entries",
     shape: null,
     ...options,
-    onTaken: (part) => {
-      taken = addTaken(taken, part);
+    onImported: (part) => {
+      taken = addCounts(taken, part);
     },
   });
   return taken;
 }
-const counts = (taken: Partial<Taken>) => ({ ...NOTHING_TAKEN, ...taken });
+const counts = (taken: Partial<ImportCounts>) => ({ ...NO_COUNTS, ...taken });
 
 function entry(entryId: string, fields: Readonly<Record<string, unknown>> = {}) {
   return {

@@ -278,7 +278,7 @@ test("lines of an import are read again as the import reads them: JSON, CSV, and
       (async function* () {
         yield Buffer.from(text);
       })(),
-      { format, shape: null, onTaken: () => {} },
+      { format, shape: null, onImported: () => {} },
     );
   await importText(`${columns}\nc1,placeBets,q,P1,anna,THB,bet-1,OPEN,wrong,false,${at},${at}\n`, "entries");
   const request = {

@@ -95,7 +95,7 @@ async function takeFile(context: FlowContext, sent: SentFile | null, who: string
     );
   }
   const source = { who, via: "page", format, name, bytes: lines.bytes.length } as const;
-  return await recordImport(context, lines.chunks(), { shape: null, onTaken: () => {} }, source);
+  return await recordImport(context, lines.chunks(), { shape: null, onImported: () => {} }, source);
 }
 
 interface ShownForm {

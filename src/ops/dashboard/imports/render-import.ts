@@ -2,13 +2,13 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { showBytes } from "../../../bytes.ts";
+import type { ImportCounts } from "../../../ledger/import-lines.ts";
 import type { PastImport } from "../../../ledger/past-import-store.ts";
-import type { Taken } from "../../../ledger/take-lines.ts";
 import { showCount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import { renderState, SAYS_VIA } from "./render-imports.ts";
 
-export function renderImport(story: PastImport & Pick<Taken, "rejected">, zone: string): SafeHtml {
+export function renderImport(story: PastImport & Pick<ImportCounts, "rejected">, zone: string): SafeHtml {
   const { id, at, endedAt, who, via, format, name, bytes } = story;
   const size = bytes === null ? "of unknown size" : showBytes(bytes);
   const ended = endedAt === null ? null : html`, ended ${showTime(endedAt, zone)}`;
@@ -47,7 +47,7 @@ const COLUMNS: readonly Column[] = [
   { name: "why it was rejected", as: "text", of: "long" },
 ];
 
-function renderRejected({ rejected, totals }: PastImport & Pick<Taken, "rejected">): SafeHtml | null {
+function renderRejected({ rejected, totals }: PastImport & Pick<ImportCounts, "rejected">): SafeHtml | null {
   if (rejected.length === 0) return null;
   const rows = rejected.map(({ line, reason }) => ({ cells: [showCount(line), reason] }));
   const more = (totals?.rejectedLines ?? rejected.length) - rejected.length;

@@ -15,7 +15,7 @@ import { NO_NAMES, namesOfRow, type ReadLine } from "./ledger-row.ts";
 import { keepRejectedLines, type RejectedLine } from "./rejected-store.ts";
 
 /** The result of some lines; the first three numbers count entries. */
-export interface Taken {
+export interface ImportCounts {
   readonly added: number;
   readonly known: number;
   readonly changed: number;
@@ -25,7 +25,7 @@ export interface Taken {
   readonly rejected: readonly { readonly line: number; readonly reason: string }[];
 }
 
-interface TakeOptions {
+interface ImportLinesOptions {
   readonly sameness: Sameness;
   /** only returns the result, and writes nothing */
   readonly dryRun?: boolean;
@@ -38,53 +38,53 @@ const MOST_TRIES = 10;
  * Imports lines in one transaction. Lines that were imported before count as known.
  * @param lines a few thousand at most
  */
-export async function takeLines(
+export async function importLines(
   sql: Sql,
   lines: readonly ReadLine[],
-  options: TakeOptions,
+  options: ImportLinesOptions,
   tries = 1,
-): Promise<Taken> {
+): Promise<ImportCounts> {
   try {
     return options.dryRun === true
-      ? (await judgeLines(sql, lines, options)).taken
+      ? (await judgeLines(sql, lines, options)).counts
       : await inTurn(sql, async (tx) => {
-          const { taken, toKeep } = await judgeLines(tx, lines, options);
+          const { counts, toKeep } = await judgeLines(tx, lines, options);
           await keepRejectedLines(tx, toKeep);
-          return taken;
+          return counts;
         });
   } catch (error) {
     if (isConcurrentWrite(error) && tries < MOST_TRIES)
-      return await takeLines(sql, lines, options, tries + 1);
+      return await importLines(sql, lines, options, tries + 1);
     if (!isRefusedValue(error)) throw error;
-    return await takeInHalves(sql, lines, options, error);
+    return await importInHalves(sql, lines, options, error);
   }
 }
 
 /** Imports the lines in two halves, because one value that PostgreSQL refuses must not stop the other lines. */
-async function takeInHalves(
+async function importInHalves(
   sql: Sql,
   lines: readonly ReadLine[],
-  options: TakeOptions,
+  options: ImportLinesOptions,
   error: unknown,
-): Promise<Taken> {
+): Promise<ImportCounts> {
   const [only] = lines;
   if (lines.length === 1 && only?.kind === "rows") {
     const [first] = only.rows;
     const names = first === undefined ? NO_NAMES : namesOfRow(first);
     const reason = `PostgreSQL refuses this row: ${describeError(error)}`;
-    return await takeLines(sql, [{ ...only, kind: "rejected", reason, names }], options);
+    return await importLines(sql, [{ ...only, kind: "rejected", reason, names }], options);
   }
   if (lines.length < 2) throw error;
   const middle = Math.ceil(lines.length / 2);
-  return addTaken(
-    await takeLines(sql, lines.slice(0, middle), options),
-    await takeLines(sql, lines.slice(middle), options),
+  return addCounts(
+    await importLines(sql, lines.slice(0, middle), options),
+    await importLines(sql, lines.slice(middle), options),
   );
 }
 
-export const NOTHING_TAKEN: Taken = { added: 0, known: 0, changed: 0, skipped: 0, rejected: [] };
+export const NO_COUNTS: ImportCounts = { added: 0, known: 0, changed: 0, skipped: 0, rejected: [] };
 
-export function addTaken(a: Taken, b: Taken): Taken {
+export function addCounts(a: ImportCounts, b: ImportCounts): ImportCounts {
   return {
     added: a.added + b.added,
     known: a.known + b.known,
@@ -97,11 +97,11 @@ export function addTaken(a: Taken, b: Taken): Taken {
 async function judgeLines(
   tx: Query,
   lines: readonly ReadLine[],
-  { sameness, dryRun = false }: TakeOptions,
-): Promise<{ taken: Taken; toKeep: RejectedLine[] }> {
+  { sameness, dryRun = false }: ImportLinesOptions,
+): Promise<{ counts: ImportCounts; toKeep: RejectedLine[] }> {
   const rows = lines.flatMap((line) => (line.kind === "rows" ? line.rows : []));
   const outcomes = await (dryRun ? judgeOnly : writeRows)(tx, rows, sameness);
-  const counts: Record<Extract<RowOutcome, string>, number> = { added: 0, known: 0, changed: 0 };
+  const ofRows: Record<Extract<RowOutcome, string>, number> = { added: 0, known: 0, changed: 0 };
   const rejected: { line: number; reason: string }[] = [];
   const toKeep: RejectedLine[] = [];
   let skipped = 0;
@@ -116,10 +116,10 @@ async function judgeLines(
     else {
       for (const row of line.rows) {
         const outcome = outcomes[place++] as RowOutcome;
-        if (typeof outcome === "string") counts[outcome] += 1;
+        if (typeof outcome === "string") ofRows[outcome] += 1;
         else reject(line, { reason: outcome.rejected, names: namesOfRow(row) });
       }
     }
   }
-  return { taken: { ...counts, skipped, rejected }, toKeep };
+  return { counts: { ...ofRows, skipped, rejected }, toKeep };
 }
