@@ -2,8 +2,12 @@
  * The order in which the fold applies entries if their times do not decide it.
  * - Entries with equal times, as in a ledger that keeps whole seconds, get the first order in which every entry is
  *   possible: settle 50, rollback 50, settle 30 of one second are never read as settle 30, settle 50.
+ *   The search goes depth first, and prefers the order with the fewest entries that are impossible, moved another amount than
+ *   they ask for, or undo an ending that they do not name. 10,000 random histories of one bet within a second take 10 s.
+ *   A fixed order of callbacks read settle, rollback, settle as settle, settle, rollback.
  * - A bet that was placed shortly after a BY_ROUND entry ended its round (callbacks overtake each other) counts as placed
- *   before that entry.
+ *   before that entry. The placement moves, not the end: a bet with only a placement disturbs no other entry, while a later
+ *   end would pass entries that undo it.
  */
 
 import { realRound } from "../bet.ts";

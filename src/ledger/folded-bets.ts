@@ -1,4 +1,7 @@
-/** The bets while the fold applies their entries one by one. Amounts of different currencies are never added up. */
+/**
+ * The bets while the fold applies their entries one by one. A bet has amounts for each of its currencies; the rest of its
+ * state is shared. So a cancel in another currency asks for nothing that was never debited in it.
+ */
 
 import type { LedgerBet, MoneyInCurrency } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";

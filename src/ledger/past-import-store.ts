@@ -1,4 +1,7 @@
-/** The list of imports (`ledger_imports`): who imported what, and its result. */
+/**
+ * The list of imports (`ledger_imports`): who imported what, and its result. The audit has only who asked, and knows no
+ * commands. A row is written before the first line is imported, so an import whose process was killed is listed too.
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";

@@ -1,4 +1,4 @@
-/** The decisions of `src/README.md`: each has a number of its own, and each cited number exists. */
+/** The decisions in `src/README.md` and the stages' READMEs: each has its own number, and each cited number exists. */
 
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,8 +7,10 @@ import { describe, expect, test } from "vitest";
 const ROOT = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
-const decisions = read("src/README.md").split("\n## Decisions\n")[1] ?? "";
-const numbers = Array.from(decisions.matchAll(/^- \*\*(\d+)\. /gm), ([, number]) => Number(number));
+const decisions = globSync("src/**/README.md", { cwd: ROOT })
+  .map((path) => read(path).split("\n## Decisions\n")[1] ?? "")
+  .join("\n");
+const numbers = Array.from(decisions.matchAll(/^(?:- )?\*\*(\d+)\.[ *]/gm), ([, number]) => Number(number));
 
 /** "decision 7", "decisions 7 and 12". */
 function citedIn(text: string): number[] {
@@ -19,12 +21,12 @@ function citedIn(text: string): number[] {
 }
 
 describe("a decision", () => {
-  test("has a number of its own", () => {
+  test("has its own number", () => {
     expect(numbers.filter((number, index) => numbers.indexOf(number) !== index)).toEqual([]);
     expect(numbers.length).toBeGreaterThan(100);
   });
 
-  test("is there where code, tests or documentation cite it", () => {
+  test("exists if code, tests or documentation cite it", () => {
     const files = ["{src,jobs,test,bench}/**/*.{ts,md}", "docs/*.md", "*.md"];
     const cited = globSync(files, { cwd: ROOT }).flatMap((path) =>
       citedIn(read(path)).map((number) => ({ path, number })),
@@ -33,8 +35,8 @@ describe("a decision", () => {
     expect(cited.filter(({ number }) => !numbers.includes(number))).toEqual([]);
   });
 
-  test("is there where another one names it", () => {
-    // What begins at 400 is an HTTP status.
+  test("exists if another one names it", () => {
+    // Numbers from 400 are HTTP statuses.
     const named = Array.from(decisions.matchAll(/\(([1-3]?\d{1,2})\)/g), ([, number]) => Number(number));
     expect(named.length).toBeGreaterThan(0);
     expect(named.filter((number) => !numbers.includes(number))).toEqual([]);
