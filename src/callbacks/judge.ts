@@ -23,7 +23,7 @@ export interface PlayerState {
   /** bets and rounds that were cancelled before they arrived */
   readonly tombstones: Tombstones;
   /** the items' refIds that an earlier adjustBalance of this player used, including deleted ones */
-  readonly takenRefs: ReadonlySet<string>;
+  readonly usedRefs: ReadonlySet<string>;
   readonly deleted: DeletedBets;
 }
 
@@ -129,12 +129,12 @@ function refuseSecondItem(): never {
   throw new CallbackRefusal(20002, "an earlier item has the same id");
 }
 
-function openDraft({ bets, tombstones, takenRefs, deleted }: PlayerState, balance: Amount): WalletDraft {
+function openDraft({ bets, tombstones, usedRefs, deleted }: PlayerState, balance: Amount): WalletDraft {
   return {
     balance,
     bets: new WalletBets(bets.map((bet) => [bet.txnId, bet])),
     tombstones,
-    takenRefs: new Set(takenRefs),
+    usedRefs: new Set(usedRefs),
     deletedTxnIds: deleted.txnIds,
   };
 }
@@ -207,8 +207,8 @@ function judgeItem(
 
 /** Applies an adjustBalance to the draft (§4.A8). */
 function judgeBalance(draft: WalletDraft, item: CallbackItem): Amount {
-  if (draft.takenRefs.has(item.txnId)) throw new CallbackRefusal(20002, "this refId was already used");
-  draft.takenRefs.add(item.txnId);
+  if (draft.usedRefs.has(item.txnId)) throw new CallbackRefusal(20002, "this refId was already used");
+  draft.usedRefs.add(item.txnId);
   const moved = (item.payoutAmount ?? ZERO).minus(item.betAmount ?? ZERO);
   refuseShortage(draft, moved.neg());
   draft.balance = draft.balance.plus(moved);
@@ -220,7 +220,7 @@ interface WalletDraft {
   balance: Amount;
   readonly bets: WalletBets;
   readonly tombstones: Tombstones;
-  readonly takenRefs: Set<string>;
+  readonly usedRefs: Set<string>;
   /** ids of bets that retention has deleted */
   readonly deletedTxnIds: ReadonlySet<string>;
 }

@@ -251,7 +251,7 @@ function playerOf({ wallet, first, own, inRounds, taken }: FoundRows): LockedPla
       earlier: earlierOf(first),
       bets: [...bets].sort(([a], [b]) => a - b).map(([, row]) => betOf(row)),
       tombstones: { bets: refsIn("betTombstone"), rounds: refsIn("roundTombstone") },
-      takenRefs: new Set(taken.map((row) => textOf(row, "ref"))),
+      usedRefs: new Set(taken.map((row) => textOf(row, "ref"))),
       deleted: {
         before: first["deletedBefore"] == null ? null : Number(first["deletedBefore"]),
         txnIds: refsIn("deletedTxnId"),

@@ -170,7 +170,7 @@ export class Conversation {
     if (line === null) return this.#refuse("a request does not begin with an HTTP/1.1 request line");
     if (isWhole && !text.endsWith("\n")) return this.#refuse("a request's lines end with CR only");
     // After a CONNECT all bytes would pass unread (decision 278).
-    if (line.method.toUpperCase() === "CONNECT") return this.#refuse("CONNECT asks for a tunnel");
+    if (line.method.toUpperCase() === "CONNECT") return this.#refuse("CONNECT would open a tunnel");
     if (this.#open.length === MOST_OPEN) return this.#refuse(`${MOST_OPEN} requests are waiting for answers`);
     const found = findPath(line.target);
     const exchange = this.#openExchange(line, fieldOf(head, "content-encoding"));
@@ -295,7 +295,7 @@ export class Conversation {
     const response = textOf(answer);
     const isFailure = status < 200 || status > 299;
     const said = isFailure || callback === null ? readSaid(response) : null;
-    // Decision 279. For example, a gateway's error page: the operator moved no money. An answer that only looks like one of the interface,
+    // For example, a gateway's error page: the operator moved no money (decision 279). An answer that only looks like one of the interface,
     // for example because it is cut off, is recorded, and rejected when it is stored.
     const isRefusal = isFailure && said === null && !response.includes("statusCode");
     if (callback === null) {

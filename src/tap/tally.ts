@@ -116,7 +116,7 @@ export function openTapWatch(log: Log, tally: Tally, now: () => Instant): TapWat
         if (losingSince === null || now() - reportedAt < AGAIN_MS) return;
         log.warn(
           { unrecorded: sumOfLost(tally) },
-          `callbacks are recorded again. Some of the last ${showDuration(now() - losingSince)} were not recorded: import them from your own log (recon ledger import)`,
+          `callbacks are recorded again. Some callbacks of the last ${showDuration(now() - losingSince)} were not recorded: import them from your own log (recon ledger import)`,
         );
         losingSince = null;
         return;

@@ -132,7 +132,7 @@ describe("the checker", () => {
     balances: { "anna THB": 100n * 10n ** 40n },
     bets: {},
     tombstones: {},
-    takenRefs: {},
+    usedRefs: {},
     answered: {},
   };
   const after = answerInModel(state, first);

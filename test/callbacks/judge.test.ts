@@ -27,7 +27,7 @@ function openPlayer(balance: string, singleState = false) {
     earlier: null,
     bets: [],
     tombstones: { bets: new Set(), rounds: new Set() },
-    takenRefs: new Set(),
+    usedRefs: new Set(),
     deleted: { before: null, txnIds: new Set() },
   };
   const entries: CallbackEntry[] = [];

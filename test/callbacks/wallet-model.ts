@@ -77,13 +77,13 @@ export interface ModelState {
   bets: Record<string, ModelBet>;
   /** bets and rounds that were cancelled before they arrived */
   tombstones: Record<string, true>;
-  takenRefs: Record<string, true>;
+  usedRefs: Record<string, true>;
   /** successes by product, callback and request id */
   answered: Record<string, { content: string; before: bigint; after: bigint }>;
 }
 
 export function emptyModel(): ModelState {
-  return { balances: {}, bets: {}, tombstones: {}, takenRefs: {}, answered: {} };
+  return { balances: {}, bets: {}, tombstones: {}, usedRefs: {}, answered: {} };
 }
 
 export const balanceKey = (username: string, currency: string) => `${username} ${currency}`;
@@ -480,8 +480,8 @@ class ModelJudgement {
   #adjustBalance(): void {
     const { productId, username } = this.#request;
     const ref = `${productId} ${username} ${this.#item.id}`;
-    if (this.#state.takenRefs[ref]) throw new Refused(20002);
-    this.#state.takenRefs[ref] = true;
+    if (this.#state.usedRefs[ref]) throw new Refused(20002);
+    this.#state.usedRefs[ref] = true;
     this.#move(this.#payout - this.#stake, true);
   }
 }

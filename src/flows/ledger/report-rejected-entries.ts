@@ -20,7 +20,7 @@ const WORDS: Readonly<Record<RejectedKind, Words>> = {
   unusable: {
     kind: "rejected-entries",
     what: (rows) => `${rows} of the ledger cannot be used`,
-    toDo: "recon rejected list --side entry shows their text and the reason. Bets that they name are not reported as missing until then. Insert the corrected rows with the same entry_id.",
+    toDo: "recon rejected list --side entry shows their text and the reason. Insert the corrected rows with the same entry_id; until then the bets that they name are not reported as missing.",
   },
   changed: {
     kind: "ledger-changed",
