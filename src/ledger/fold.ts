@@ -14,7 +14,7 @@ import {
   applyChange,
   countAmounts,
   FoldedBets,
-  type Folding,
+  type FoldingBet,
   isNewDeclaration,
   shareMoved,
   toLedgerBet,
@@ -32,7 +32,7 @@ export interface FoldSettings extends RuleSettings {
 
 /** The bets that an entry acts on. Money that cannot be split goes to the first bet. */
 interface Scope {
-  readonly targets: readonly Folding[];
+  readonly targets: readonly FoldingBet[];
   /** one for each target; empty: the entry changes no bet, and the first target only gets the money that moved */
   readonly changes: readonly Change[];
   /** the amount that the entry asks for is known */
@@ -73,14 +73,14 @@ function foldAll(entries: readonly CallbackEntry[], settings: FoldSettings): Fol
 }
 
 interface Folded {
-  readonly bets: readonly Folding[];
+  readonly bets: readonly FoldingBet[];
   readonly asked: Map<string, Amount>;
 }
 
 /** An entry that the fold has applied, with the bets that it acted on. */
 interface FoldedEntry {
   readonly entry: CallbackEntry;
-  readonly targets: readonly Folding[];
+  readonly targets: readonly FoldingBet[];
   /** it declared something new, so it is no repeat */
   readonly counts: boolean;
 }
@@ -194,7 +194,11 @@ function scopeOf(ledger: FoldedBets, entry: CallbackEntry, settings: FoldSetting
   return { targets, changes, isCertain: true };
 }
 
-function ranBefore(own: Folding | undefined, entry: CallbackEntry, { runningUntil }: FoldSettings): boolean {
+function ranBefore(
+  own: FoldingBet | undefined,
+  entry: CallbackEntry,
+  { runningUntil }: FoldSettings,
+): boolean {
   return runningUntil !== undefined && (own?.first ?? entry).occurredAt <= runningUntil;
 }
 

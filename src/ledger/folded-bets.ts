@@ -13,7 +13,7 @@ import { type BetState, beginBet } from "./bet-state.ts";
 import type { Change } from "./change-bet.ts";
 
 /** A bet while it is folded. */
-export interface Folding {
+export interface FoldingBet {
   readonly first: CallbackEntry;
   /** in the currency of the placement; before the placement, in the currency of the first entry */
   state: BetState;
@@ -62,9 +62,9 @@ function amountsOf({ stake, debited, wasDebited, settlement, reward, said }: Amo
 /** The bets folded so far, as the rules look them up. */
 export class FoldedBets implements KnownBets {
   /** by txn id, in the order in which the bets began */
-  readonly bets = new Map<string, Folding>();
+  readonly bets = new Map<string, FoldingBet>();
   /** by a txn id that only a BY_ROUND entry named: the bet that got the payout of that entry (decision 72) */
-  readonly carriers = new Map<string, Folding>();
+  readonly carriers = new Map<string, FoldingBet>();
 
   get(txnId: string): BetState | undefined {
     return begunState(this.bets.get(txnId));
@@ -112,8 +112,8 @@ export class FoldedBets implements KnownBets {
     };
   }
 
-  begin(entry: CallbackEntry, begun: boolean): Folding {
-    const bet: Folding = {
+  begin(entry: CallbackEntry, begun: boolean): FoldingBet {
+    const bet: FoldingBet = {
       first: entry,
       state: beginBet(entry.txnId, entry.currency, entry.roundId),
       begun,
@@ -134,7 +134,7 @@ export class FoldedBets implements KnownBets {
   }
 }
 
-function begunState(bet: Folding | undefined): BetState | undefined {
+function begunState(bet: FoldingBet | undefined): BetState | undefined {
   return bet?.begun ? bet.state : undefined;
 }
 
@@ -145,7 +145,7 @@ function begunState(bet: Folding | undefined): BetState | undefined {
  * parts, because a retry looks the same as a part.
  */
 export function isNewDeclaration(
-  { declared, state }: Folding,
+  { declared, state }: FoldingBet,
   entry: CallbackEntry,
   { asked, said: text }: Change,
 ): boolean {
@@ -161,7 +161,7 @@ export function isNewDeclaration(
 
 /** Applies what an entry changes in one bet. */
 export function applyChange(
-  bet: Folding,
+  bet: FoldingBet,
   change: Change,
   entry: CallbackEntry,
   isAlone: boolean,
@@ -195,7 +195,11 @@ export function applyChange(
   bet.begun = true;
 }
 
-function isPlacement({ state, singleState }: Folding, entry: CallbackEntry, settings: RuleSettings): boolean {
+function isPlacement(
+  { state, singleState }: FoldingBet,
+  entry: CallbackEntry,
+  settings: RuleSettings,
+): boolean {
   if (state.placed || state.tip) return false;
   const { callback } = entry;
   if (callback === "placeBets" || callback === "placeTips") return true;
@@ -203,7 +207,7 @@ function isPlacement({ state, singleState }: Folding, entry: CallbackEntry, sett
 }
 
 /** A bet has the currency of its placement, even if an entry in another currency came first. */
-function switchCurrency(bet: Folding, currency: string): void {
+function switchCurrency(bet: FoldingBet, currency: string): void {
   const { state, money, others } = bet;
   if (state.currency === currency) return;
   const { amounts, ...own } = others.get(currency) ?? { ...NO_MONEY, amounts: NO_AMOUNTS };
@@ -214,7 +218,7 @@ function switchCurrency(bet: Folding, currency: string): void {
   bet.money = own;
 }
 
-function clearDeclaredEnds(declared: Folding["declared"]): void {
+function clearDeclaredEnds(declared: FoldingBet["declared"]): void {
   for (const said of declared.keys()) {
     if (said.startsWith("cancelBets ") || said.startsWith("voidSettled ")) declared.delete(said);
   }
@@ -225,7 +229,7 @@ function clearDeclaredEnds(declared: Folding["declared"]): void {
  * for, the difference goes to the first bet.
  */
 export function shareMoved(
-  bets: readonly Folding[],
+  bets: readonly FoldingBet[],
   asked: readonly Amount[],
   { currency, moved }: CallbackEntry,
 ): void {
@@ -245,14 +249,14 @@ export function shareMoved(
 }
 
 /** Counts the amounts in a bet's sums, because the tolerance applies to each amount (decision 99). */
-export function countAmounts(bet: Folding, { callback }: CallbackEntry): void {
+export function countAmounts(bet: FoldingBet, { callback }: CallbackEntry): void {
   bet.movements += 1;
   if (callback === "settleBets" || callback === "winRewards") bet.payouts += 1;
   if (callback === "rollback") bet.payouts = 0;
 }
 
 export function toLedgerBet(
-  { first, state, ...bet }: Folding,
+  { first, state, ...bet }: FoldingBet,
   { nominalStakes = false }: { readonly nominalStakes?: boolean },
 ): LedgerBet {
   const placed = state.placed || bet.singleState;
