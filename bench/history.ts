@@ -1,5 +1,5 @@
 /**
- * history-…: what people and the worker do all the time, with a year of history behind it, compared with the same after
+ * history-…: frequent work of ops and of the worker with a year of history, compared with the same after
  * a twentieth of it. Both have the same bets in an hour and a day. The two sides take turns.
  */
 

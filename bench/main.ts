@@ -1,4 +1,4 @@
-/** `npm run bench -- [NAME…] [--json]`: measures the figures. Exits with 1 where a figure does not hold. */
+/** `npm run bench -- [NAME…] [--json]`: measures the figures. Exits with 1 if a figure does not hold. */
 
 import { parseArgs } from "node:util";
 import { measureCallbacks } from "./callbacks.ts";
@@ -60,7 +60,7 @@ const MEASUREMENTS: Readonly<
   workers: { figures: ["workers-2", "workers-4", "workers-budget"], measure: measureWorkers },
 };
 
-/** Measured only where they are named, because they need packages from the registry. */
+/** Measured only if named, because they need packages from the registry. */
 const ON_DEMAND: ReadonlySet<string> = new Set(["peers"]);
 
 const { values, positionals } = parseArgs({

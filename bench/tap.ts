@@ -1,7 +1,6 @@
 /**
  * tap: requests per second through `recon tap` against its target alone, which is `recon callbacks` with a wallet in
- * PostgreSQL; and what the tap adds to the answer of one caller at the median, where the target is a wallet in memory,
- * beside which nothing is lost. The tap stores every callback in PostgreSQL meanwhile.
+ * PostgreSQL; and what the tap adds to the answer of one caller at the median with a target in memory, so that nothing hides it. The tap stores every callback in PostgreSQL meanwhile.
  */
 
 import { execFile, spawn } from "node:child_process";

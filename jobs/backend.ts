@@ -52,7 +52,7 @@ export interface QueueBackend {
   close(): Promise<void>;
 }
 
-/** Finished jobs stay for people who want to see what ran. PostgreSQL holds all state. */
+/** Finished jobs are kept so that ops can see what ran. PostgreSQL holds all state. */
 const KEEP = { removeOnComplete: { count: 100 }, removeOnFail: { count: 1000 } };
 
 /** What not every user of the queues has. */

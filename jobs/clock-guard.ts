@@ -1,5 +1,5 @@
 /**
- * Keeps a worker whose clock is wrong from taking jobs, and lets it go on once the clock is right
+ * Stops a worker from taking jobs while its clock is wrong, and resumes it once the clock is right
  * (docs/operations.md#outages).
  */
 

@@ -25,7 +25,7 @@ export async function runDiffJob(
 ): Promise<void> {
   const { productId, turn = 0 } = data;
   if (!hasProduct(context.config, productId)) return;
-  // With a waiting turn, this tick would give the product two turns where others have one (decision 140).
+  // With a waiting turn, this tick would give the product two turns for every one of the others (decision 140).
   if (turn === 0 && (await doesTurnWait(queues.diff, productId))) return;
   const name = { work: "comparing", subject: productId } as const;
   const onStep = () => onProgress(name);

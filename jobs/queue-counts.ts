@@ -2,7 +2,7 @@
 
 import type { JobQueue } from "./backend.ts";
 
-/** `failed` jobs stay for people who want to know why; they do not run again. */
+/** `failed` jobs are kept for inspection; they do not run again. */
 const COUNTED_STATES = ["waiting", "prioritized", "active", "delayed", "failed"] as const;
 
 export interface QueueCounts {

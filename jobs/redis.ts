@@ -10,7 +10,7 @@ import { nameRedis, readRedisUrl } from "../src/redis-url.ts";
 /** What BullMQ takes by itself. */
 export const DEFAULT_PREFIX = "bull";
 
-/** Where the keys of an installation are. */
+/** The Redis address and key prefix of an installation. */
 export interface RedisPlace {
   readonly redisUrl: string;
   /** of every key of the queues */
@@ -30,7 +30,7 @@ const CONNECTION = {
   socketTimeout: 20_000,
 } satisfies RedisOptions;
 
-/** The longest wait for an answer over connections in use: `/readyz` answers within 15 seconds, whatever hangs. */
+/** The longest wait for an answer over connections in use: `/readyz` answers within 15 seconds even if Redis hangs. */
 const LONGEST_CHECK_MS = 10_000;
 /** The same for a connection of its own. */
 const LONGEST_PROBE_MS = 3_000;

@@ -1,4 +1,4 @@
-/** Runs the steps of a job, each whatever became of the others. */
+/** Runs the steps of a job. A step that fails does not stop the others. */
 
 /**
  * A step that fails again and again, such as a delete that a trigger refuses, must not keep the steps after it from ever

@@ -1,4 +1,4 @@
-/** Spans of queues and jobs, by BullMQ's own support for OpenTelemetry; loaded only where tracing is on. */
+/** Spans of queues and jobs, by BullMQ's own support for OpenTelemetry; loaded only if tracing is on. */
 
 import type { Telemetry } from "bullmq";
 

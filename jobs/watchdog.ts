@@ -1,6 +1,6 @@
 /**
- * What a worker does each minute outside of its queues: it sends the heartbeat while all work goes on, and runs the
- * alert job where the queue does not run it.
+ * What a worker does each minute outside its queues: sends the heartbeat while all work continues, and runs the alert
+ * job if the queue does not.
  */
 
 import { setInterval } from "node:timers";
@@ -13,7 +13,7 @@ import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 import type { TickJob } from "./schedules.ts";
 
 const EVERY_MS = 60_000;
-/** The limit of counting: whether work goes on does not depend on the number of waiting items. */
+/** The limit of counting: whether work continues does not depend on the number of waiting items. */
 const MOST_COUNTED = 1;
 const HEARTBEAT = { work: "heartbeat", subject: "" } as const;
 

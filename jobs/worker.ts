@@ -36,7 +36,7 @@ import { openTelemetry } from "./telemetry.ts";
 import { openVerifyJob } from "./verify-job.ts";
 import { type Heartbeat, startWatchdog } from "./watchdog.ts";
 
-/** How often the worker restores missing schedules: somebody may empty Redis at any time. */
+/** How often the worker restores missing schedules, in case Redis was flushed. */
 const SCHEDULE_CHECK_MS = 20_000;
 /**
  * The first check after a start comes soon. A killed worker may have taken a tick without scheduling the next one, and a
@@ -75,8 +75,8 @@ export interface RunningWorker {
 
 /**
  * Starts every scheduled job.
- * @throws ReconError `queue-unreachable` where Redis does not answer, or the queues cannot be created in the
- * database; `redis-shared`; `database-refuses-writes`; `ledger-unreadable` where `ledger.relation` cannot be used
+ * @throws ReconError `queue-unreachable` if Redis does not answer, or the queues cannot be created in the
+ * database; `redis-shared`; `database-refuses-writes`; `ledger-unreadable` if `ledger.relation` cannot be used
  */
 export async function startWorker(
   context: WorkerContext,

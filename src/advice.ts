@@ -93,7 +93,7 @@ const ADVICE: Readonly<Record<MismatchKind, Advice>> = {
   },
 };
 
-/** What to do about mismatches of a kind, where no single one is spoken of. */
+/** What to do about mismatches of a kind in general. */
 export function adviceOfKind(kind: MismatchKind): string {
   const correct = kind === "username-differs" ? "move the money" : "correct the player's balance";
   return withCorrection(kind, correct);
@@ -144,8 +144,8 @@ function withCorrection(kind: MismatchKind, correct: string): string {
 }
 
 /**
- * "take 3 000.00 THB back from player-014", "give 50.00 THB to player-007"; of a bet under two names both.
- * @returns null where there is nothing to move, or it is unknown what
+ * "take 3 000.00 THB back from player-014", "give 50.00 THB to player-007"; for a bet under two names both.
+ * @returns null if there is nothing to move, or the amount is unknown
  */
 export function correctionOf(mismatch: Advised): string | null {
   const effect = effectOf(mismatch);
@@ -159,7 +159,7 @@ export function correctionOf(mismatch: Advised): string | null {
   return all.length === 0 ? null : all.join(", and ");
 }
 
-/** "player-014 has 3 000.00 THB too much". @returns null where that is unknown, or the money is right */
+/** "player-014 has 3 000.00 THB too much". @returns null if that is unknown, or the money is right */
 export function sayEffect(mismatch: Advised): string | null {
   const effect = effectOf(mismatch);
   if (effect === null || effect.eq(ZERO) || mismatch.kind === "username-differs") return null;
@@ -190,7 +190,7 @@ function moveBetween(mismatch: Advised): string | null {
   return moves.length === 0 ? null : moves.join(" and ");
 }
 
-/** @returns null where there is nothing to move */
+/** @returns null if there is nothing to move */
 function correct(effect: Amount, username: string, currency: string | null): string | null {
   if (effect.eq(ZERO)) return null;
   const amount = sayAmount(formatAmount(effect.abs()), currency);

@@ -76,7 +76,7 @@ export interface TopUpItem {
   readonly id: string;
   /** ISO-like text as it came, because the interface shows neither its form nor its offset; null: not answered */
   readonly time: string | null;
-  /** may be negative where the type is Withdraw */
+  /** may be negative if the type is Withdraw */
   readonly amount: Amount;
   readonly type: (typeof TOP_UP_ITEM_TYPES)[number];
   readonly username: string;

@@ -33,7 +33,7 @@ export interface BetRecord {
   readonly extra: string | null;
 }
 
-/** A record that cannot be used, stored with its text for people. */
+/** A record that cannot be used, stored with its text for inspection. */
 export interface RejectedRecord {
   /** the item as JSON text, numbers as sent */
   readonly raw: string;

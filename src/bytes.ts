@@ -1,4 +1,4 @@
-/** Amounts of data as people write and read them. */
+/** Amounts of data as text: "500GB". */
 
 const UNITS = { kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 } as const;
 const READ: Readonly<Record<string, number>> = { ...UNITS, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 };
@@ -10,7 +10,7 @@ export function showBytes(bytes: number): string {
   return `${unit === "bytes" || Math.abs(value) >= 100 ? Math.round(value) : value.toFixed(1)} ${unit}`;
 }
 
-/** Reads "500GB", "1.5 TiB". @returns null where the text is no such amount */
+/** Reads "500GB", "1.5 TiB". @returns null if the text is no such amount */
 export function parseBytes(text: string): number | null {
   const [, number = "", unit = ""] = /^(\d{1,9}(?:\.\d{1,3})?) ?([kMGT]i?B)$/.exec(text.trim()) ?? [];
   const bytes = Math.round(Number(number) * (READ[unit] ?? Number.NaN));

@@ -70,7 +70,7 @@ export interface CallbackEntry {
 
 /**
  * The ledger order. Entries of equal times are in the natural order of their callbacks, then in the order of their
- * ids; the fold makes sure that each of them is possible where the order leaves a choice.
+ * ids; if several orders are left, the fold picks one in which each entry is possible.
  */
 export function inLedgerOrder(a: CallbackEntry, b: CallbackEntry): number {
   return (

@@ -1,4 +1,4 @@
-/** A log in which a store that is away is one line a minute, whatever work fails because of it. */
+/** A log in which a store that is away is one line a minute, however many jobs fail because of it. */
 
 import type { Clock } from "./clock.ts";
 import { describeError } from "./errors.ts";

@@ -21,7 +21,7 @@ const OTHERS: Readonly<Record<string, string>> = {
 
 /**
  * Explains an error of TLS, also one that is the cause of another.
- * @param setting where a file of certificate authorities can be named besides NODE_EXTRA_CA_CERTS
+ * @param setting names a file of certificate authorities, as NODE_EXTRA_CA_CERTS does
  * @returns words that follow the name of the server, without a full stop at the end; null: it is another error
  */
 export function explainTls(error: unknown, setting = ""): string | null {

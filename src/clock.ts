@@ -21,7 +21,7 @@ export const systemClock: Clock & { steady(): number } = {
   },
 };
 
-/** Milliseconds of the steady clock, which nobody sets. For durations. */
+/** Milliseconds of the monotonic clock. For durations. */
 export function monotonicMs(): number {
   return performance.now();
 }
@@ -33,7 +33,7 @@ const ISO_WITH_OFFSET =
  * Reads an ISO 8601 date-time that carries its offset ("2026-11-20T10:00:00.5+07:00").
  * Digits below a millisecond are cut off.
  * @param field names the time in the error
- * @throws ReconError `bad-time` where the text is not a time, has no offset, or names a day that does not exist
+ * @throws ReconError `bad-time` if the text is not a time, has no offset, or names a day that does not exist
  */
 export function parseInstant(text: string, field: string): Instant {
   const parts = ISO_WITH_OFFSET.exec(text);
@@ -87,7 +87,7 @@ export function isZoneName(zone: string): boolean {
 export const ZONE_RULE =
   "the IANA name of a time zone, such as Asia/Bangkok or UTC, with its capital letters; an offset such as +07:00 is not a name";
 
-/** For people: UTC to the second, "2026-11-20 03:00:00Z". */
+/** UTC to the second: "2026-11-20 03:00:00Z". */
 export function showInstant(instant: Instant): string {
   return DateTime.fromMillis(instant, { zone: "utc" }).toFormat("yyyy-MM-dd HH:mm:ss'Z'");
 }
@@ -101,9 +101,9 @@ export function localIso(instant: Instant, zone: string): string {
 const ISO_WITHOUT_OFFSET = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?$/;
 
 /**
- * Adds the offset of a zone to a date-time that has none: "2026-11-20T10:00" → "2026-11-20T10:00+07:00". Where the
+ * Adds the offset of a zone to a date-time that has none: "2026-11-20T10:00" → "2026-11-20T10:00+07:00". If the
  * clocks are set back, the earlier of the two times is meant.
- * @returns null where the text has another form, or a time that the zone's clocks leave out
+ * @returns null if the text has another form, or a time that the zone's clocks skip
  */
 export function withOffset(text: string, zone: string): string | null {
   const iso = text.trim().replace(" ", "T");
@@ -119,7 +119,7 @@ export function withOffset(text: string, zone: string): string | null {
 }
 
 /**
- * For people: "2 h 5 min", "40 s". Browsers get the text of this function (the asset `show-duration.js`), so it may use
+ * "2 h 5 min", "40 s". Browsers get the text of this function (the asset `show-duration.js`), so it may use
  * nothing from outside.
  */
 export function showDuration(lengthMs: number): string {

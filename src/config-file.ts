@@ -236,7 +236,7 @@ export function parseConfig(value: unknown): Config {
 
 /**
  * @param problems the problems of the file are added.
- * @returns null where the file does not exist, or cannot be used
+ * @returns null if the file does not exist, or cannot be used
  */
 export function readConfigFile(path: string, required: boolean, problems: string[]): Config | null {
   let text: string;

@@ -22,7 +22,7 @@ export interface Settings {
     readonly host: string;
     readonly port: number;
     readonly tokens: readonly { name: string; role: "read" | "write"; token: string }[];
-    /** where people reach it, for links; absent: where it listens */
+    /** its address for links; absent: the address on which it listens */
     readonly publicUrl?: string | undefined;
   };
   readonly callbacks: {
@@ -36,7 +36,7 @@ export interface Settings {
     readonly allowedIps: readonly string[];
   };
   readonly alerts: AlertSettings;
-  /** requested every minute while all work goes on; a secret; null: no heartbeat */
+  /** requested every minute while all work continues; a secret; null: no heartbeat */
   readonly heartbeatUrl: string | null;
   /** null: no traces */
   readonly tracing: TracingSettings | null;
@@ -64,8 +64,8 @@ export interface TracingSettings {
 }
 
 /**
- * What a command needs in production, where nothing is embedded. "tap": the command runs without a config file, because
- * no fault of that file may end what stands in the path of money.
+ * What a command needs in production, which embeds nothing. "tap": the command runs without a config file, because a fault
+ * of that file must not stop a proxy in the path of money.
  */
 export type Need = "database" | "queue" | "provider" | "ops" | "callers" | "tap";
 const VARIABLE_OF: Readonly<Record<Exclude<Need, "ops" | "callers" | "tap">, string>> = {
@@ -74,7 +74,7 @@ const VARIABLE_OF: Readonly<Record<Exclude<Need, "ops" | "callers" | "tap">, str
   provider: "PROVIDER_BASE_URL",
 };
 
-/** The shortest key in production: a person with one signed callback could try short keys offline. */
+/** The shortest key in production: an attacker with one signed callback could try short keys offline. */
 const SHORTEST_SIGNATURE_KEY = 16;
 
 /** The settings that restrict who may send callbacks. One of them suffices. */

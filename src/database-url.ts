@@ -213,7 +213,7 @@ function refuseUnusable(options: ConnectionOptions): void {
 /** The name that Node checks if it was given none, as both drivers do for an IP address. */
 const NO_NAME = "localhost";
 
-/** Checks the address of a host that is named by its IP. Of several such hosts, the certificate may have any. */
+/** Checks the address of a host that is named by its IP. If there are several such hosts, the certificate may have any of them. */
 function identityOf(hosts: DatabaseAddress["hosts"]) {
   return (name: string, certificate: PeerCertificate): Error | undefined => {
     const names = hosts.map(({ host }) => host).filter((host) => isIP(host) !== 0 || host === NO_NAME);

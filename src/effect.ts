@@ -32,7 +32,7 @@ const NEVER_PLAYED: ReadonlySet<MismatchKind> = new Set([
 /**
  * Moved − expected: above 0 the player has too much, below 0 too little. A bet of 100.00 that was settled with 3,100.00 in the
  * ledger and is unknown to the provider has 3,000.00: the player won what was never played.
- * @returns null where it cannot be known
+ * @returns null if it cannot be known
  */
 export function effectOf(judged: Judged): Amount | null {
   const { kind, amountAtRisk, ledger } = judged;
@@ -62,7 +62,7 @@ function readFound({ foundEffect = null, amountAtRisk }: Judged): Amount | null 
 }
 
 /**
- * What is left of an effect after the corrections that people made by hand: a player who has 3,000.00 too much, and from whom
+ * What is left of an effect after manual corrections: a player who has 3,000.00 too much, and from whom
  * 2,900.00 were taken back, has 100.00 too much.
  * @param corrected positive: the player received it; null: nothing was corrected
  * @returns null if it cannot be known: the person who corrected another amount says that nothing is left
@@ -105,7 +105,7 @@ interface BetSides {
   readonly ledger: LedgerSide | null;
 }
 
-/** @returns null where the sides are those of a transfer, or there are none */
+/** @returns null if the sides are those of a transfer, or there are none */
 export function sidesOf({ provider, ledger }: Pick<Judged, "provider" | "ledger">): BetSides | null {
   const isBet = (provider === null || "stake" in provider) && (ledger === null || "moved" in ledger);
   if (!isBet || (provider === null && ledger === null)) return null;

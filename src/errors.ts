@@ -61,7 +61,7 @@ export interface ProviderAnswer {
   readonly code: string | null;
   /** the message of the envelope; null: no readable message */
   readonly message: string | null;
-  /** the text of the answer, cut after 64 Ki characters; empty where it may hold a token. Never log it. */
+  /** the text of the answer, cut after 64 Ki characters; empty if it may hold a token. Never log it. */
   readonly raw: string;
 }
 
@@ -83,7 +83,7 @@ export class ReconError extends Error {
   readonly retryAfterMs: number | null;
   /** the provider's answer; null: there was none, or the error is not about one */
   readonly answer: ProviderAnswer | null;
-  /** the wrong fields of what a person typed or sent, each once; none where the error is not about fields */
+  /** the wrong fields of a form or request, each once; none if the error is not about fields */
   readonly fields: readonly WrongField[];
 
   constructor(

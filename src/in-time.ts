@@ -4,7 +4,7 @@ import { systemClock } from "./clock.ts";
 
 /**
  * Waits until `work` has ended or `lengthMs` have passed.
- * @returns false where the work has not ended by then; it goes on unobserved. Rejects as `work` does.
+ * @returns false if the work has not ended by then; it continues unobserved. Rejects as `work` does.
  */
 export async function endsInTime(work: Promise<unknown>, lengthMs: number): Promise<boolean> {
   const settled = new AbortController();

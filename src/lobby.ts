@@ -14,7 +14,7 @@ interface LogInRequest {
   readonly limit?: number;
   /** default: the provider's "th" */
   readonly language?: string;
-  /** where the player goes after quitting the game client */
+  /** the address to which the player returns after quitting the game client */
   readonly callbackUrl?: string;
 }
 
@@ -25,7 +25,7 @@ interface WithExtraFields {
 
 /** §4.B1 */
 export interface SeamlessLogInRequest extends LogInRequest {
-  /** chosen by the operator; checkBalance returns it. Use another token where a product refuses a repeated one. */
+  /** chosen by the operator; checkBalance returns it. Use another token if a product refuses a repeated one. */
   readonly sessionToken: string;
   /** ISO 4217; default: the agent's currency */
   readonly currency?: string;

@@ -3,7 +3,7 @@
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
-/** Every kind, in the order of docs/mismatches.md. Of several differences, a bet gets the first. */
+/** Every kind, in the order of docs/mismatches.md. If a bet has several differences, it gets the first. */
 export const MISMATCH_KINDS = [
   "username-differs",
   "currency-differs",
@@ -161,8 +161,8 @@ export interface MismatchChange {
   readonly kind: MismatchKind;
   readonly productId: string;
   /**
-   * `restore`: open again because a person's step was undone; `refresh`: still open, with other values; `acknowledge`
-   * and `ignore`: by a person
+   * `restore`: open again because an action was undone; `refresh`: still open, with other values; `acknowledge`
+   * and `ignore`: by ops
    */
   readonly change: "open" | "reopen" | "restore" | "refresh" | "acknowledge" | "resolve" | "ignore";
   /** decimal text: the present amount at risk */
@@ -176,7 +176,7 @@ export function isMismatchStatus(text: string): text is MismatchStatus {
   return (MISMATCH_STATUSES as readonly string[]).includes(text);
 }
 
-/** What a person decided last about a mismatch of a closed day. */
+/** The last decision of ops about a mismatch of a closed day. */
 export interface Decision {
   readonly mismatchId: number;
   /** open: it was opened again */

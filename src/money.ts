@@ -19,7 +19,7 @@ export const ZERO: Amount = new Strict("0");
 /**
  * Reads an amount from decimal text ("10", "-0.25", "1e3").
  * @param field names the amount in the error
- * @throws ReconError `bad-amount` where the text is not a decimal, or has more than 60 digits before or after the point
+ * @throws ReconError `bad-amount` if the text is not a decimal, or has more than 60 digits before or after the point
  */
 export function parseAmount(text: string, field: string): Amount {
   if (!DECIMAL.test(text)) throw badAmount(field, text);
@@ -45,7 +45,7 @@ function trimAmount(amount: string): string {
   return amount.includes(".") ? amount.replace(/\.?0+$/, "") : amount;
 }
 
-/** An amount for people: at least two decimals and its currency, "20.00 THB". */
+/** An amount with at least two decimals and its currency: "20.00 THB". */
 export function formatMoney(amount: Amount, currency: string): string {
   const decimals = Math.max(2, amount.c.length - amount.e - 1);
   return `${amount.toFixed(decimals)} ${currency}`;

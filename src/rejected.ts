@@ -1,4 +1,4 @@
-/** Records and entries that cannot be used, kept for people until they can be. */
+/** Records and entries that cannot be used, kept in view until they can be. */
 
 import type { Instant } from "./clock.ts";
 

@@ -27,7 +27,7 @@ export interface ReportRow {
   readonly difference: string;
   /** the part of the difference that mismatches explain */
   readonly mismatches: string;
-  /** the part that people corrected by hand */
+  /** the part that was corrected by hand */
   readonly adjustments: string;
   /** the part that is not judged yet: graces are not over, or bets still run */
   readonly pending: string;
@@ -116,7 +116,7 @@ export const NOTHING_COUNTED: Omit<Contribution, "currency"> = {
 /** What a bet, a round or a session counts for, with its names and its time. */
 export interface Counted extends Contribution {
   readonly username: string;
-  /** "round:…" where the bet has a round, otherwise "bet:…"; "sessions": what is loaded together */
+  /** "round:…" if the bet has a round, otherwise "bet:…"; "sessions": what is loaded together */
   readonly subject: string;
   /** the id of the bet, or of the first of those that were compared together; of a session: its beginning; empty: the
    * bets of a wide round that are not loaded */
@@ -134,7 +134,7 @@ export interface ExplainingMismatch {
   readonly amountAtRisk: Amount | null;
   /** the effect when it was last seen, without its adjustments; null: unknown, so the sign is that of the difference */
   readonly effect: Amount | null;
-  /** a person resolved it */
+  /** ops resolved it */
   readonly resolved: boolean;
   /** the sum of its adjustments, signed: positive was given to the player; null: no adjustment */
   readonly adjustments: Amount | null;
@@ -161,7 +161,7 @@ export function explainDifference(
   };
   if (standing === null) return waits ? { ...nothing, pending: difference } : nothing;
   const adjustments = standing.adjustments ?? ZERO;
-  // A person who resolved it with a correction says that nothing else is missing, so what the correction left must
+  // Ops who resolve it with a correction say that nothing else is missing, so an amount that the correction left must
   // stay visible.
   const isCorrected = standing.resolved && standing.adjustments !== null;
   const isUnknown = standing.effect === null && difference.eq(ZERO);

@@ -209,7 +209,7 @@ function openWriter(): LineWriter {
   return opened;
 }
 
-/** Where the log of this process goes. A write never throws and never waits. */
+/** The log of this process. A write never throws and never waits. */
 export const standardError = {
   write(line: string): void {
     writer ??= openWriter();

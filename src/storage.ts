@@ -3,7 +3,7 @@
 import { showBytes } from "./bytes.ts";
 import { formatInstant, type Instant, parseInstant, showDuration } from "./clock.ts";
 
-/** The JSON of `storage` in a status. What is unknown is null. */
+/** The JSON of `storage` in a status. Unknown values are null. */
 export interface Storage {
   readonly measuredAt: string;
   /** of the whole database */
@@ -75,7 +75,7 @@ export function sayMeasured({ measuredAt }: Storage, now: Instant): string {
   return `measured ${showDuration(Math.max(0, now - parseInstant(measuredAt, "measuredAt")))} ago`;
 }
 
-/** "1,200", or "over 100,000" where the count ended there */
+/** "1,200", or "over 100,000" if the count ended there */
 export function sayDue(due: number): string {
   return due >= MOST_DUE ? `over ${MOST_DUE.toLocaleString("en")}` : due.toLocaleString("en");
 }

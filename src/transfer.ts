@@ -3,7 +3,7 @@
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
-/** A transfer is `pending` until the provider's answer is certain. `inconclusive` waits for a person. */
+/** A transfer is `pending` until the provider's answer is certain. `inconclusive` waits for a decision of ops. */
 export const TRANSFER_STATUSES = ["pending", "accepted", "rejected", "inconclusive"] as const;
 export type TransferStatus = (typeof TRANSFER_STATUSES)[number];
 

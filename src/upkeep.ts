@@ -1,4 +1,4 @@
-/** Says what of PostgreSQL's own upkeep needs a person, long before it hurts (docs/operations.md#vacuum-and-transaction-ids). Pure. */
+/** Finds PostgreSQL upkeep that ops must take care of, long before it hurts (docs/operations.md#vacuum-and-transaction-ids). Pure. */
 
 import { showDuration } from "./clock.ts";
 
@@ -17,7 +17,7 @@ interface Facts {
   readonly autovacuum: boolean;
 }
 
-/** Something that needs a person: what it is, and what to do. */
+/** A problem for ops: what it is, and what to do. */
 export interface UpkeepProblem {
   readonly found: string;
   readonly mend: string;

@@ -1,5 +1,5 @@
 /**
- * The audit log in PostgreSQL: what people and programs changed through the ops server. After the insert only the
+ * The audit log in PostgreSQL: what users and programs changed through the ops server. After the insert only the
  * status of the answer is written; old rows are deleted (decision 74).
  */
 

@@ -5,7 +5,7 @@ import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
 import type { TimeRange } from "../window.ts";
 
-/** A sign-in. Nobody can sign in with the stored values: they reveal neither the cookie nor the token. */
+/** A sign-in. The stored values are hashes, so a leaked table reveals neither the cookie nor the token. */
 export interface OpsSession {
   /** SHA-256 of the cookie's value */
   readonly idHash: string;
@@ -24,7 +24,7 @@ export async function insertSession(sql: Query, session: OpsSession, now: Instan
     values (${idHash}, ${name}, ${tokenProof}, ${now}, ${expiresAt})`;
 }
 
-/** @returns null where the session does not exist or has ended */
+/** @returns null if the session does not exist or has ended */
 export async function findSession(sql: Query, idHash: string, now: Instant): Promise<OpsSession | null> {
   const [session] = await sql<OpsSession[]>`
     select id_hash as "idHash", name, token_proof as "tokenProof", expires_at as "expiresAt"

@@ -1,4 +1,4 @@
-/** Alerts as people read them: lists, with every delivery, and the states of the channels. */
+/** Lists of alerts with every delivery, and the states of the channels. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -81,9 +81,9 @@ export async function readChannelStates(sql: Query, channels: readonly string[])
 }
 
 /**
- * Claims one more attempt by a person. Of several claims after the same attempt only one succeeds, so that a form that
- * was sent twice sends one alert.
- * @param attempts the number of attempts that the person saw
+ * Claims a manual attempt. If several requests claim after the same attempt, one succeeds: a form that is submitted
+ * twice sends one alert.
+ * @param attempts the number of attempts that the page showed
  */
 export async function claimAttempt(
   sql: Query,

@@ -14,7 +14,7 @@ export interface Alert {
   /** the kind of alert, such as "incident-opened" or "ledger-stale" */
   readonly kind: string;
   readonly productId: string | null;
-  /** JSON; `what` is the sentence for people */
+  /** JSON; `what` is the sentence that channels show */
   readonly body: Readonly<Record<string, unknown>> & { readonly what: string };
   readonly at: Instant;
 }
@@ -54,7 +54,7 @@ interface IncidentBody {
   readonly toDo?: string;
 }
 
-/** `returned`: open again because a person's step was undone after the end was reported */
+/** `returned`: open again because an action was undone after the end was reported */
 export type ReportedNews = IncidentNews | "returned";
 
 /** How the keys of all alerts of an incident begin. A restored database gives ids again that another had (docs/backup.md). */

@@ -34,7 +34,7 @@ export async function beginCondition(sql: Sql, condition: Condition, now: Instan
   });
 }
 
-/** Ends a condition. Does nothing where another worker has ended the condition already. */
+/** Ends a condition. Does nothing if another worker has already ended it. */
 export async function endCondition(sql: Sql, condition: StandingCondition, now: Instant): Promise<void> {
   const { kind, subject, since } = condition;
   await sql.begin(async (tx) => {
@@ -55,7 +55,7 @@ export async function keepCondition(
     where kind = ${kind} and subject = ${subject}`;
 }
 
-/** As `endCondition`, by name. Does nothing where there is no such condition. */
+/** As `endCondition`, by name. Does nothing if there is no such condition. */
 export async function endConditionNamed(sql: Sql, name: ConditionName, now: Instant): Promise<void> {
   const standing = (await readConditions(sql)).find((one) => isSame(one, name));
   if (standing !== undefined) await endCondition(sql, standing, now);

@@ -49,7 +49,7 @@ export interface StandingCondition extends ConditionName {
 const SEEN_BY_ONE: ReadonlySet<ConditionKind> = new Set(["clock-wrong", "redis-shared"]);
 /** The entry of `heads` in which that process renews its condition. */
 export const SEEN_AT = "seen at";
-/** Where a process has not renewed its condition for this long, it has ended. */
+/** A process that has not renewed its condition for this long counts as ended. */
 const LONGEST_SILENCE_MS = 120_000;
 
 /** Whether only the process that began the condition can see its end. */

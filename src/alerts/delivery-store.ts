@@ -31,7 +31,7 @@ export async function ensureChannel(sql: Query, channel: string): Promise<void> 
   await sql`insert into alert_channels (channel) values (${channel}) on conflict (channel) do nothing`;
 }
 
-/** @returns null where another worker sends to the channel, or the channel must wait */
+/** @returns null if another worker sends to the channel, or the channel must wait */
 export async function leaseChannel(sql: Query, channel: string, now: Instant): Promise<LeasedChannel | null> {
   const [row] = await sql<LeasedChannel[]>`
     update alert_channels
@@ -42,7 +42,7 @@ export async function leaseChannel(sql: Query, channel: string, now: Instant): P
   return row ?? null;
 }
 
-/** @returns false where another worker has taken the channel */
+/** @returns false if another worker has taken the channel */
 export async function renewChannel(sql: Query, { channel, token }: LeasedChannel): Promise<boolean> {
   const { count } = await sql`
     update alert_channels set lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})

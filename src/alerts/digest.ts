@@ -1,4 +1,4 @@
-/** The daily digest: the money that nobody has resolved yet, by its age. */
+/** The daily digest: unresolved money by age. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Alert } from "./alert.ts";

@@ -1,4 +1,4 @@
-/** One invented alert of each kind, so that people can try out a channel before anything happens. */
+/** One invented alert of each kind, to try out a channel before anything happens. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import { type Alert, incidentAlert, type KnownMismatch } from "./alert.ts";

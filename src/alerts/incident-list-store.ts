@@ -1,4 +1,4 @@
-/** Incidents as people read them: lists, sums, trends and who was notified. */
+/** Lists of incidents, their sums and trends, and who was notified. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -21,7 +21,7 @@ export interface ListedIncident {
 }
 
 export interface IncidentChoice {
-  /** whether it goes on; null: both */
+  /** null: both open and ended ones */
   readonly isOpen: boolean | null;
   readonly productId: string | null;
 }
@@ -54,7 +54,7 @@ export async function listIncidents(
   return { incidents, next: rows.length > limit ? (incidents.at(-1)?.id ?? null) : null };
 }
 
-/** The incidents that go on, and their number: those with the most undecided mismatches, then the one that grew last. */
+/** The open incidents and their number: first those with the most undecided mismatches, then the one that grew last. */
 export async function readLargestIncidents(
   sql: Query,
   most: number,
@@ -99,7 +99,7 @@ export async function sumIncidents(sql: Query, ids: readonly number[]): Promise<
     order by incident_id, status, currency nulls last`;
 }
 
-/** The money at risk in all incidents that go on, but for some. */
+/** The money at risk in all open incidents except some. */
 export async function sumOtherIncidents(sql: Query, shown: readonly number[]): Promise<Money[]> {
   return await sql<Money[]>`
     select currency, sum(amount_at_risk) as amount

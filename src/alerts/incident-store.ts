@@ -63,7 +63,7 @@ export async function lockIncidents(
 /** @returns the id of the new incident */
 export async function insertIncident(tx: Query, incident: Incident): Promise<number> {
   const { productId, kind, backfillId, number, beganAt, lastAt } = incident;
-  // Where another transaction began the incident after this one's snapshot, the conflict is a lost race, not a
+  // If another transaction opened the incident after this one's snapshot, the conflict is a lost race, not a
   // duplicate.
   const [row] = await tx<{ id: number }[]>`
     insert into incidents (product_id, kind, backfill_id, number, began_at, last_at, total, open, alerted_total)

@@ -21,7 +21,7 @@ export interface Incident {
   readonly open: number;
   /** `total` at the last alert; 0: there was no alert */
   readonly alertedTotal: number;
-  /** the time at which its last mismatch ended; null: the incident goes on */
+  /** the time at which its last mismatch ended; null: the incident is open */
   readonly endedAt: Instant | null;
 }
 
@@ -34,15 +34,15 @@ export interface Money {
 
 const GROWTH = 10;
 
-/** The alert of an end waits this long, so that a misclick that is undone wakes nobody (decision 244). */
+/** How long the alert of an end is delayed: if ops undo a misclick within this time, no alert is sent (decision 244). */
 export const END_SENT_AFTER_MS = 15_000;
-/** How long an undo may withdraw it: shorter, because the clocks of two processes may differ. */
+/** How long an undo may delete it: shorter, because the clocks of two processes may differ. */
 export const END_WITHDRAWN_WITHIN_MS = 10_000;
 
 /** Kinds that are reported at once, however small: the money moved although its failure was final. */
 const REPORTED_AT_ONCE: ReadonlySet<MismatchKind> = new Set(["transfer-late-success", "top-up-late-success"]);
 
-/** Whether a change adds a mismatch to those that wait for a person. */
+/** Whether a change adds a mismatch to those that need a decision. */
 export function isEntering({ change }: Pick<MismatchChange, "change">): boolean {
   return change === "open" || change === "reopen" || change === "restore";
 }
@@ -86,7 +86,7 @@ export function beginIncident(
 export interface IncidentCounts {
   /** first seen, or opened again after their former incident had ended */
   readonly joined: number;
-  /** opened again while the incident goes on, or restored by an undo, which continues an ended one */
+  /** opened again while the incident is open, or restored by an undo, which continues an ended one */
   readonly returned: number;
   /** resolved or ignored */
   readonly left: number;

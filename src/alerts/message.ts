@@ -34,7 +34,7 @@ export function describeAlerts(opsUrl: string | null): DescribeAlert {
 }
 
 /**
- * The address of the ops server for other machines; null where nobody named it, and the server listens on every
+ * The address of the ops server for other machines; null if it is not in the settings and the server listens on every
  * address, or on a random port.
  */
 export function opsUrlOf({ host, port, publicUrl }: OpsAddress): string | null {

@@ -129,14 +129,14 @@ async function countByIncident(
   return [...tallies.values()].sort((a, b) => a.incident.id - b.incident.id);
 }
 
-/** Whether a mismatch is open again in its own incident. An undo brings it back even where that incident has ended. */
+/** Whether a mismatch is open again in its own incident. An undo restores it even if that incident has ended. */
 function returns({ change }: MismatchChange, { endedAt }: StoredIncident): boolean {
   return change === "restore" || (change === "reopen" && endedAt === null);
 }
 
 /**
- * An end that is undone before its alert is sent concerns nobody: the alert is withdrawn. Where it may have been sent,
- * an alert says that the incident is open again.
+ * If the resolution is undone before its alert goes out, the alert is deleted. If the alert may have been sent, another
+ * one says that the incident is open again.
  * @returns the incident with the number of mismatches that its last alert reported
  */
 async function recordReturn(

@@ -25,7 +25,7 @@ function storable(_: string, value: unknown): unknown {
 }
 
 /**
- * Deletes an alert that nobody can have received: it was written after a time, and no channel was tried.
+ * Deletes an alert that was certainly not delivered: it was written after `since`, and no channel was tried.
  * @returns whether it was deleted
  */
 export async function withdrawAlert(tx: Query, idempotencyKey: string, since: Instant): Promise<boolean> {
@@ -52,7 +52,7 @@ export async function hasAlert(sql: Query, idempotencyKey: string): Promise<bool
   return row !== undefined;
 }
 
-/** The number of alerts that some channel has not received; without a channel, of alerts that nobody received. */
+/** The number of alerts that at least one channel has not received; if no channel is set, the number of all undelivered alerts. */
 export async function countUndelivered(sql: Query): Promise<number> {
   const [row] = await sql<
     { count: number }[]

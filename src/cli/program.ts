@@ -65,7 +65,7 @@ function readVersion(): string {
  * @param args without the program's name; default: those of this process
  */
 export async function runRecon(args: readonly string[] = argv.slice(2)): Promise<void> {
-  // A reader such as `head` may end early: nobody reads the rest.
+  // A reader such as `head` may end early and leave the rest unread.
   for (const stream of [stdout, stderr]) {
     writeWhole(stream);
     stream.once("error", ({ code }: NodeJS.ErrnoException) => {

@@ -134,7 +134,7 @@ function keyOf({ username, subject, betRef, day, currency }: ClosedBet): string 
   return JSON.stringify([username, subject, betRef, day, currency]);
 }
 
-/** Of each bet that left a day or came to one: the bet as it counts on another closed day now, or where it came from. */
+/** For each bet that moved between days: its row on the other day. */
 function movesOf(stored: ReadonlyMap<string, readonly ClosedBet[]>, present: ReadonlyMap<string, BetNow>) {
   const byRef = ({ username, betRef, currency }: ClosedBet) => JSON.stringify([username, betRef, currency]);
   const left = new Map(
@@ -154,7 +154,7 @@ function movesOf(stored: ReadonlyMap<string, readonly ClosedBet[]>, present: Rea
 
 type ByRef = ReadonlyMap<string, readonly ClosedBet[]>;
 
-/** The same bet in another currency: as stored, where it came to this one, otherwise as it counts now. */
+/** The same bet in another currency: as stored, if it moved to this one, otherwise as it counts now. */
 function otherCurrencyOf(
   { username, betRef, currency, ...names }: ClosedBet & Partial<BetNow>,
   byRef: { readonly was: ByRef; readonly is: ByRef },

@@ -27,7 +27,7 @@ export async function readClosedTime(tx: Query): Promise<TimeRange | null> {
  * Makes the triggers note changes, before the first day is closed. Changes the catalogue and not a row, because a
  * comparison with an older snapshot would not see a row. `alter table` waits for all transactions that have written
  * to the table.
- * @throws ReconError `conflict` where that takes too long
+ * @throws ReconError `conflict` if that takes too long
  */
 export async function startNoting(sql: Sql): Promise<void> {
   const [state] = await sql`select from closing_states`;
@@ -47,7 +47,7 @@ export async function startNoting(sql: Sql): Promise<void> {
 /**
  * Lets only one transaction close days or correct them. Must be the first statement of its transaction: the snapshot
  * of the transaction begins afterwards.
- * @throws ReconError `conflict` where the wait is too long
+ * @throws ReconError `conflict` if the wait is too long
  */
 export async function lockClosing(tx: Query): Promise<void> {
   await orBusy(async () => await tx`lock table closing_states in exclusive mode`);

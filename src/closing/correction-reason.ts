@@ -1,4 +1,4 @@
-/** Says what changed in the bets of closed days, in words for the people who read the books. Pure. */
+/** Says what changed in the bets of closed days, in words for finance. Pure. */
 
 import type { Decision } from "../mismatch.ts";
 import { type Amount, formatMoney, parseAmount, sumAmounts } from "../money.ts";
@@ -16,7 +16,7 @@ export interface Change {
   /** the day that the bet moved to, or came from; null: none is known */
   readonly otherDay: string | null;
   readonly isOtherOpen: boolean;
-  /** where the bet came to a currency or left one: the other one, and whether it does not count there any more */
+  /** if the bet moved to or from a currency: the other one, and whether it does not count there any more */
   readonly otherCurrency: {
     readonly currency: string;
     readonly day: string;
@@ -25,7 +25,7 @@ export interface Change {
 }
 
 /**
- * Whether a change says of a bet that it arrived: nothing of the neighbourhood tells where it counted before.
+ * Whether a bet seems to be new to the books: nothing in its neighbourhood counted on another closed day before.
  */
 export function seemsToArrive({ was, is, otherDay, otherCurrency }: Change): boolean {
   return was === null && is !== null && otherDay === null && otherCurrency === null;
@@ -48,7 +48,7 @@ function wholeOf({ was, is }: Change): string {
 }
 
 /**
- * Bets that agree only together count together, and otherwise one by one. So where one part became smaller and another
+ * Bets that agree only together count together, and otherwise one by one. So if one part became smaller and another
  * larger, no bet came or went: only the sum of all parts says what a side changed.
  * @returns null: each change speaks for itself
  */

@@ -29,7 +29,7 @@ export function namesOfChange(
   return [...new Set(refs)].map((ref) => ({ username, ref }));
 }
 
-/** The bets that had entries when they were stored, and have none now: they were deleted, or a person deleted them. */
+/** The bets that had entries when they were stored, and have none now: retention or an operator deleted them. */
 export function namesWithoutEntries({ username, before, txnIds, recordIds }: LoadedBets): BetName[] {
   const stored = before.flatMap((bet) =>
     hadEntries(bet) && bet.betRef !== "" && !txnIds.has(bet.betRef) ? [bet.betRef] : [],
@@ -39,7 +39,7 @@ export function namesWithoutEntries({ username, before, txnIds, recordIds }: Loa
 }
 
 /**
- * Whether a change says what a record without entries counts for where it is new: dated after the deleted time, or stored
+ * Whether a change is about a record without entries that is new: dated after the deleted time, or stored
  * without entries before. Its mismatch explains it, as on an open day (decision 255).
  * @param later the days on which bets of the neighbourhood count after the deleted time
  */

@@ -1,10 +1,10 @@
-/** Where a day begins and ends in a time zone, and which day follows the last closed one. Pure. */
+/** The bounds of a day in a time zone, and the day that follows the last closed one. Pure. */
 
 import { DateTime } from "luxon";
 import type { Instant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
 
-/** A day of a time zone; it has 23 or 25 hours where the clocks change. */
+/** A day of a time zone; it has 23 or 25 hours when the clocks change. */
 export interface ZonedDay extends TimeRange {
   /** YYYY-MM-DD */
   readonly day: string;
@@ -39,9 +39,9 @@ export function firstDayFrom(at: Instant, zone: string): ZonedDay {
 }
 
 /**
- * The day to close after another one. It begins where that one ended, so that no time is closed twice or left out. It
- * ends where its date ends in the present zone. So where `closing.zone` was changed, this day is longer or shorter
- * than others. Where the date has already ended in the new zone, the day takes the next date as well.
+ * The day to close after another one. It begins at that one's end, so no time is closed twice or left out, and ends when
+ * its date ends in the present zone. If `closing.zone` was changed, this day is longer or shorter than others. If the
+ * date has already ended in the new zone, the day also covers the next date.
  */
 export function dayAfter(last: ZonedDay, zone: string): ZonedDay {
   for (let date = dateAfter(last.day); date !== null; date = dateAfter(date)) {
@@ -72,8 +72,8 @@ function dateAfter(day: string): string | null {
 const LONGEST_OFFSET_MS = 24 * 3_600_000;
 
 /**
- * The first moment with this date, or a later one where the zone skipped it. Computed from the offsets, because a
- * midnight comes twice where the clocks go back onto it or over it, and luxon takes the second.
+ * The first moment with this date, or with a later one if the zone skipped it. Computed from the offsets: when the clocks
+ * go back over midnight, midnight comes twice, and luxon takes the second.
  */
 function beginOf(day: string, zone: string): Instant {
   const midnight = Date.parse(`${day}T00:00:00Z`);

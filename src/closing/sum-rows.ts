@@ -12,7 +12,7 @@ import {
   toRows,
 } from "../report.ts";
 
-/** One row for each product and currency, in this order. Complete where all rows are. */
+/** One row for each product and currency, in this order. Complete if all rows are. */
 export function sumRows(rows: readonly ReportRow[]): ReportRow[] {
   const byProduct = [...Map.groupBy(rows, ({ productId }) => productId)].sort(([a], [b]) => (a < b ? -1 : 1));
   return byProduct.flatMap(([productId, own]) => {

@@ -32,7 +32,7 @@ interface Figure {
 
 const FIGURES: readonly Figure[] = [
   ...SIDES.map((field) => ({ path: `{provider,${field}}`, sum: `sum(provider_${field})` })),
-  // The columns of the ledger are null where they equal those of the provider.
+  // A ledger column is null if it equals the provider's.
   ...SIDES.map((field) => ({
     path: `{ledger,${field}}`,
     sum: `sum(coalesce(ledger_${field}, provider_${field}))`,

@@ -8,7 +8,7 @@ import type { FlowContext } from "../flows/context.ts";
 import { endsInTime } from "../in-time.ts";
 import { sendProblem } from "./http/problem.ts";
 
-/** A little more than each check takes by itself. The answer comes within 15 seconds, whatever hangs. */
+/** A little more than each check takes by itself. The answer comes within 15 seconds, even if a store hangs. */
 const LONGEST_CHECK_MS = LONGEST_PROOF_MS + 2_000;
 /** The time for which a result is used, because each check writes. */
 const USED_MS = 1_000;

@@ -32,7 +32,7 @@ const LONGEST_PARAMETER = 1_000;
 const LONGEST_BODY = 64 * 1024;
 
 export interface OpsServer {
-  /** where it listens: "http://127.0.0.1:3000" */
+  /** its address: "http://127.0.0.1:3000" */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -58,13 +58,13 @@ export interface OpsParts {
 }
 
 const REQUEST_MS = 300_000;
-/** Node looks for late requests so often. */
+/** How often Node looks for late requests. */
 const CHECK_REQUESTS_EVERY_MS = 1_000;
 
 /**
  * Starts to listen.
- * @param checkQueue rejects where the queue does not answer
- * @throws ReconError `listen-failed` where the port is taken
+ * @param checkQueue rejects if the queue does not answer
+ * @throws ReconError `listen-failed` if the port is taken
  */
 export async function startOpsServer(
   context: FlowContext,

@@ -26,9 +26,9 @@ export interface TapState {
 }
 
 /**
- * Starts to listen. As long as callbacks pass, the tap is healthy, whatever hinders it from recording them: what does
- * stands in the answer and in the metrics.
- * @throws ReconError `listen-failed` where the port is taken
+ * Starts to listen. The tap is healthy as long as callbacks pass, even if it cannot record them: the reason is in the
+ * answer and in the metrics.
+ * @throws ReconError `listen-failed` if the port is taken
  */
 export async function startTapServer(
   settings: Settings["ops"],

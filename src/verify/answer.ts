@@ -15,7 +15,7 @@ export interface Booking {
   readonly currency: string | null;
   /** null: this endpoint does not say; else one of the types that transfers and top-ups have */
   readonly type: string | null;
-  /** as answered; may be negative where the provider writes withdrawals as negative amounts */
+  /** as answered; may be negative if the provider writes withdrawals as negative amounts */
   readonly amount: Amount;
   /**
    * the balance at the product afterwards less the one before; null: it is not answered, or not compared

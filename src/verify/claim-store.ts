@@ -84,7 +84,7 @@ export async function releaseClaims(
     where t.id = held.id and t.lease_token = held.token`;
 }
 
-/** Releases claims that nobody may ask for before `until`. */
+/** Releases claims that are not to be asked for before `until`. */
 export async function postponeClaims(
   sql: Query,
   kind: VerifyKind,
@@ -104,7 +104,7 @@ const LAST_KEPT = 20;
 
 /**
  * Writes the state after an answer, and the answer, in one statement. The claim ends.
- * @throws ReconError `lease-lost` where another worker has the claim, or a person has closed the row meanwhile
+ * @throws ReconError `lease-lost` if another worker has the claim, or ops have closed the row meanwhile
  */
 export async function writeAnswer(
   tx: Query,
@@ -151,8 +151,8 @@ export interface Closed {
 }
 
 /**
- * Keeps an answer that arrived after a person had closed the row. The person's decision stays (decision 103).
- * @returns null where nobody has closed the row, so that another worker must have the claim
+ * Keeps an answer that arrived after ops closed the row. Their decision stays (decision 103).
+ * @returns null if the row is not closed, so another worker must have the claim
  */
 export async function keepAfterClose(
   tx: Query,

@@ -17,11 +17,11 @@ export interface VerifyState {
   readonly attempts: number;
   /** null: no further question */
   readonly nextVerifyAt: Instant | null;
-  /** when the status became accepted or rejected, or a person closed the row */
+  /** when the status became accepted or rejected, or ops closed the row */
   readonly decidedAt: Instant | null;
   /** the time of the first in an unbroken row of answers "failed"; answers that say nothing do not break the row */
   readonly failedSince: Instant | null;
-  /** the time of the last rejection, even where a later answer reversed it */
+  /** the time of the last rejection, even if a later answer reversed it */
   readonly rejectedAt: Instant | null;
   /** the kind of the mismatch that the answers led to */
   readonly mismatchKind: MismatchKind | null;
@@ -33,9 +33,9 @@ export interface VerifyDecision {
   readonly finding: Finding | null | "as-before";
 }
 
-/** The pause between questions about an inconclusive row, until a person closes it. */
+/** The pause between questions about an inconclusive row, until ops close it. */
 const INCONCLUSIVE_EVERY_MS = 3_600_000;
-/** Where the settings name no delay. */
+/** Used if the settings have no delays. */
 const DEFAULT_DELAY_MS = 3_600_000;
 /** The shortest pause when the last delay repeats, so that other rows get their turn. */
 const SHORTEST_REPEAT_MS = 100;

@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { TABLE_OF, type VerifyKind } from "./row-store.ts";
 
-/** The products with a due row that nobody has claimed. */
+/** The products with a due row that is not claimed. */
 export async function readDueProducts(sql: Query, kind: VerifyKind, now: Instant): Promise<string[]> {
   const table = sql(TABLE_OF[kind]);
   const rows = await sql<{ productId: string }[]>`

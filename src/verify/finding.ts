@@ -90,9 +90,9 @@ export function describeInconclusive(sent: Transfer | TopUp, handedAt: Instant, 
 }
 
 /**
- * The finding of an answer that arrived after a person had closed the row, and may contradict that person (decision
+ * The finding of an answer that arrived after ops closed the row, and may contradict their decision (decision
  * 103).
- * @returns null where the answer says nothing
+ * @returns null if the answer says nothing
  */
 export function describeAfterClose(
   sent: Transfer | TopUp,

@@ -25,7 +25,7 @@ export interface Verification {
   readonly id: number;
   readonly sent: Transfer | TopUp;
   readonly state: VerifyState;
-  /** the person who closed it; null: nobody */
+  /** who closed it; null: it is not closed */
   readonly closedBy: string | null;
   readonly note: string | null;
 }

@@ -28,7 +28,7 @@ export interface HandedOver {
 
 /**
  * Adds transfers to verify. Adding the same transfer again has no effect.
- * @param tx a transaction, where all or none must be added
+ * @param tx a transaction, if all or none must be added
  */
 export async function addTransfers(
   tx: Query,
@@ -76,7 +76,7 @@ const NOTE_ADDED = noteAddedText("transfers", "count(*)", "from added having cou
 
 /**
  * Adds one transfer, for example one that is about to be sent.
- * @throws ReconError `conflict` where its transactionRef is known with other content
+ * @throws ReconError `conflict` if its transactionRef is known with other content
  */
 export async function addTransfer(
   sql: Query,
@@ -208,7 +208,7 @@ export async function readAnswers(sql: Query, kind: VerifyKind, id: number): Pro
 
 /**
  * Closes an inconclusive row. Its claim ends too, so that an answer under way cannot change the state.
- * @returns false where the row is not inconclusive any more, or is closed already
+ * @returns false if the row is not inconclusive any more, or is closed already
  */
 export async function closeInconclusive(
   tx: Query,

@@ -8,17 +8,17 @@ import { clearTimeout, setTimeout } from "node:timers";
 export interface Turns {
   /**
    * Runs the work when its queue has a turn. Settles as the work does.
-   * @param work its signal aborts where the work is slow and its queue must make room. `isCrowding`: the queue had to
-   * make room, and has had no quick answer since
+   * @param work its signal aborts if the work is slow and its queue is preempted. `isThrottled`: the queue was
+   * preempted, and has had no quick answer since
    */
   take<Result>(
     queue: string,
-    work: (signal: AbortSignal, isCrowding: boolean) => Promise<Result>,
+    work: (signal: AbortSignal, isThrottled: boolean) => Promise<Result>,
   ): Promise<Result>;
 }
 
 /** The reason why a question was given up. It is asked again at a later turn of its queue. */
-export class TurnOver extends Error {}
+export class Preempted extends Error {}
 
 /** A question that takes longer than this is slow. */
 const SLOW_MS = 2_000;
@@ -29,8 +29,8 @@ interface RunningQuestion {
 }
 
 interface QuestionQueue {
-  /** the queue had to make room, and has had no quick answer since: it may use half of the slots */
-  isCrowding: boolean;
+  /** the queue was preempted and has had no quick answer since: it may use half of the slots */
+  isThrottled: boolean;
   /** the number of the queue's last turn, counted over all queues */
   lastTurn: number;
   readonly waiting: (() => void)[];
@@ -41,7 +41,7 @@ interface QuestionQueue {
 /**
  * Opens the turns of the queues. A queue has the questions of one endpoint and product, which may hang together. The
  * next turn goes to the queue with the fewest running questions, and among these to the one whose last turn is the
- * longest ago. Where all slots are taken and a waiting queue has none, a queue with several gives up a slow question,
+ * longest ago. If all slots are taken and a waiting queue has none, a queue with several gives up a slow question,
  * and may use half of the slots until it gets a quick answer.
  * @param atOnce the number of slots: questions that may run at once
  */
@@ -60,7 +60,7 @@ export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {
   const half = Math.max(1, Math.floor(atOnce / 2));
   const fill = () => {
     while (taken < atOnce) {
-      const queue = nextOf([...queues.values()].filter((one) => !one.isCrowding || one.running.size < half));
+      const queue = nextOf([...queues.values()].filter((one) => !one.isThrottled || one.running.size < half));
       if (queue === null) return;
       begin(queue);
     }
@@ -88,17 +88,17 @@ export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {
         fill();
       }, slowMs);
       try {
-        return await work(own.ending.signal, queue.isCrowding);
+        return await work(own.ending.signal, queue.isThrottled);
       } catch (error) {
         // The request budget gives questions up with the same error (decision 135).
-        if (error instanceof TurnOver) queue.isCrowding = true;
+        if (error instanceof Preempted) queue.isThrottled = true;
         throw error;
       } finally {
         clearTimeout(timer);
-        if (!own.isSlow) queue.isCrowding = false;
+        if (!own.isSlow) queue.isThrottled = false;
         queue.running.delete(own);
         taken -= 1;
-        if (queue.running.size === 0 && queue.waiting.length === 0 && !queue.isCrowding) queues.delete(name);
+        if (queue.running.size === 0 && queue.waiting.length === 0 && !queue.isThrottled) queues.delete(name);
         fill();
       }
     },
@@ -106,7 +106,7 @@ export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {
 }
 
 function newQueue(): QuestionQueue {
-  return { isCrowding: false, lastTurn: 0, waiting: [], running: new Set() };
+  return { isThrottled: false, lastTurn: 0, waiting: [], running: new Set() };
 }
 
 function nextOf(queues: Iterable<QuestionQueue>): QuestionQueue | null {
@@ -134,8 +134,8 @@ function makeRoom(queues: Iterable<QuestionQueue>): void {
   for (const queue of crowded) {
     const slow = [...queue.running].filter(({ isSlow }) => isSlow).at(-1);
     if (slow === undefined) continue;
-    queue.isCrowding = true;
-    slow.ending.abort(new TurnOver("the question was given up, because its queue must make room for others"));
+    queue.isThrottled = true;
+    slow.ending.abort(new Preempted("the request was preempted by other queues"));
     return;
   }
 }

@@ -47,9 +47,7 @@ test("a day is closed from its page after a question, by keyboard; an open page 
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/report?month=2026-11");
-  expect(await cellsOf(eye, "Days", "2026-11-19")).toMatch(
-    /open .*The day is complete; nobody has closed it\.$/,
-  );
+  expect(await cellsOf(eye, "Days", "2026-11-19")).toMatch(/open .*The day is complete and can be closed\.$/);
   await eye.locator('#connection[data-state="live"]').waitFor();
   await mary.goto("/report?day=2026-11-20");
   await mary.getByText("This day is open: its figures change with the data. The day is complete").waitFor();
@@ -85,7 +83,7 @@ test("the days before the first fetched one are one line, and the button is name
   expect(await cellsOf(mary, "Days", "2026-11-19")).toContain("“Close the month” closes it.");
   expect(await cellsOf(eye, "Days", "2026-11-19")).not.toContain("Close the");
   await mary.goto("/report?day=2026-11-19");
-  await mary.getByText("nobody has closed it. “Close the day” closes it.").waitFor();
+  await mary.getByText("can be closed. “Close the day” closes it.").waitFor();
 });
 
 test("a month is closed up to the first day that must stay open, and the page says why that one does", async () => {

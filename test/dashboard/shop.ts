@@ -61,7 +61,7 @@ export async function openShop(sql: Sql): Promise<Shop> {
       callbackLagMs: 1_000,
       reportLagMs: 1_000,
       faultEveryMinutes: 300,
-      forPeople: true,
+      forDemo: true,
     },
     config: {
       products: [

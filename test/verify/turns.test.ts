@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openTurns, TurnOver } from "../../src/verify/turns.ts";
+import { openTurns, Preempted } from "../../src/verify/turns.ts";
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -18,7 +18,7 @@ function open(slots: number, slowMs = 60_000) {
           signal.addEventListener("abort", () => reject(signal.reason));
         });
       })
-      .catch((error: unknown) => over.push(error instanceof TurnOver ? line : String(error)));
+      .catch((error: unknown) => over.push(error instanceof Preempted ? line : String(error)));
   };
   return {
     begun,

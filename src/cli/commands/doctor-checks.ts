@@ -60,7 +60,7 @@ const NEEDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * All checks, in the order in which people should mend their problems.
+ * All checks, in the order in which their problems should be fixed.
  * @param known the diagnosis of a database that cannot be reached
  */
 export async function runChecks(recon: OpenRecon, known: Diagnosis | null): Promise<Diagnosis[]> {

@@ -17,7 +17,7 @@ import { readMoneyStates } from "../../work/money-state-store.ts";
 import { judgeGone } from "../../work/other-work.ts";
 import type { Diagnosis } from "./doctor-checks.ts";
 
-/** One line for each problem; one line where there is none. */
+/** One line for each problem; one line if there is none. */
 export async function checkUpkeep({ sql }: FlowContext): Promise<Diagnosis[]> {
   const facts = await readUpkeep(sql);
   const problems = judgeUpkeep(facts);

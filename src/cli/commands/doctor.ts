@@ -52,7 +52,7 @@ async function diagnose(): Promise<PlacedDiagnosis[]> {
   }
 }
 
-/** What a terminal needs to hear in which nobody exported the worker's variables. */
+/** Shown in a terminal in which the worker's variables are not exported. */
 const TRY_OUT = `DATABASE_URL is not set in this terminal, so everything below is about the try-out database in ${EMBEDDED_HOME}. For your own, export the variables of its worker and run the doctor again`;
 
 const MEND_TO_OPEN: Partial<Record<ErrorCode, { readonly check: string; readonly mend: string }>> = {

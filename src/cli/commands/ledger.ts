@@ -112,7 +112,7 @@ function readFormat(text: string): ImportFormat {
 
 interface Input {
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** null: nobody knows before the end */
+  /** null: unknown before the end */
   readonly bytes: number | null;
 }
 

@@ -7,7 +7,7 @@ import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts"
 import { printLine, printTable } from "../terminal/print.ts";
 
 /**
- * @param bounds where a closed day begins and ends, as after "from"; null: the day is open
+ * @param bounds of a closed day, in words that follow "from"; null: the day is open
  * @param whyEmpty why the statement has no rows; null: it has rows
  */
 export function printStatement(

@@ -127,7 +127,7 @@ async function startSandbox({ context }: OpenRecon): Promise<TryOut> {
   return await startTryOut(context.clock, context, { host: "127.0.0.1", port: 0, seed: null });
 }
 
-/** Where nobody has chosen the products, the world's whole past is pulled. */
+/** If the products are not in the settings, the world's whole past is pulled. */
 function withBegin(recon: OpenRecon, { begin }: TryOut): OpenRecon {
   if (recon.settings.config !== null) return recon;
   const config = tryOutConfig(begin);

@@ -19,7 +19,7 @@ import { readableLog } from "../terminal/readable-log.ts";
 import { tryOutConfig } from "./try-out-config.ts";
 import { waitUntilReady } from "./wait-until-ready.ts";
 
-/** The data folder of an embedded start: in the checkout, or where the command of the package was started. */
+/** The data folder of an embedded start: in the checkout, or the directory in which the package's command was started. */
 export const EMBEDDED_HOME = import.meta.filename.endsWith(".ts")
   ? join(import.meta.dirname, "../../../.recon")
   : resolve(".recon");
@@ -28,7 +28,7 @@ export interface OpenRecon {
   readonly settings: Settings;
   /** its clock is the database's */
   readonly context: FlowContext & { readonly clock: DatabaseClock };
-  /** the same, with separate connections for requests of people */
+  /** the same, with separate connections for requests to the ops server */
   readonly people: FlowContext;
   readonly databaseUrl: string;
   /** the start needs only the checkout: database, provider and config are built in */

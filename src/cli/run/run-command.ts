@@ -12,7 +12,7 @@ export const EXIT_USAGE = 2;
 
 /**
  * Runs a command that needs the database, and closes everything afterwards.
- * @param checkSchema throws where the command cannot work with how far the database is migrated
+ * @param checkSchema throws if the command cannot work with the database's migrations
  */
 export function withRecon<Args extends unknown[]>(
   needs: readonly Need[],

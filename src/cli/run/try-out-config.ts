@@ -4,7 +4,7 @@ import { formatInstant, type Instant } from "../../clock.ts";
 import { type Config, parseConfig } from "../../config-file.ts";
 import type { ProductPlan } from "../../sandbox/world/world.ts";
 
-/** Its money moves by deposits and withdrawals: nobody plays it in the world. */
+/** Its money moves by deposits and withdrawals, so the world has no rounds of it. */
 export const TRY_OUT_WALLET = "WALLET";
 
 export const TRY_OUT_PRODUCTS: readonly ProductPlan[] = [
@@ -14,7 +14,7 @@ export const TRY_OUT_PRODUCTS: readonly ProductPlan[] = [
   { productId: TRY_OUT_WALLET, style: "slot", roundsPerMinute: 0 },
 ];
 
-/** The products of a world with a fixed period. Programs pull it in tests, so it is busier than a world for people. */
+/** The products of a world with a fixed period. Tests pull it, so it is busier than the demo's world. */
 export const FIXED_PRODUCTS: readonly ProductPlan[] = [
   { productId: "TABLE", style: "table", roundsPerMinute: 2 },
   { productId: "SLOT", style: "slot", roundsPerMinute: 6 },

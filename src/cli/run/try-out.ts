@@ -34,7 +34,7 @@ const STALLED_UNTIL_MS = TRY_OUT_HISTORY_MS + 20 * MINUTE_MS;
 const WORLD_FOR_PEOPLE = {
   products: TRY_OUT_PRODUCTS,
   faultEveryMinutes: FAULT_EVERY_MINUTES,
-  forPeople: true,
+  forDemo: true,
 } as const;
 const FIXED_WORLD = { products: FIXED_PRODUCTS, faultEveryMinutes: 5 } as const;
 const PAGE_SIZE = 100;
@@ -112,7 +112,7 @@ export async function startFixedWorld(
 async function serve(
   clock: Clock,
   { seed, periods }: { readonly seed: number; readonly periods: readonly TimeRange[] },
-  played: Pick<WorldPlan, "products" | "faultEveryMinutes" | "forPeople">,
+  played: Pick<WorldPlan, "products" | "faultEveryMinutes" | "forDemo">,
   options: ServeOptions,
 ): Promise<{ world: World; begin: Instant; tryOut: TryOut }> {
   const { host, port, faultsOf = firstRun, ranges = USUAL_RANGES } = options;
@@ -138,7 +138,7 @@ async function serve(
   return { world, begin, tryOut: { provider, seed, begin, guide, stop: () => server.close() } };
 }
 
-/** Long ranges hang where they touch the world's second clock hour (UTC), so that a newcomer sees windows shrink and grow. */
+/** Long ranges hang if they touch the world's second clock hour (UTC), so that a newcomer sees windows shrink and grow. */
 export const slowHour: FaultsOf = ({ begin }) => [
   {
     when: { hoursUtc: [new Date(begin + HOUR_MS).getUTCHours()], longerThan: "PT20M" },

@@ -10,7 +10,7 @@ const REPORT_EVERY_MS = 10_000;
 /**
  * Repeats `check` until it resolves, and logs what the command waits for.
  * @param what begins a sentence: "the database"
- * @param check must end by itself, even where the server does not answer
+ * @param check must end by itself, even if the server does not answer
  * @param longestMs 0: does not wait
  * @throws ReconError the last error: at once where waiting cannot help, otherwise after `longestMs`
  */

@@ -1,4 +1,4 @@
-/** The output of commands for people and for programs. */
+/** The output of commands: tables, text and JSON. */
 
 import { stdout } from "node:process";
 
@@ -26,7 +26,7 @@ export function printDocument(text: string): void {
 
 /**
  * Lines of CSV. A file gets each cell unchanged; for a terminal the text is made safe.
- * @returns false where the caller should wait for the reader
+ * @returns false if the caller should wait for the reader
  */
 export function printCsv(lines: string): boolean {
   return stdout.write(stdout.isTTY ? lines.split("\n").map(showText).join("\n") : lines);
@@ -46,7 +46,7 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   }
 }
 
-/** What people wrote, the oldest first; nothing where nobody wrote. */
+/** Comments, the oldest first; prints nothing if there are none. */
 export function printComments(
   comments: readonly { readonly at: string; readonly by: string; readonly note: string }[],
 ): void {

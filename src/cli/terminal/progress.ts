@@ -1,4 +1,4 @@
-/** The progress of a backfill in one line for people. */
+/** The progress of a backfill in one line. */
 
 import { showDuration } from "../../clock.ts";
 import type { Backfill } from "../../sync/backfill.ts";

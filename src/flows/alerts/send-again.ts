@@ -1,4 +1,4 @@
-/** Sends one alert again to one channel, because a person asked for it. */
+/** Sends one alert again to one channel on request. */
 
 import {
   claimAttempt,
@@ -26,11 +26,11 @@ export interface AskedAgain {
 }
 
 /**
- * Sends it at once and with its own idempotency key, also where the channel waits or has received it. The next attempts of
- * the worker stay as they are, unless the channel accepts it.
+ * Sends it at once with its own idempotency key, even if the channel is backing off or has received it. The worker's next
+ * attempts stay as they are, unless the channel accepts it.
  * @returns the error of the channel; null: it accepted the alert
- * @throws ReconError `not-found`; `usage` where the channel is not set; `conflict` where it was sent since the person
- * looked
+ * @throws ReconError `not-found`; `usage` if the channel is not set; `conflict` if it was sent since the page was
+ * shown
  */
 export async function sendAgain(
   context: FlowContext,

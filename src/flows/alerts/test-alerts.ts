@@ -14,7 +14,7 @@ export interface TestedChannel {
   readonly error: string | null;
 }
 
-/** The longest pause that the test waits for: a person is at the terminal. */
+/** The longest pause that the test waits for: the caller waits at the terminal. */
 const LONGEST_PAUSE_MS = 15_000;
 
 export async function testAlerts(

@@ -1,5 +1,5 @@
 /**
- * Watches that this machine's clock agrees with the database's, and reports where it does not
+ * Compares this machine's clock with the database's, and reports a difference
  * (docs/operations.md#outages).
  */
 
@@ -12,7 +12,7 @@ import type { DatabaseClock } from "../../db/database-clock.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../context.ts";
 
-/** The interval of measuring; somebody may set the clock at any time. */
+/** The clock may be changed at any time, so it is measured at this interval. */
 export const MEASURE_EVERY_MS = 5_000;
 
 /** The process with the clock, and the consequence of a wrong one: "plans, compares and verifies nothing". */

@@ -27,7 +27,7 @@ import { countAll, openReport, readRowsOutside } from "../reports/read-report.ts
 import { sayLeftOut } from "./left-out-date.ts";
 import { whyFuture, whyOpen } from "./why-open.ts";
 
-/** The most days that one run of the job closes; the next run goes on. */
+/** The most days that one run of the job closes; the next run continues. */
 const MOST_AT_ONCE = 40;
 const BETS_AT_ONCE = 1_000;
 
@@ -80,8 +80,8 @@ export async function findNextDay({ sql }: FlowContext, zone: string): Promise<Z
 
 /**
  * Closes one day in one transaction. A day that was closed before stays as it is.
- * @param day of the present `closing.zone`; after the first closed day, its beginning is where the last one ended
- * @throws ReconError `conflict` where the day is not the next one, or another process closes days at this moment
+ * @param day of the present `closing.zone`; after the first closed day, it begins at the end of the last one
+ * @throws ReconError `conflict` if the day is not the next one, or another process closes days at this moment
  */
 export async function closeDay(
   context: FlowContext,
@@ -121,7 +121,7 @@ export async function closeDay(
 
 /**
  * @returns null: the day can be closed
- * @throws ReconError `conflict` where another day must be closed first
+ * @throws ReconError `conflict` if another day must be closed first
  */
 async function findOutcome(context: FlowContext, tx: Query, day: ZonedDay): Promise<Closing | null> {
   const before = await readClosedDay(tx, day.day);

@@ -1,5 +1,5 @@
 /**
- * What the JSON of a shown statement has no key for: where its closed days begin and end, and whether they were altered
+ * Facts for which a statement's JSON has no key: the bounds of its closed days, and whether they were altered
  * (§3.10).
  */
 
@@ -11,7 +11,7 @@ import { isAltered } from "../../closing/statement.ts";
 import { ReconError } from "../../errors.ts";
 import type { FlowContext } from "../context.ts";
 
-/** What a person should know about a closed day that is shown. */
+/** What a reader should know about a closed day that is shown. */
 export interface ClosedFacts extends ZonedDay {
   /** the stored statement does not have its own hash; the chain is only checked as a whole (`verifyChain`) */
   readonly isAltered: boolean;
@@ -76,7 +76,7 @@ export function sayAltered(facts: readonly ClosedFacts[]): string | null {
   return `${what} ("recon report --verify" proves it)`;
 }
 
-/** @throws ReconError `conflict` where a closed day was altered: JSON and CSV have no place to say so */
+/** @throws ReconError `conflict` if a closed day was altered: JSON and CSV have no place to say so */
 export async function refuseAltered(context: FlowContext, shown: DayStatement | MonthReport): Promise<void> {
   const altered = sayAltered(await readClosedFacts(context, shown));
   if (altered !== null) throw new ReconError("conflict", altered);

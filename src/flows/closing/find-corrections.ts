@@ -15,7 +15,7 @@ import { openReport } from "../reports/read-report.ts";
 import { correctBets } from "./correct-bets.ts";
 import { correctSessions } from "./correct-sessions.ts";
 
-/** The limits of one transaction, and of one run; the next run goes on. */
+/** The limits of one transaction, and of one run; the next run continues. */
 const ROWS_AT_ONCE = 20;
 const MOST_TRANSACTIONS = 500;
 

@@ -6,11 +6,11 @@ import type { FlowContext } from "../context.ts";
 import type { Closing } from "./close-days.ts";
 import { whyOpen } from "./why-open.ts";
 
-/** The most days that are looked at, because a person waits. */
+/** The most days to look at, because a request waits for the answer. */
 const MOST_DAYS = 31;
 
 /**
- * What a person gave up with the first closed day.
+ * What finance gave up with the first closed day.
  * @returns sentences that name the complete days among the 31 before it; null: none of these days was the first
  */
 export async function sayGivenUp(context: FlowContext, results: readonly Closing[]): Promise<string | null> {

@@ -7,7 +7,7 @@ import type { ComparisonContext } from "../compare/comparison-context.ts";
 const MARKS_AT_ONCE = 500;
 
 /**
- * Where some marks are too many together, each alone. What cannot be loaded alone either is tried again later.
+ * If some marks are too many for one transaction, each is taken alone. A mark that cannot be loaded alone is retried later.
  * @returns the number of corrections
  */
 export async function inPieces(

@@ -23,10 +23,10 @@ import { checkNotLeftOut } from "./left-out-date.ts";
 import { NOT_FETCHED, whyOpen } from "./why-open.ts";
 
 /**
- * A day's statement: the stored one, where the day is closed in this zone; otherwise today's data.
+ * A day's statement: the stored one if the day is closed in this zone, otherwise today's data.
  * @param isZoneAsked false: a closed day is shown in the zone in which it was closed
  * @param readOpen makes the report of an open day
- * @throws ReconError as `readOpen` does; `not-found` where the time of this date belongs to another closed day
+ * @throws ReconError as `readOpen` does; `not-found` if the time of this date belongs to another closed day
  */
 export async function readStatement(
   { sql, config }: FlowContext,
@@ -42,7 +42,7 @@ export async function readStatement(
   return { ...report, closed: null, corrections: await readArrived(sql, day) };
 }
 
-/** Where the sums of another zone are gone, the stored statement is left. */
+/** If the data for another zone were deleted, only the stored statement can be shown. */
 function nameZone(error: unknown, { zone }: ClosedDay): unknown {
   if (!(error instanceof ReconError) || error.code !== "bets-deleted") return error;
   const hint = `its stored statement is that of the zone ${zone}: ask for this zone`;
@@ -84,10 +84,10 @@ export async function readOpenReason(context: FlowContext, date: string): Promis
   });
 }
 
-/** The reason of a day that only waits for a person. */
-export const NOBODY_CLOSED = "The day is complete; nobody has closed it.";
+/** The reason of a day that is ready to be closed. */
+export const READY_TO_CLOSE = "The day is complete and can be closed.";
 
-/** The reasons of several open days, without dates that have no day of their own. Where a day is closed, the later ones wait for the next. */
+/** The reasons of several open days, without dates that have no day of their own. If a day is closed, the later ones wait for the next. */
 async function whyOpenAll(
   context: FlowContext,
   tx: Query,
@@ -124,7 +124,7 @@ async function whyOpenAll(
 
 function waitsBecause({ config }: FlowContext, to: Instant, now: Instant): string {
   const { after } = config.closing;
-  if (after === null) return NOBODY_CLOSED;
+  if (after === null) return READY_TO_CLOSE;
   if (to + after > now) return `The day is complete; closing.after ends at ${showInstant(to + after)}.`;
   return "The day is complete; the worker closes it at its next run.";
 }

@@ -42,7 +42,7 @@ export async function whyOpen(context: FlowContext, tx: Query, day: ZonedDay): P
   return hasWhole ? null : NOT_FETCHED;
 }
 
-/** @returns one sentence where the day has not ended */
+/** @returns one sentence if the day has not ended */
 export function whyFuture({ to }: ZonedDay, now: Instant): string | null {
   return to > now ? `The day ends at ${showInstant(to)}, which is in the future.` : null;
 }

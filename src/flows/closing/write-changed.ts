@@ -69,7 +69,7 @@ async function reasonsWithOrigins(
   );
 }
 
-/** The reasons, which begin with what people decided where nothing else changed. */
+/** The reasons. If nothing else changed, they begin with the decisions about mismatches. */
 async function withDecisions(
   tx: Query,
   productId: string,

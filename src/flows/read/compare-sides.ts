@@ -1,4 +1,4 @@
-/** Pairs the values of a mismatch's two sides for people, and marks those that differ. Pure. */
+/** Pairs the values of a mismatch's two sides for display, and marks those that differ. Pure. */
 
 import { effectOf, expectedOf, type Judged, sidesOf } from "../../effect.ts";
 import type { LedgerSide, MismatchKind, ProviderSide, TransferSide } from "../../mismatch.ts";
@@ -15,7 +15,7 @@ export interface FieldComparison {
   readonly as: "text" | "amount" | "time";
 }
 
-/** The text for a missing value, where the absence is the difference. */
+/** Kinds in which a side's absence is the difference. */
 const MISSING: ReadonlySet<MismatchKind> = new Set([
   "missing-in-ledger",
   "missing-at-provider",
@@ -111,7 +111,7 @@ function compareTransfer(provider: TransferSide | null, ledger: TransferSide | n
   ];
 }
 
-/** The amount that the wallet should have moved; null: unknown. Of two currencies, what the record asks for in its own. */
+/** The amount that the wallet should have moved; null: unknown. If the sides have two currencies, it is in the record's. */
 function expectedMove(judged: Judged): Amount | null {
   const { kind } = judged;
   const sides = sidesOf(judged);

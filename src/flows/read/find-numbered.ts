@@ -1,4 +1,4 @@
-/** Finds the mismatch and the incident with a number that a person typed. */
+/** Finds the mismatch and the incident with a number that was typed into search. */
 
 import { type ListedIncident, readListedIncident } from "../../alerts/incident-list-store.ts";
 import type { Mismatch } from "../../mismatch.ts";

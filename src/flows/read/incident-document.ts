@@ -20,7 +20,7 @@ export interface IncidentDocument
   readonly beganAt: string;
   /** when its newest mismatch was first seen */
   readonly lastAt: string;
-  /** null: it goes on */
+  /** null: it is open */
   readonly endedAt: string | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The evidence of one mismatch: what both sides said, as they said it. What people decided or wrote about the mismatch
+ * The evidence of one mismatch: what both sides said, as they said it. Decisions and comments about the mismatch
  * is not part of it, because the evidence is for the provider.
  */
 
@@ -84,14 +84,14 @@ export interface MismatchEvidence
   readonly missing: readonly string[];
 }
 
-/** @throws ReconError `usage` where the bodies are too large for a file */
+/** @throws ReconError `usage` if the bodies are too large for a file */
 export async function readMismatchEvidence(
   context: FlowContext,
   mismatch: Mismatch,
 ): Promise<MismatchEvidence> {
   const { sql } = context;
   const { note: _, resolvedBy: _by, resolvedAt: _at, status: _status, countsOn: _on, ...facts } = mismatch;
-  // Without what people corrected: it is a decision, too.
+  // Without corrections: they are decisions, too.
   const effect = effectOf(mismatch);
   const choice = chooseEvents(mismatch);
   // One after the other: a file takes no more than one connection.

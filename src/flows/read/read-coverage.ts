@@ -8,7 +8,7 @@ import type { WindowKind } from "../../sync/window-store.ts";
 import type { ProductRange, TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 
-/** The most windows of an answer: nobody reads more, and they would fill the worker's memory. */
+/** The most windows of an answer: more would fill the worker's memory. */
 const MOST_WINDOWS = 100_000;
 
 export interface Coverage {
@@ -30,7 +30,7 @@ export interface Coverage {
   }[];
 }
 
-/** @throws ReconError `usage` where the range has too many windows */
+/** @throws ReconError `usage` if the range has too many windows */
 export async function readCoverageOf(context: FlowContext, asked: ProductRange): Promise<Coverage> {
   const { productId } = asked;
   const tried = await readTriedWindows(context.sql, productId, asked, MOST_WINDOWS + 1);
@@ -72,8 +72,8 @@ export interface ShownRange {
 }
 
 /**
- * The fetched parts of a range of which windows were deleted (`retain.windows`), which the JSON does not say (its keys are
- * fixed). Nobody knows when they were fetched, or how often.
+ * The fetched parts of a range whose windows were deleted (`retain.windows`); the JSON's keys are fixed and do not show it.
+ * It is unknown when they were fetched, or how often.
  */
 export async function readWithoutWindows(
   { sql }: FlowContext,

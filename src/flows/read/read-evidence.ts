@@ -20,7 +20,7 @@ export type EvidenceTarget =
 /** Times are ISO 8601, amounts decimal text. */
 export interface Evidence {
   readonly madeAt: string;
-  /** where the callbacks come from: a table or a view */
+  /** the table or view of the callbacks */
   readonly ledger: string;
   /** null: the mismatches were chosen by their ids */
   readonly incident: {
@@ -38,7 +38,7 @@ export interface Evidence {
 
 /**
  * @param signal ends the reading between two mismatches
- * @throws ReconError `not-found` that names an unknown id; `usage` where the evidence is too much for one file
+ * @throws ReconError `not-found` that names an unknown id; `usage` if the evidence is too much for one file
  */
 export async function readEvidence(
   context: FlowContext,
@@ -93,7 +93,7 @@ async function findIncident(
   };
 }
 
-/** The number of files that hold so many mismatches. */
+/** The number of files needed for this many mismatches. */
 export function countParts(mismatches: number): number {
   return Math.max(1, Math.ceil(mismatches / MOST_IN_FILE));
 }

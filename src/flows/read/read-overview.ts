@@ -88,7 +88,7 @@ export interface Overview {
   readonly rejected: { readonly records: number; readonly entries: number };
   /** running backfills and recently failed ones; the newest first */
   readonly backfills: readonly PresentBackfill[];
-  /** whether pulling, comparing, following, verifying and alerting go on */
+  /** whether pulling, comparing, following, verifying and alerting make progress */
   readonly work: WorkReport;
   /** the space that the database takes; null: no worker has measured yet */
   readonly storage: Storage | null;

@@ -23,7 +23,7 @@ interface ProductStatus {
   /** everything before this time was fetched; differs from the head while there are gaps */
   readonly watermark: string | null;
   /**
-   * since the watermark, or since `since` where nothing was pulled yet; null: the product is not pulled, or no worker
+   * since the watermark, or since `since` if nothing was pulled yet; null: the product is not pulled, or no worker
    * has begun
    */
   readonly lagSeconds: number | null;
@@ -80,7 +80,7 @@ export interface Status {
   readonly rejected: { readonly records: number; readonly entries: number };
 }
 
-/** The status with more facts, for people. */
+/** The status with more facts, for pages and the terminal. */
 export interface StatusForPeople {
   readonly status: Status;
   readonly work: WorkReport;

@@ -1,4 +1,4 @@
-/** Reads transfers and top-ups for people: by their ref, with every stored answer. */
+/** Reads transfers and top-ups by their ref, with every stored answer. */
 
 import { formatInstant, type Instant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
@@ -17,7 +17,7 @@ export interface TransferChoice {
   readonly username: string | null;
 }
 
-/** @throws ReconError `not-found`, or `conflict` where several top-ups have the ref */
+/** @throws ReconError `not-found`, or `conflict` if several top-ups have the ref */
 export async function findTransfer({ sql }: FlowContext, choice: TransferChoice): Promise<Verification> {
   const { ref, productId, username } = choice;
   for (const kind of choice.kind === null ? VERIFY_KINDS : [choice.kind]) {

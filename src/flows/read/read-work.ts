@@ -1,5 +1,5 @@
 /**
- * Whether pulling, comparing, following the ledger, verifying and alerting go on, and how old each is
+ * Whether pulling, comparing, following the ledger, verifying and alerting make progress, and how old each is
  * (docs/alerts.md#what-stands-still).
  */
 

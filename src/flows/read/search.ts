@@ -1,4 +1,4 @@
-/** Finds what a person's id belongs to, and says of each bet what both sides have. */
+/** Finds what an id belongs to, and for each bet what both sides have. */
 
 import { realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
@@ -37,11 +37,11 @@ const MOST_BETS = 10;
 /** A larger round is not loaded: its bets are then compared by their ids alone. */
 const MOST_OF_ROUND = 1_000;
 
-/** Beyond these, a person types the player of a round too. */
+/** With more players, a round is found only with its player's name. */
 const MOST_PLAYERS = 50_000;
 /** The newest entries, in which a request is looked for. */
 const MOST_ENTRIES = 200_000;
-/** Where an index found something, the rest is searched only so far: the page repeats the search after each change. */
+/** If an index found something, the rest is searched only this far: the page repeats the search after each change. */
 const FEW = { players: 1_000, entries: 1_000 } as const;
 
 /** What both sides have of a bet now. */
@@ -76,9 +76,9 @@ export interface SearchResult {
 }
 
 /**
- * @param text an id, the number of a mismatch or an incident, or a player's name and the id of one of the player's rounds, with a space between them. What has an index is
- * searched always. Rounds of any player, and requests that are only in entries, are searched in fewer players and entries
- * where something was found (decision 248).
+ * @param text an id, the number of a mismatch or an incident, or a player's name, a space, and the id of one of that
+ * player's rounds. Indexed ids are always searched. Rounds of any player, and requests that are only in entries, are
+ * searched in fewer players and entries if something was found (decision 248).
  */
 export async function search(context: FlowContext, text: string): Promise<SearchResult> {
   const { sql, config } = context;
@@ -216,7 +216,7 @@ interface LoadedSides {
   readonly entries: CallbackEntry[];
 }
 
-/** The bet with its round, where the round is not too large. */
+/** The bet, with its round if the round is not too large. */
 async function loadSides({ sql }: FlowContext, key: FoundKey, round: string | null): Promise<LoadedSides> {
   const { productId, username, ref } = key;
   const load = async (rounds: readonly (readonly [string, string])[]): Promise<LoadedSides> => {

@@ -27,10 +27,10 @@ import { readKeptEntry } from "./read-kept-entry.ts";
 
 type Outcome = "accepted" | "known" | { readonly reason: string };
 
-/** Whoever writes the same entries at the same time can be in between so often at the most. */
+/** How often to retry when a concurrent writer touches the same entries. */
 const MOST_TRIES = 10;
 
-/** All rows in one transaction; where PostgreSQL refuses a value, in smaller ones, so that it stops no other row. */
+/** All rows in one transaction; if PostgreSQL refuses a value, in smaller ones, so that it stops no other row. */
 export async function retryEntries(
   context: FlowContext,
   rows: readonly number[],
@@ -132,7 +132,7 @@ async function judgeEntries(
   });
 }
 
-/** An entry that was written meanwhile stays as it is, whatever it says: it was mended. */
+/** An entry that another process wrote meanwhile stays as it is: it was corrected. */
 async function takeUnusable(
   tx: Query,
   entries: readonly JudgedEntry[],

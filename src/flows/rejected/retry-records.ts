@@ -19,7 +19,7 @@ interface UsableRecord {
 
 /**
  * Records that were asked for at the same time are written together, in one transaction with their removal from the
- * rejected ones. Rows that somebody else is reading again just now are left to them.
+ * rejected ones. Rows that another request is retrying are skipped.
  */
 export async function retryRecords(context: FlowContext, rows: readonly number[]): Promise<RetriedRows> {
   const { sql, config } = context;

@@ -28,12 +28,12 @@ export interface RetryResult {
   readonly entries: RetryCounts;
   /** each row that stays, with the reason of now */
   readonly stayed: readonly { readonly id: string; readonly reason: string }[];
-  /** the row behind which to go on; null: there are no more */
+  /** the row after which to continue; null: there are no more */
   readonly next: string | null;
 }
 
 export const TABLES = { record: "rejected_records", entry: "rejected_entries" } as const;
-/** One transaction reads so many rows again, and no more text. */
+/** The most rows and text that one transaction retries. */
 const MOST_AT_ONCE = { rows: 200, bytes: 8 * 1024 * 1024 };
 
 const NOTHING: RetriedRows = { accepted: 0, known: 0, staying: [] };

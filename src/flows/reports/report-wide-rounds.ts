@@ -59,7 +59,7 @@ export async function narrowActive(
 }
 
 /**
- * Adds the bets that are not loaded: each on its own day, or, where the round agrees as one, all on the day of the
+ * Adds the bets that are not loaded: each on its own day, or, if the round agrees as one, all on the day of the
  * latest bet.
  * @param loaded the player's records
  * @param days consecutive days

@@ -35,8 +35,8 @@ const ALL_TIME: TimeRange = { from: Date.UTC(2000, 0, 1) - 1_999 * 365 * DAY_MS,
 const TIME_OF_SESSIONS: TimeRange = { from: Date.UTC(2009, 11, 31), to: Date.UTC(2999, 0, 1) };
 
 /**
- * Adds up at the start of a worker, and once a day; where something is missing, at each run. An amount that is missing twice in a
- * row is an error: an entry of a closed day may have arrived a moment ago, and become a correction meanwhile.
+ * Adds up when a worker starts and once a day, and at each run while something is missing. Only an amount that is missing
+ * twice in a row is an error: the first time, an entry of a closed day may be about to become a correction.
  */
 export async function keepMoneySums(
   context: FlowContext,

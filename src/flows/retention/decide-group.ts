@@ -39,12 +39,12 @@ export interface GroupContext extends DeleteUpTo {
   /** `lostRecordsBefore` */
   readonly deletedRecords: Instant;
   readonly mismatches: readonly NamedByMismatch[];
-  /** a fetch did not return the record, and nobody has decided yet whether it is absent */
+  /** a fetch did not return the record, and it is not yet decided whether it is absent */
   readonly isInDoubt: (record: StoredRecord) => boolean;
 }
 
 /**
- * The time before which a bet without a record may have had one that was deleted. Where records do not go before entries,
+ * The time before which a bet without a record may have had one that was deleted. If records are not deleted before entries,
  * such a bet never had one, so it did not end.
  * @param deleted records of earlier time were deleted
  */
@@ -160,7 +160,7 @@ function hasMismatch(
   return own.some(
     ({ subject, betId, transactionId, roundId }) =>
       subjects.has(subject) ||
-      // Without sessions, nobody knows which bets of the player such a mismatch is about.
+      // Without sessions, it is unknown which of the player's bets such a mismatch is about.
       (session === undefined && subject.startsWith("session:")) ||
       (betId !== null && ids.has(betId)) ||
       (transactionId !== null && ids.has(transactionId)) ||

@@ -1,4 +1,4 @@
-/** Walks through old records and entries, and deletes those that nobody needs any more (§3.10). */
+/** Walks through old records and entries, and deletes those that are no longer needed (§3.10). */
 
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
@@ -23,8 +23,8 @@ import { openPace } from "./give-way.ts";
 import { entriesOf, recordsOf, type Slice, type Walk } from "./walk-bets.ts";
 
 /**
- * So many transactions at a time, because one alone deletes more slowly than pulling writes. Each lane has its own players, and
- * goes on with the next slice without a wait for the others (decision 235).
+ * Number of concurrent deletion transactions. One alone cannot keep up with ingestion. Each lane has its own players, and
+ * takes its next slice without waiting for the others (decision 235).
  */
 const LANES = 3;
 
@@ -55,7 +55,7 @@ export async function dropBets(
   return total;
 }
 
-/** So many rows are looked at before a side is announced for the first time. */
+/** The most rows to look at before a side is announced for the first time. */
 const MOST_LOOKED_AT = 1_000_000;
 
 /**
@@ -87,8 +87,8 @@ async function withoutYoungSides({ sql, config }: FlowContext, upTo: DeleteUpTo)
 }
 
 /**
- * Goes on with a walk, unless another worker does. Stores how far all lanes are: a killed worker visits again at most what
- * some of its lanes had done.
+ * Continues a walk, unless another worker does. Stores the progress of the slowest lane, so after a kill at most the work
+ * that faster lanes had done is repeated.
  * @param tx holds the lock of the walk
  */
 async function runWalk(

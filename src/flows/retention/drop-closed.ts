@@ -8,7 +8,7 @@ import { dropBets } from "./drop-bets.ts";
 import { dropByAge, type RetainedFrom } from "./drop-by-age.ts";
 import type { DropLimits } from "./drop-expired.ts";
 
-/** A transaction takes some tenths of a second. The next run goes on where this one ends. */
+/** A transaction takes some tenths of a second. The next run continues from there. */
 const LIMITS: DropLimits = { rows: 16_000, batches: 125 };
 
 const DAY_MS = 24 * 3_600_000;

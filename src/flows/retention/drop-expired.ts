@@ -34,7 +34,7 @@ const NEVER: TimeRange = { from: 0, to: 0 };
 
 /**
  * The audit of a year is complete until a month after its end (decision 74). It also contains programs that hand over
- * transfers, so it cannot be kept for ever. The list of imports is a part of it. The decisions of people stay in the history of each mismatch.
+ * transfers, so it cannot be kept for ever. The list of imports is a part of it. Decisions stay in the history of each mismatch.
  */
 const KEEP_AUDIT_MS = 400 * 24 * 3_600_000;
 
@@ -60,7 +60,6 @@ export async function dropExpired(
   const dropVersions: Drop = (sql, range, most) => dropOldVersions(sql, range, closed.from, most);
   const recordVersions = await dropAll(context, dropVersions, retain.recordVersions, limits, signal, closed);
   const rawBodies = await dropAll(context, dropExpiredBodies, retain.rawBodies, limits, signal, closed);
-  // Nobody needs an expired session.
   await dropAll(context, dropOldSessions, 0, limits, signal);
   await dropAll(context, dropExpiredSignatures, KEEP_SIGNATURES_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
@@ -85,8 +84,8 @@ async function dropSamples(
 }
 
 /**
- * The time whose versions and bodies may be deleted. Where days are closed, only rows of closed days may go; where
- * nobody closes days, age alone decides (decision 165).
+ * The time whose versions and bodies may be deleted. If days are closed, only rows of closed days may go; if none is
+ * closed, age alone decides (decision 165).
  * @param closed null: no day is closed
  */
 export function mayExpire({ closing }: FlowContext["config"], closed: TimeRange | null): TimeRange {
@@ -103,7 +102,7 @@ async function dropAll(
 ): Promise<number> {
   if (keepMs === null) return 0;
   const to = Math.min(clock.now() - keepMs, within.to);
-  // Each statement begins where the one before ended: deleted rows stay in the index until a vacuum (decision 41).
+  // Each statement continues after the one before: deleted rows stay in the index until a vacuum (decision 41).
   let { from } = within;
   let total = 0;
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {

@@ -81,7 +81,7 @@ async function chooseGoing(
   return goes;
 }
 
-/** The places where a mismatch may have rows; empty: it is about no bet. */
+/** The keys under which a mismatch may have rows; empty: it is not about a bet. */
 function rowsOf({ username, otherName, betId, transactionId, roundId }: LastingMismatch): VisitedRow[] {
   const [ref, ...more] = [betId, transactionId, roundId].filter((id) => id !== null);
   if (ref === undefined) return [];

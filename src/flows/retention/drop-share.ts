@@ -25,7 +25,7 @@ export async function dropShare(
   const total = { records: 0, entries: 0 };
   for (const productId of slice.productIds) {
     const product = context.config.products.find((one) => one.productId === productId);
-    // Nobody knows how the bets of an unknown product end.
+    // It is unknown how the bets of an unknown product end.
     if (product === undefined) continue;
     const dropped = await dropOfProduct(context, walk, slice, product, upTo, share);
     total.records += dropped.records;
@@ -57,7 +57,7 @@ async function dropOfProduct(
   };
 }
 
-/** @returns null where another transaction holds one of the rows, or has written it: nothing is deleted then */
+/** @returns null if another transaction holds one of the rows, or has written it: nothing is deleted then */
 async function dropPlain(
   { sql, clock }: FlowContext,
   walk: Walk,

@@ -1,4 +1,4 @@
-/** Deletes the bets of some visited rows that nobody needs any more (§3.10). */
+/** Deletes the bets of visited rows that are no longer needed (§3.10). */
 
 import { LONGEST_BET_MS } from "../../bet.ts";
 import { formatInstant, type Instant } from "../../clock.ts";

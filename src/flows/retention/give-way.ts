@@ -4,7 +4,7 @@ import { monotonicMs } from "../../clock.ts";
 import { isFetching } from "../../sync/old-windows-store.ts";
 import type { FlowContext } from "../context.ts";
 
-/** While a window is being fetched, deletion rests so many times as long as it has worked. */
+/** While a window is being fetched, deletion pauses for this many times the time that it worked. */
 const REST_RATIO = 6;
 const LONGEST_REST_MS = 5_000;
 /** A further day may go each day. In the second half of a day the rest of it is deleted without a pause. */

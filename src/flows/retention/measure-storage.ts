@@ -11,7 +11,7 @@ import type { RetainedFrom } from "./drop-by-age.ts";
 import { retainedFrom } from "./drop-closed.ts";
 import { mayExpire } from "./drop-expired.ts";
 
-/** Tables whose rows are visited by id, each with the time by which its rows are old, and that of its day where it differs. */
+/** Tables whose rows are visited by id, each with the time by which its rows are old, and that of its day if it differs. */
 const BY_ID: readonly {
   readonly table: string;
   readonly by: Exclude<keyof RetainedFrom, "closedFrom">;

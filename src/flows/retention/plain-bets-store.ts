@@ -22,7 +22,7 @@ export interface DroppedPlain {
 /** Whether anything is to be searched: many operators have no wallet, and older versions come seldom. */
 const anyOf = (table: string) => `(select exists (select from ${table}))`;
 
-/** Deletes the rows of `table` that `found` leads to. A search by index for each, whatever the planner assumes. */
+/** Deletes the rows of `table` that `found` leads to. Each is searched by index, even if the planner would prefer a scan. */
 const deleteFound = (table: string, found: string, condition: string) => `
   delete from ${table} where ctid = any(array(
     select t.ctid from ${found} d
@@ -109,7 +109,7 @@ export async function dropPlainBets(
   names: Names,
   parameters: PlainParameters,
 ): Promise<DroppedPlain> {
-  // Planning so long a statement takes as long as a part of its work, and the plan is the same for all slices. PostgreSQL does not
+  // Planning a statement of this length takes as long as a part of its work, and the plan is the same for all slices. PostgreSQL does not
   // know how many rows each part has: it must neither join them row by row, nor read a table whole that was small once.
   await tx`select ${tx.unsafe(SWITCH_TRIGGERS_OFF)}, set_config('plan_cache_mode', 'force_generic_plan', true),
     set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true), set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`;

@@ -40,13 +40,13 @@ const TANGLED = `
     select key from refs where key like 'x%' and not (select are_apart from apart)
   )`;
 
-/** After a settlement that others follow, the bet goes on running. */
+/** After a partial settlement the bet is still running. */
 const IS_NO_PART = "(callback <> 'settleBets' or end_round is not false)";
 
 /**
- * The groups with a bet that has not certainly ended, as the fold would say. Mostly each bet has an end of its own. Only
- * of groups with another bet all entries are looked at: an own end of a bet stands whatever else follows, and a BY_ROUND
- * end ends every bet that began before it. Bets that a rollback, or a placement after a reward and a void or tip, may have made
+ * The groups with a bet that has not certainly ended, as the fold would say. Usually each bet has an end of its own. All
+ * entries are examined only for groups with another kind of bet: a bet's own end stands even if entries follow, and a
+ * BY_ROUND end ends every bet that began before it. Bets that a rollback, or a placement after a reward and a void or tip, may have made
  * run again are left to the fold.
  */
 const OPEN = `

@@ -6,7 +6,7 @@ import { ofShareText } from "../../db/retention-store.ts";
 /** The parameters of the statement, in order. Those of `VISITED` follow. */
 export type PlainParameters = readonly [
   productId: string,
-  /** players are shared among so many lanes; this is one of them */
+  /** the number of lanes among which players are shared, and which of them this is */
   lanes: number,
   lane: number,
   /** `DeleteUpTo` */
@@ -18,7 +18,7 @@ export type PlainParameters = readonly [
   deletedRecords: Instant | null,
   /** deleted bets are remembered where their last entry is not older */
   rememberedFrom: Instant,
-  /** a round with so many records or entries is not loaded whole */
+  /** a round with at least this many records or entries is not loaded whole */
   wide: number,
   /** rows of earlier time stay */
   closedFrom: Instant,
@@ -71,7 +71,7 @@ const lookUp = (keys: string, key: string, columns: string, table: string, condi
 
 /** A text of a player and an id that no other player and id give. */
 const textOf = (username: string, id: string) => `octet_length(${username}) || ' ' || ${username} || ${id}`;
-/** The key of a row's round where the round was not visited. */
+/** The key of a row's round if the round was not visited. */
 const OTHER_ROUND = `'x' || ${textOf("f.username", REAL_ROUND)}`;
 
 /** The rows of a slice of a walk: its parameters are the key before the first row, and the key of the last row. */

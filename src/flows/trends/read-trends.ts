@@ -30,7 +30,7 @@ export interface Trends {
   readonly open: Line<number>;
   /** by currency, the largest number of mismatches first; null: without a currency; decimal text */
   readonly risk: readonly { readonly currency: string | null; readonly line: Line<string> }[];
-  /** the median, in milliseconds; null also where no mismatch was first seen */
+  /** the median, in milliseconds; null also if no mismatch was first seen */
   readonly delay: Line<number>;
   /** the longest, in milliseconds */
   readonly lag: Line<number>;
@@ -111,7 +111,7 @@ async function readTrends(
 
 /**
  * Differences are known from the beginning of pulling up to the time that was fetched and compared and whose graces are
- * over, except for time that was not fetched. A step is known where some of its time is, and none is missing before.
+ * over, except for time that was not fetched. A step is known if some of its time is, and none is missing before.
  */
 async function findKnown(
   { sql, config, clock }: FlowContext,

@@ -8,7 +8,7 @@ import type { FlowContext } from "../context.ts";
 const COUNTED_FOR_MS = 2 * 86_400_000;
 /** Entries may be stored some time after they were received. */
 const CALLBACKS_AFTER_MS = 300_000;
-/** So that counting after a first start holds up nobody. */
+/** Limits the counting after a first start, so it does not delay other work. */
 const MOST_ROWS = 500;
 const MOST_QUARTERS = 8;
 

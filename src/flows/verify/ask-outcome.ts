@@ -10,7 +10,7 @@ import { describeError, ReconError } from "../../errors.ts";
 import type { About, RequestBudget } from "../../provider/budget.ts";
 import { isTopUp, type TopUp, type TopUpType, type Transfer } from "../../transfer.ts";
 import { compareBooking, type Saying, type VerifyAnswer } from "../../verify/answer.ts";
-import { TurnOver } from "../../verify/turns.ts";
+import { Preempted } from "../../verify/turns.ts";
 import type { FlowContext } from "../context.ts";
 
 /** A classified answer with its evidence. */
@@ -35,14 +35,14 @@ export class Paused extends Error {
 }
 
 /**
- * Never rejects because of the provider. Rejects where the signal aborts, and for errors of our own; with `Paused`
- * where nothing may be asked now, and with `TurnOver` where the question made room for others: neither is an answer.
- * @param isCrowding questions of this kind and product hang, so the question must not take the slots of others
+ * Never rejects because of the provider. Rejects if the signal aborts, and for errors of our own; with `Paused` if
+ * requests are suspended, and with `Preempted` if the request gave its slot to others: neither is an answer.
+ * @param isThrottled questions of this kind and product hang, so the question must not take the slots of others
  */
 export type AskOutcome = (
   sent: Transfer | TopUp,
   signal: AbortSignal,
-  isCrowding?: boolean,
+  isThrottled?: boolean,
 ) => Promise<ClassifiedAnswer>;
 
 export interface VerifyContext extends FlowContext {
@@ -57,7 +57,7 @@ export function openAskOutcome(
   budget: RequestBudget,
   { config, clock }: Pick<FlowContext, "config" | "clock">,
 ): AskOutcome {
-  return async (sent, signal, isCrowding = false) => {
+  return async (sent, signal, isThrottled = false) => {
     let askedAt: Instant | null = null;
     let ending: AbortSignal | null = null;
     const request = async (room: AbortSignal | null) => {
@@ -71,11 +71,11 @@ export function openAskOutcome(
     const about: About = {
       productId: sent.productId,
       leavesWhilePaused: true,
-      pace: isCrowding ? "hangs" : "may-hang",
+      pace: isThrottled ? "hangs" : "may-hang",
     };
     const classified = await budget.spend("verify", request, signal, about).catch((error: unknown) => {
       signal.throwIfAborted();
-      if (ending?.aborted) throw new TurnOver("it makes room for others", { cause: error });
+      if (ending?.aborted) throw new Preempted("it was preempted", { cause: error });
       if (askedAt === null && error instanceof ReconError && error.code === "provider-throttled") {
         throw new Paused(error, error.retryAfterMs ?? 0);
       }

@@ -1,4 +1,4 @@
-/** A person's decision on an inconclusive transfer or top-up. */
+/** Ops' decision on an inconclusive transfer or top-up. */
 
 import { formatInstant, type Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
@@ -15,7 +15,7 @@ import { findTransfer, showRef, type TransferChoice } from "../read/read-transfe
 /**
  * Stops verifying an inconclusive transfer or top-up. Its status stays; its mismatch is resolved in the person's
  * name.
- * @throws ReconError `not-found`, or `conflict` where it is not inconclusive, or was closed before
+ * @throws ReconError `not-found`, or `conflict` if it is not inconclusive, or was closed before
  */
 export async function closeTransfer(
   context: FlowContext,

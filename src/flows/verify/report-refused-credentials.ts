@@ -29,8 +29,8 @@ export function reportingRefusals(context: FlowContext, ask: AskOutcome): AskOut
   const { sql, clock } = context;
   // The last report of this process about each product; another process may have reported a refusal before.
   const reported = new Map<string, "refused" | "accepted">();
-  return async (sent, signal, isCrowding) => {
-    const answer = await ask(sent, signal, isCrowding);
+  return async (sent, signal, isThrottled) => {
+    const answer = await ask(sent, signal, isThrottled);
     const { productId } = sent;
     const last = reported.get(productId);
     if (answer.refused !== null && last !== "refused") {

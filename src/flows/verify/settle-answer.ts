@@ -65,9 +65,9 @@ async function writeDecision(
 }
 
 /**
- * Stores an answer that arrives after a person closed the transfer. The decision stays. Where the answer has an
- * outcome, a mismatch shows it, because the person did not know (decision 103).
- * @returns false where no person has closed the transfer
+ * Stores an answer that arrives after ops closed the transfer. The decision stays. If the answer has an outcome, a
+ * mismatch shows it, because it was not known when ops decided (decision 103).
+ * @returns false if the transfer is not closed
  */
 async function settleAfterClose(
   context: FlowContext,

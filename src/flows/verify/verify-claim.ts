@@ -3,7 +3,7 @@
 import type { LimitFunction } from "p-limit";
 import { ReconError } from "../../errors.ts";
 import { type Claim, postponeClaims, releaseClaims } from "../../verify/claim-store.ts";
-import { TurnOver, type Turns } from "../../verify/turns.ts";
+import { Preempted, type Turns } from "../../verify/turns.ts";
 import { queueNameOf } from "../../work/verifying.ts";
 import { type ClassifiedAnswer, Paused, type VerifyContext } from "./ask-outcome.ts";
 import { settleAnswer } from "./settle-answer.ts";
@@ -19,7 +19,7 @@ export interface VerifyLimits {
   readonly settling: LimitFunction;
 }
 
-/** Where a claim fails in a way that ends the run, `run.failure` has the first such error. */
+/** If a claim fails in a way that ends the run, `run.failure` has the first such error. */
 export async function verifyClaim(
   context: VerifyContext,
   { turns, settling }: VerifyLimits,
@@ -32,10 +32,10 @@ export async function verifyClaim(
   const isEnding = () => signal.aborted || run.failure !== null || run.refusedLines.has(line);
   const isPaused = () => run.pausedLines.has(line);
   try {
-    const classified = await turns.take(line, async (turn, isCrowding) =>
+    const classified = await turns.take(line, async (turn, isThrottled) =>
       isEnding() || isPaused()
         ? null
-        : await context.ask(claim.sent, AbortSignal.any([signal, turn]), isCrowding),
+        : await context.ask(claim.sent, AbortSignal.any([signal, turn]), isThrottled),
     );
     if (classified === null) return isPaused() ? await postpone(context, run, line, claim) : undefined;
     if (classified.refused !== null) {
@@ -66,12 +66,12 @@ async function afterFailure(
   }
   // A claim that cannot be settled must not stop others: it ends with its lease.
   run.held.delete(claim.token);
-  if (error instanceof TurnOver) await releaseClaims(sql, claim.kind, [claim]);
+  if (error instanceof Preempted) await releaseClaims(sql, claim.kind, [claim]);
   else if (error instanceof ReconError && error.code === "lease-lost") log.info(error.message);
   else run.failure ??= error;
 }
 
-/** Releases a claim until its pause is over. Where that cannot be written, the claim ends with its lease. */
+/** Releases a claim until its pause is over. If that cannot be written, the claim ends with its lease. */
 async function postpone(
   { sql, clock }: VerifyContext,
   run: VerifyRunState,

@@ -59,7 +59,7 @@ export function addAccess(scope: FastifyInstance, gate: Gate): void {
   });
 }
 
-/** @returns null where the asker is unknown, or no longer known */
+/** @returns null if the caller is unknown, or no longer known */
 async function findAsker(gate: Gate, request: FastifyRequest): Promise<Asker | null> {
   const bearer = bearerOf(request);
   if (!gate.tokens.areSet || bearer === null) return await findVisitor(gate, request);
@@ -67,7 +67,7 @@ async function findAsker(gate: Gate, request: FastifyRequest): Promise<Asker | n
   return token === null ? null : { name: token.name, role: token.role, by: "token" };
 }
 
-/** The person at a browser; ignores bearer tokens. @returns null where nobody is signed in, or no longer */
+/** The user of a browser session; ignores bearer tokens. @returns null if there is no session, or it has ended */
 export async function findVisitor(
   { tokens, sessions }: Gate,
   request: FastifyRequest,
@@ -171,7 +171,7 @@ export async function refuseForeign({ headers, raw }: FastifyRequest, reply: Fas
   );
 }
 
-/** @returns null where there is no token, or an empty one */
+/** @returns null if there is no token, or an empty one */
 function bearerOf({ headers }: FastifyRequest): string | null {
   return /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1] ?? null;
 }

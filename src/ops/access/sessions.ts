@@ -1,5 +1,5 @@
 /**
- * Sessions of the dashboard: a cookie stands for a token, so that people type the token once and nothing stores it
+ * Sessions of the dashboard: a cookie stands for a token, so the user types the token once and nothing stores it
  * (decision 56).
  */
 
@@ -12,7 +12,7 @@ import { type KnownTokens, type OpsToken, proveToken } from "./tokens.ts";
 const COOKIE = "recon_session";
 const ID_BYTES = 32;
 const HOUR_MS = 3_600_000;
-/** A working day; afterwards people sign in again. */
+/** A working day; afterwards the user signs in again. */
 const SESSION_MS = 12 * HOUR_MS;
 
 export interface Sessions {

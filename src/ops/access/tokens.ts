@@ -8,7 +8,7 @@ export type OpsToken = Settings["ops"]["tokens"][number];
 export interface KnownTokens {
   /** false: the server answers only this machine */
   readonly areSet: boolean;
-  /** @returns null where no token matches */
+  /** @returns null if no token matches */
   find(given: string): OpsToken | null;
   /** The token of a session; null: the token was removed or changed. */
   findByProof(name: string, proof: string, sessionId: string): OpsToken | null;

@@ -42,7 +42,7 @@ export function addEvidenceRoutes(api: FastifyInstance, context: FlowContext): v
   });
 }
 
-/** @throws ReconError `report-left` where the caller leaves */
+/** @throws ReconError `report-left` if the caller leaves */
 async function readWhileAwaited<Value>(
   { raw }: FastifyReply,
   make: (signal: AbortSignal) => Promise<Value>,

@@ -73,7 +73,7 @@ const ONE_SIDE: Readonly<Record<"provider" | "ledger", Schema>> = {
 
 const OTHER_CURRENCY = documentOf<OtherCurrency>({ currency: TEXT, amountAtRisk: AMOUNT, effect: AMOUNT });
 
-/** What differs, and where. No decision of a person is part of it. */
+/** The difference and both sides, without decisions. */
 export const DIFFERENCE = {
   productId: TEXT,
   username: TEXT,

@@ -2,7 +2,7 @@
 
 import { stringify } from "csv-stringify/sync";
 
-/** Where some spreadsheet, by its locale, begins another cell or line: LibreOffice splits at semicolons and tabs too. */
+/** Characters at which some spreadsheet, by its locale, begins another cell or line: LibreOffice splits at semicolons and tabs too. */
 const SEPARATORS = String.raw`,;|\t\n\v\f\r\u0085\u2028\u2029`;
 /** What a reader may drop before it looks for a formula: blanks, quotes, invisible characters. */
 const DROPPED = String.raw`[^\S${SEPARATORS}]|["\p{Cf}]|(?![${SEPARATORS}])\p{Cc}`;

@@ -25,7 +25,7 @@ export function addAssets(app: FastifyInstance): void {
     if (text === undefined || type === undefined) {
       return await sendProblem(reply, 404, "Not Found", `there is nothing at ${request.url}`);
     }
-    // During an upgrade, workers of two versions answer: the page of one works with assets of the other, which nobody keeps.
+    // During an upgrade, workers of two versions answer: the page of one works with assets of the other, which must not be cached.
     if (version === ASSETS_VERSION) reply.header("cache-control", KEPT);
     return await reply.type(type).send(text);
   });

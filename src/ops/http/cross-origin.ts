@@ -10,7 +10,7 @@ export function isChange(method: string): boolean {
 }
 
 /**
- * Whether a change may come from the visitor, where the browser alone gives access: by a cookie, or because it runs
+ * Whether a change may come from the visitor, if the browser alone gives access: by a cookie, or because it runs
  * on this machine. The rules are those of CrossOriginProtection in Go's net/http. `Sec-Fetch-Site`, which no page can
  * set, must be same-origin, or none (the visitor typed the address). Old browsers, and browsers over plain http, do
  * not send that header: then `Origin` must name this host. Without both headers, no browser sent the request, because

@@ -1,4 +1,4 @@
-/** The page for a person whose request failed: what happened, what it changed, what to do, and what the person had typed. */
+/** The page for a failed request: what happened, what it changed, what to do, and the typed values. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -19,7 +19,7 @@ const FORM = "application/x-www-form-urlencoded";
 /** A form that arrives later, or larger, is not shown again. */
 const LONGEST_READ_MS = 2_000;
 const LARGEST_FORM = 64 * 1024;
-/** What the page itself wrote into its form. A person typed everything else. */
+/** Fields that the page itself wrote into its form. The user typed all others. */
 const FIXED = new Set(["action", "from", "scope", "id", "shown", "back", "step"]);
 /** A sign-in's form holds a secret. */
 const SECRET_FORMS = /^\/sign-/;

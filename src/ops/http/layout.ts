@@ -4,7 +4,7 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import { ASSETS_AT } from "./asset-files.ts";
 import { showTurningMarks } from "./visible-marks.ts";
 
-/** The visitor of a page; null: nobody is signed in. */
+/** The visitor of a page; null: not signed in. */
 type Visitor = { readonly name: string; readonly role: "read" | "write"; readonly by: string } | null;
 
 /** A message about the step before, shown once. */
@@ -25,7 +25,7 @@ export interface DashboardPage {
   readonly notice?: Notice | null;
   /** the zone of its times, and the page's address for coming back from the choice of a zone; null: it shows no time */
   readonly times?: { readonly zone: string; readonly url: string } | null;
-  /** whether the menu is shown even where the visitor is unknown; default: not */
+  /** whether the menu is shown even to unknown visitors; default: not */
   readonly hasMenu?: boolean;
   /** the topics whose changes refresh this page; none: the page does not refresh */
   readonly live?: readonly LiveTopic[];

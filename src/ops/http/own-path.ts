@@ -6,8 +6,8 @@ const HERE = "http://here.invalid";
 
 /**
  * Reads the path that the visitor wanted to open.
- * @param to the text in the address or the form, perhaps written by a stranger
- * @returns the path; "/" where the text names another host in any spelling ("//host", "/\host", "/.//host"), is not a
+ * @param to the text in the address or the form, perhaps written by an attacker
+ * @returns the path; "/" if the text names another host in any spelling ("//host", "/\host", "/.//host"), is not a
  * path, or is too long
  */
 export function readOwnPath(to: unknown): string {

@@ -1,4 +1,4 @@
-/** Ends the requests of people that nothing else ends: a frozen database keeps no limit of its own (docs/operations.md#limits). */
+/** Ends page requests that nothing else ends: a frozen database enforces no limit of its own (docs/operations.md#limits). */
 
 import { setTimeout } from "node:timers";
 import type { FastifyInstance, FastifyReply } from "fastify";

@@ -1,4 +1,4 @@
-/** Errors over HTTP: problem details (RFC 9457) for programs, a page for people. */
+/** Errors over HTTP: problem details (RFC 9457) for programs, a page for browsers. */
 
 import { html } from "@remix-run/html-template";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -21,7 +21,7 @@ export async function sendProblem(
   return await reply.type("application/problem+json").send({ type: "about:blank", title, status, detail });
 }
 
-/** Whether a person's browser shows the answer; the API answers everybody alike. */
+/** Whether a browser shows the answer; the API always answers JSON. */
 export function wantsPage({ url, headers }: FastifyRequest): boolean {
   return !/^\/api(?:[/?]|$)/.test(url) && /\btext\/html\b/i.test(headers.accept ?? "");
 }

@@ -1,5 +1,5 @@
 /**
- * Makes the reports that people ask for, one at a time, and none that nobody waits for (docs/operations.md#limits).
+ * Makes requested reports one at a time, and drops those whose caller has left (docs/operations.md#limits).
  */
 
 import { performance } from "node:perf_hooks";
@@ -20,14 +20,14 @@ const MOST_WAITING = 10;
 /**
  * The process that makes a report also pulls. After each piece of work, the report rests for this many times the
  * length of the piece, so that it uses at most a ninth of the time for its first minutes. A cancelled report causes a rest before the next
- * one too. Where the process is otherwise idle, a quarter of the piece is enough.
+ * one too. If the process is otherwise idle, a quarter of the piece is enough.
  */
 const REST_SHARE = 8;
 const QUIET_SHARE = 0.25;
 const SHORTEST_PIECE_MS = 200;
 /** The longest rest: the database ends a transaction that is idle for long. */
 const LONGEST_REST_MS = 60_000;
-/** After so much rest a report has kept its reader waiting long enough, and takes half of the time. */
+/** After this much rest a report takes half of the time, so that its reader does not wait longer. */
 const MUCH_REST_MS = 90_000;
 /** The share of busy time below which a process counts as idle; a process that pulls is far busier. */
 const QUIET = 0.05;
@@ -35,7 +35,7 @@ const QUIET = 0.05;
 export interface ReportQueue {
   /**
    * Makes a report when its turn comes. Cancels the report when its requester leaves.
-   * @throws ReconError `too-many-reports`; `report-left` where the requester has left
+   * @throws ReconError `too-many-reports`; `report-left` if the requester has left
    */
   read(day: AskedDay, reply: FastifyReply): Promise<DayStatement>;
 }

@@ -38,13 +38,13 @@ export class SentLines {
   }
 }
 
-/** Lets so many imports run at once, of the API and the pages together. */
+/** Limits concurrent imports, of the API and the pages together. */
 export interface ImportSeats {
-  /** Takes a seat until the answer is sent. @returns false where none is free */
+  /** Takes a seat until the answer is sent. @returns false if none is free */
   take(reply: FastifyReply): boolean;
 }
 
-/** A body of which nothing has come for so long, or for up to twice as long, holds no seat any more. */
+/** A body that sends nothing for this long, or up to twice as long, loses its seat. */
 export const LONGEST_STILL_MS = 20_000;
 
 export function openImportSeats(longestStillMs: number): ImportSeats {

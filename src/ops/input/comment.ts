@@ -1,4 +1,4 @@
-/** Comments on mismatches and incidents, as programs send and people type them. */
+/** Comments on mismatches and incidents, from the API and from forms. */
 
 import { z } from "zod";
 import { read, words } from "./fields.ts";

@@ -1,5 +1,5 @@
 /**
- * The building blocks of what people send and type, for HTTP and the command line. A schema made of them checks a
+ * The building blocks of all input, for HTTP and the command line. A schema made of them checks a
  * value, reads it, and describes it in the OpenAPI document (decision 59).
  */
 
@@ -67,7 +67,7 @@ export const FILTER = ONCE.refine((text) => !text.includes("\0"), {
   error: (issue) => `${fieldOf(issue)} holds a character that nothing stored can hold`,
 });
 
-/** A flag; where it is missing, it is not set. */
+/** A flag; not set if it is missing. */
 export const FLAG = z.boolean().default(false);
 
 /** A text that a function parses; the function's error is the message. @param text the type of the text */
@@ -105,7 +105,7 @@ export function severalOf<Name extends string>(names: readonly Name[]) {
   return readBy((typed, field) => typed.split(",").map((name) => readOneOf(field, name, names)), text);
 }
 
-/** A text that is stored and shown to people, such as a note. @param hint what is missing, for a person */
+/** A text that is stored and shown, such as a note. @param hint follows the error if it is missing */
 export function words(longest: number, hint = "") {
   const error = (issue: Issue) =>
     issue.input === undefined ? `${fieldOf(issue)} is missing${hint}` : undefined;

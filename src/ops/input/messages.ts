@@ -61,7 +61,7 @@ export function sayRepeated(issue: Issue): string {
 
 const SHOWN = 60;
 
-/** A value as JSON, cut off where it is long. */
+/** A value as JSON, shortened if it is long. */
 export function show(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;

@@ -98,7 +98,7 @@ export async function readBulk(
   return { action, target, ...said, isDryRun };
 }
 
-/** A correction belongs to one mismatch. @throws ReconError `usage` where there are several */
+/** A correction belongs to one mismatch. @throws ReconError `usage` if there are several */
 export function checkAdjustedOnce(adjustment: Adjustment | null, ids: readonly string[] | null): void {
   if (adjustment !== null && ids?.length !== 1) {
     throw usage("adjustment belongs to a single mismatch: give exactly one id with it");

@@ -48,7 +48,7 @@ export function readBackfill(body: unknown, config: Config): ProductRange & { re
   return asked;
 }
 
-/** @param typed the times as typed @throws ReconError `usage` where a range ends before it begins */
+/** @param typed the times as typed @throws ReconError `usage` if a range ends before it begins */
 export function checkOrder(
   typed: Typed,
   { from, to }: { readonly [End in keyof TimeRange]: TimeRange[End] | null },

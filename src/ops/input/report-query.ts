@@ -14,7 +14,7 @@ export const REPORT_QUERY = z.strictObject({
   }).optional(),
 });
 
-/** Which day a person asked for. */
+/** The requested day. */
 export interface AskedDay extends ZonedDay {
   /** false: a closed day is shown in the zone in which it was closed */
   readonly isZoneAsked: boolean;
@@ -55,7 +55,7 @@ export function hasEnded(asked: AskedDay | AskedMonth, zone: string, now: Instan
 }
 
 /**
- * As `readReportAsk`, where only a day can be asked for.
+ * As `readReportAsk`, for callers that take only a day.
  * @throws ReconError `usage` that names the field and its value
  */
 export function readReportDay(typed: unknown, defaultZone = "UTC"): AskedDay {

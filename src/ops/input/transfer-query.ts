@@ -29,7 +29,7 @@ export type TransferQuery = { readonly [Name in keyof typeof LIST_QUERY.shape]?:
 
 export const LONGEST_NOTE = 2_000;
 
-/** A person's decision on an inconclusive one. */
+/** Ops' decision on an inconclusive one. */
 export const CLOSE_FORM = z.strictObject(
   { note: words(LONGEST_NOTE, ": say what you found out") },
   bodyWith("a note"),
@@ -53,7 +53,7 @@ export function readTransferChoice(ref: string, typed: unknown): TransferChoice 
   return { ref: ref.includes("\0") ? "" : ref.toWellFormed(), productId, ...rest };
 }
 
-/** @throws ReconError `usage` where the note is not text, empty, or too long */
+/** @throws ReconError `usage` if the note is not text, empty, or too long */
 export function readNote(typed: unknown): string {
   return read(CLOSE_FORM, typed).note;
 }

@@ -19,12 +19,12 @@ const READ_DATABASE_EVERY_MS = 15_000;
 /** Prometheus gives up after 10 s by default. */
 const LONGEST_READ_MS = 3_000;
 export interface Metrics extends WorkCounters {
-  /** The metrics in the text format of Prometheus. Does not reject where a service is down: that is a metric too. */
+  /** The metrics in the text format of Prometheus. Does not reject if a service is down: that is a metric too. */
   show(): Promise<{ readonly type: string; readonly text: string }>;
 }
 
 /**
- * @param countQueues rejects, or waits for ever, where the queues do not answer
+ * @param countQueues rejects, or waits for ever, if the queues do not answer
  * @param longestReadMs the longest wait for a reading
  */
 export function openMetrics(
@@ -68,7 +68,7 @@ export function openMetrics(
   };
 }
 
-/** A gauge of this worker's clock; without a value where the difference is unknown. */
+/** A gauge of this worker's clock; without a value if the difference is unknown. */
 function addClockGauge(registry: Registry, clock: DatabaseClock | undefined): () => void {
   const gauge = new Gauge({
     name: "recon_clock_ahead_seconds",

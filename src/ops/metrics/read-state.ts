@@ -33,7 +33,7 @@ interface StateCounts {
   readonly topUps: readonly VerifyCount[];
 }
 
-/** Open work of people and of this program. */
+/** Open work of ops and of this program. */
 export interface OpenState extends StateCounts {
   readonly progress: readonly PullProgress[];
   /** records in doubt, by product */

@@ -6,7 +6,7 @@ import { endsInTime } from "../../in-time.ts";
 export interface ReadingLimits {
   /** the time for which a result, or a failure, is used */
   readonly everyMs: number;
-  /** the longest wait of a caller; the reading goes on, and no other reading begins before its end */
+  /** the longest wait of a caller; the reading continues, and no other one begins before its end */
   readonly longestMs: number;
 }
 

@@ -139,7 +139,7 @@ function addMoneyGauges(gauge: AddGauge) {
       mismatches.set({ product: productId, kind, status }, count);
     }
     for (const { productId, kind, currency, amount } of open?.atRisk ?? []) {
-      // The only place where an amount becomes a number, because Prometheus knows only numbers.
+      // Only here an amount becomes a floating-point number: Prometheus has no other type.
       atRisk.set({ product: productId, kind, currency }, Number(amount));
     }
     showStatuses(transfers, open?.transfers, finished?.transfers);

@@ -1,4 +1,4 @@
-/** OpenTelemetry, configured by its standard variables; loaded only where tracing is on. */
+/** OpenTelemetry, configured by its standard variables; loaded only if tracing is on. */
 
 import { type DiagLogger, DiagLogLevel, diag, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { NodeSDK } from "@opentelemetry/sdk-node";

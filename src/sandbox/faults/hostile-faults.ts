@@ -46,8 +46,8 @@ const COMMON: readonly HostileAction[] = [
 
 /**
  * A list of every kind of fault. About one request in ten gets a fault. No fault lasts: a repeated request, or a new
- * start of the range, always succeeds in the end. Refused credentials (401, 403) are not in the list, because they
- * need a person.
+ * start of the range, always succeeds in the end. Refused credentials (401, 403) are not in the list, because only ops
+ * can end them.
  * @param seed decides the share of each fault and their order
  */
 export function hostileFaults(seed: number): Fault[] {

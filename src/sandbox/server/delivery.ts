@@ -14,7 +14,7 @@ export type Delivery =
       readonly body: string;
     }
   | { readonly way: "late"; readonly afterMs: number; readonly body: string }
-  /** behind so many megabytes of white space, which are never all in memory */
+  /** after this many megabytes of white space, which are never all in memory */
   | { readonly way: "padded"; readonly megabytes: number; readonly body: string }
   /** its length is promised, half of it is sent, then the connection ends */
   | { readonly way: "cut-short"; readonly body: string }

@@ -60,7 +60,7 @@ interface RequestCounts {
   readonly unknown: number;
 }
 
-/** @throws ReconError `settings-invalid` for wrong faults, `listen-failed` where the address is not available */
+/** @throws ReconError `settings-invalid` for wrong faults, `listen-failed` if the address is not available */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const counts = startCounting();
   const waits = createWaits(options.waitingClock ?? systemClock);

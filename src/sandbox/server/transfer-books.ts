@@ -31,7 +31,7 @@ export interface TransferBooks {
     order: MoneyOrder,
     bookedAt: Instant,
   ): { readonly booked: BookedTransfer } | { readonly refusal: SandboxRefusal };
-  /** @returns null where there is no such transfer, or not yet */
+  /** @returns null if there is no such transfer, or not yet */
   find(transactionRef: string, now: Instant): BookedTransfer | null;
   /** Every booked transfer, in the order of booking; answers may not show the last ones yet. */
   transfers(): readonly BookedTransfer[];

@@ -87,7 +87,7 @@ export function faultDue<PlainFault>(
 ): PlainFault | null {
   if (plan.faultEveryMinutes <= 0) return null;
   // Each seed and product begins with another turn.
-  if (plan.forPeople === true) return faultOfTurn(plan, productId, minute, faults);
+  if (plan.forDemo === true) return faultOfTurn(plan, productId, minute, faults);
   const offset = minute + (hashText(`${plan.seed}|${productId}|faults`) % 10_000);
   if (offset % plan.faultEveryMinutes !== 0) return null;
   return faults[(offset / plan.faultEveryMinutes) % faults.length] ?? null;
@@ -172,9 +172,9 @@ function stakeOtherwise(story: Story, random: Random, plan: WorldPlan<string>): 
   return { callbacks: story, report };
 }
 
-/** Above 0 and at most the stake: the last digit, a cent, or all. People are shown no money that is next to nothing. */
-function drawDifference(random: Random, stake: Ticks, { forPeople }: WorldPlan<string>): Ticks {
-  if (forPeople === true) return stake;
+/** Above 0 and at most the stake: the last digit, a cent, or all. The demo shows no tiny amounts. */
+function drawDifference(random: Random, stake: Ticks, { forDemo }: WorldPlan<string>): Ticks {
+  if (forDemo === true) return stake;
   return random.pick([1, Math.min(CENT, stake), stake]);
 }
 

@@ -1,4 +1,4 @@
-/** Stores the periods of play, so that the world of a try-out continues where the last start ended. */
+/** Stores the periods of play, so that the world of a try-out continues at the next start. */
 
 import { randomInt } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -33,7 +33,7 @@ const DEFAULT_LEAD_MS = 10_000;
 
 /**
  * Opens or begins the play log. Players play from now on.
- * @throws ReconError `embedded-failed` where the file is damaged, unreadable, or of another seed
+ * @throws ReconError `embedded-failed` if the file is damaged, unreadable, or of another seed
  */
 export function openPlayLog({
   path,

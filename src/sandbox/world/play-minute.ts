@@ -10,7 +10,7 @@ import { drawPayout, drawStake, drawUsualPayout, drawUsualStake } from "./stakes
 import { STYLES, type Style } from "./styles.ts";
 import { MINUTE_MS, type PlainStyle, type ProductPlan, type WorldPlan } from "./world-plan.ts";
 
-/** The busiest hour of a world for people: eight in the evening in Bangkok. */
+/** The busiest hour of the demo's world: eight in the evening in Bangkok. */
 const BUSIEST_HOUR_UTC = 13;
 
 /** The rounds that begin in a minute of one product. */
@@ -60,10 +60,10 @@ function countRounds(
   { productId, roundsPerMinute }: ProductPlan,
   minute: number,
 ): number {
-  if (plan.forPeople !== true) return drawCount(random, roundsPerMinute);
+  if (plan.forDemo !== true) return drawCount(random, roundsPerMinute);
   const hour = (minute / 60) % 24;
   const busyness = 1 + 0.7 * Math.cos(((hour - BUSIEST_HOUR_UTC) / 24) * 2 * Math.PI);
-  // People were promised the fault, so that a quiet minute must not swallow it.
+  // The demo promises the fault, so a quiet minute must have a round for it.
   const least = isFaultDue(plan, productId, minute) ? 1 : 0;
   return Math.max(least, drawCount(random, roundsPerMinute * busyness));
 }
@@ -79,7 +79,7 @@ function playRound(
 ): PlayedRound[] {
   const style = STYLES[product.style];
   const [drawOneStake, drawOnePayout] =
-    plan.forPeople === true ? [drawUsualStake, drawUsualPayout] : [drawStake, drawPayout];
+    plan.forDemo === true ? [drawUsualStake, drawUsualPayout] : [drawStake, drawPayout];
   const time = { startedAt, endsAt: startedAt + style.roundLastsMs(random, plan.lateSettlementMs) };
   const game = random.pick(style.games);
   const firstPlayer = random.below(players.length);

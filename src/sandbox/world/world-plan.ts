@@ -37,8 +37,8 @@ export interface WorldPlan<Style extends string = PlainStyle> {
   /** each product has one planted fault in this number of minutes; 0: no faults */
   readonly faultEveryMinutes: number;
   /**
-   * A world for people to look at: amounts are usual, evenings are busy, and the products take turns with the faults,
+   * The world of the demo: amounts are usual, evenings are busy, and the products take turns with the faults,
    * so that the whole world has one fault in `faultEveryMinutes`, from its beginning on. Default: false.
    */
-  readonly forPeople?: boolean;
+  readonly forDemo?: boolean;
 }

@@ -4,7 +4,7 @@ import type { ZonedDay } from "../../../src/closing/day-bounds.ts";
 import { findFlaw } from "../../../src/closing/statement.ts";
 import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
-import { NOBODY_CLOSED, readMonth, readStatement } from "../../../src/flows/closing/read-statement.ts";
+import { READY_TO_CLOSE, readMonth, readStatement } from "../../../src/flows/closing/read-statement.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
 import { parseDay, parseMonth } from "../../../src/ops/input/report-query.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
@@ -138,7 +138,7 @@ describe("a date whose time a longer day took, because the zone changed twice", 
     await expect(close("2026-11-21", "Pacific/Kiritimati")).rejects.toThrow(left);
     const { open } = await readMonth(context(more), parseMonth("2026-11"));
     expect(open.map(({ day }) => day)).not.toContain("2026-11-21");
-    expect(open.find(({ day }) => day === "2026-11-22")?.reason).toBe(NOBODY_CLOSED);
+    expect(open.find(({ day }) => day === "2026-11-22")?.reason).toBe(READY_TO_CLOSE);
     expect(await close("2026-11-22", "Pacific/Kiritimati")).toMatchObject({
       closed: { number: 3, from: TODAY + DAY_MS + 11 * HOUR_MS },
     });

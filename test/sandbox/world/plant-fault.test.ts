@@ -126,7 +126,7 @@ describe("planted faults", () => {
         ],
         periods: [period],
         faultEveryMinutes: every,
-        forPeople: true,
+        forDemo: true,
         ...changes,
       });
 

@@ -1,4 +1,4 @@
-/** One mismatch for people: both sides beside each other, the timeline, and the history. */
+/** One mismatch for the terminal: both sides beside each other, the timeline, and the history. */
 
 import { adviceOf } from "../../../advice.ts";
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
@@ -18,7 +18,7 @@ const LEDGER_STATUS: Readonly<Record<string, string>> = {
 
 type Side = Readonly<Record<string, string | null | undefined>> | null;
 
-/** @param atRisk as shown to people */
+/** @param atRisk as shown in the terminal */
 export function printStory(story: MismatchStory, atRisk: string): void {
   printLine(`Mismatch ${story.id}: ${story.kind}, ${story.status}, ${atRisk} at risk`);
   printLine(showText(story.reason));
@@ -82,7 +82,7 @@ function withNet(provider: Side): Side {
   return { ...provider, moved: formatAmount(net) };
 }
 
-/** A field differs only where both sides have a value: a missing side differs as a whole. */
+/** A field differs only if both sides have a value: a missing side differs as a whole. */
 function differs(field: string, provider: Side, ledger: Side, isTransfer: boolean): boolean {
   const [theirs, ours] = [provider?.[field], ledger?.[field]];
   if (typeof theirs !== "string" || typeof ours !== "string") return false;

@@ -49,7 +49,7 @@ export function addMismatchCommands(program: Command): void {
   addMismatchActions(mismatches);
 }
 
-/** "12.00 THB", or the bare amount where no currency applies; safe for the terminal. */
+/** "12.00 THB", or the bare amount if no currency applies; safe for the terminal. */
 export function showAtRisk(mismatch: Pick<Mismatch, "amountAtRisk" | "currency">): string {
   const amount = parseAmount(mismatch.amountAtRisk, "amountAtRisk");
   return showText(formatMoney(amount, mismatch.currency ?? "").trimEnd());

@@ -38,7 +38,7 @@ export function readProvider(needs: readonly Need[] = []): ProviderAtHand {
 
 /**
  * Prints the answer as far as it is JSON, even of a refusal or of an answer with wrong fields.
- * @throws ReconError `usage` where the request was not sent, otherwise the error of the call
+ * @throws ReconError `usage` if the request was not sent, otherwise the error of the call
  */
 export async function callProvider(
   hand: ProviderAtHand,

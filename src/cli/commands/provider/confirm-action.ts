@@ -1,4 +1,4 @@
-/** Asks a person to confirm a movement of money, unless `--yes` is given. */
+/** Asks the caller to confirm a movement of money, unless `--yes` is given. */
 
 import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";

@@ -1,4 +1,4 @@
-/** An answer of the agent API for people and for programs: every digit and every field as the provider sent it. */
+/** Prints an answer of the agent API, as text or JSON: every digit and every field as the provider sent it. */
 
 import { isLosslessNumber, parse, stringify } from "lossless-json";
 import { printDocument, printLine, printTable, showText } from "../../terminal/print.ts";

@@ -17,7 +17,7 @@ type StoredSoFar = Omit<StoringState, "torn" | "lines" | "stored"> & {
 
 export interface Storing {
   state(): StoredSoFar;
-  /** Stores what is left of the journal, to which nobody writes any more. */
+  /** Stores the rest of the journal, to which nothing is written any more. */
   close(): Promise<void>;
 }
 

@@ -33,7 +33,7 @@ const AGAIN = z.strictObject({
   channel: ONCE,
   attempts: ONCE.regex(/^\d{1,9}$/, { error: "attempts must be the number that the page showed" }),
 });
-/** A person waits for it. */
+/** The longest time of a test: the browser waits for it. */
 const LONGEST_TEST_MS = 60_000;
 
 export function addAlertsPage(pages: FastifyInstance, context: FlowContext, worker: OwnWorker | null): void {

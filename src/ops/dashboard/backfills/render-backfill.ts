@@ -1,4 +1,4 @@
-/** Draws one backfill: progress, gaps, the changes that a person may ask for, and what it found. */
+/** Draws one backfill: progress, gaps, the actions that are allowed, and what it found. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant, showDuration } from "../../../clock.ts";

@@ -18,7 +18,7 @@ import { type Column, renderTable } from "../parts/table.ts";
 export interface BackfillForm {
   /** those that are pulled */
   readonly products: readonly string[];
-  /** as typed, so that people can correct mistakes */
+  /** as typed, to be corrected */
   readonly typed: TypedRange;
   /** the dry run; null: there is no range */
   readonly plan: BackfillPlan | null;

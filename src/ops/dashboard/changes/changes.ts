@@ -21,9 +21,9 @@ const HEARTBEAT_MS = 15_000;
 /** The longest stream. The browser then connects again, and a signed-out visitor is refused. */
 const LONGEST_STREAM_MS = 10 * 60_000;
 
-/** The limit of open pages: each uses a connection, and people do not watch more pages. */
+/** The limit of open pages: each uses a connection. */
 const MOST_STREAMS = 200;
-/** The limit of one token, so that a script does not use up everybody's streams. */
+/** The limit of one token, so that a script does not use up all streams. */
 const MOST_OF_TOKEN = 30;
 
 /** Streams do not delay the end of the server. */

@@ -1,4 +1,4 @@
-/** Adds the comment that a person typed on a page, or says why not. */
+/** Adds a comment that was typed on a page, or says why not. */
 
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
@@ -16,7 +16,7 @@ export interface RefusedComment {
   readonly problem: Problem;
 }
 
-/** @returns null: it was added @throws where there is nothing that it is about, and every other error */
+/** @returns null: it was added @throws if its subject does not exist, and every other error */
 export async function addTypedComment(
   context: FlowContext,
   subject: Omit<NewComment, "note">,

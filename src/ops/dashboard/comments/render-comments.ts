@@ -1,4 +1,4 @@
-/** Comments by several people, and the form for another one. */
+/** Comments, and the form for another one. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Comment } from "../../../mismatches/comment-store.ts";

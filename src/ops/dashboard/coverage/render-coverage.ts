@@ -15,13 +15,13 @@ import { showCount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import { explainGap } from "./gap-reasons.ts";
 
-/** The most rows on the page: nobody reads more at once. */
+/** The most rows on the page. */
 const MOST_ROWS = 200;
 
 export interface CoverageForm {
   /** those that are pulled */
   readonly products: readonly string[];
-  /** as typed, so that people can correct mistakes */
+  /** as typed, to be corrected */
   readonly typed: TypedRange;
   /** null: there is none */
   readonly problem: Problem | null;

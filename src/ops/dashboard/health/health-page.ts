@@ -1,4 +1,4 @@
-/** `/health`: whether each kind of work goes on, what holds it up, and what to do (docs/alerts.md#what-stands-still). */
+/** `/health`: the progress of each kind of work, what holds it up, and what to do (docs/alerts.md#what-stands-still). */
 
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../../flows/context.ts";
@@ -35,7 +35,7 @@ export function addHealthPage(
   });
 }
 
-/** @returns null where the queues do not answer in time */
+/** @returns null if the queues do not answer in time */
 async function countJobs(worker: OwnWorker | null): Promise<ShownHealth["jobs"]> {
   if (worker === null) return null;
   const counting = worker.countJobs().catch(() => null);

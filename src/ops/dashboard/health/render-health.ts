@@ -1,4 +1,4 @@
-/** Draws whether each kind of work goes on, the queues, and the space of the database. */
+/** Draws the progress of each kind of work, the queues, and the space of the database. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { showBytes } from "../../../bytes.ts";

@@ -28,7 +28,7 @@ export interface WorkRow {
   /** such as "4 min, 12 waiting"; null: it cannot be behind */
   readonly behind: string | null;
   readonly heldUp: readonly HeldUp[];
-  /** where there is more about it; null: nowhere */
+  /** the page with more about it; null: there is none */
   readonly href: string | null;
 }
 

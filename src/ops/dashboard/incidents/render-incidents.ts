@@ -96,7 +96,7 @@ export function renderIncidentTable(
   return renderTable({ name: "Incidents", caption, of: "incidents", columns: COLUMNS, rows });
 }
 
-/** Those that a person has acknowledged are named apart from the undecided ones. */
+/** Acknowledged ones are counted apart from undecided ones. */
 function renderCount({ open, acknowledged, total }: IncidentWithMoney): SafeHtml {
   const undecided = showCount(open - acknowledged);
   const of = open === total ? undecided : `${undecided} of ${showCount(total)}`;

@@ -10,7 +10,7 @@ import { renderTable } from "../parts/table.ts";
 const HEIGHT = 60;
 const STEP_WIDTH = 4;
 
-/** The mismatches with which it began are no growth. Said of an incident that goes on. */
+/** The growth of an open incident. The mismatches with which it began do not count. */
 export function sayGrowth({ count, lately, firstAt, lastAt }: Growth, zone: string): string {
   if (firstAt === null || lastAt === null) return "It has not grown since it began.";
   if (lately > 0) {

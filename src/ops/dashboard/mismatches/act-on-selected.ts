@@ -21,7 +21,7 @@ import { sayCount } from "./mismatch-words.ts";
 
 /**
  * Acts on the selected mismatches whose status, as the visitor saw it, allows the action. Skips the others.
- * @throws ReconError `usage`, or `conflict` where one of them has changed since: then nothing changes
+ * @throws ReconError `usage`, or `conflict` if one of them has changed since: then nothing changes
  */
 export async function actOnSelected(
   context: FlowContext,
@@ -44,7 +44,7 @@ export interface PreviewOfAll extends ActionResult {
   readonly shown: string;
 }
 
-/** @throws ReconError `usage` where there are too many */
+/** @throws ReconError `usage` if there are too many */
 export async function previewAll(
   context: FlowContext,
   choice: MismatchChoice,
@@ -65,7 +65,7 @@ export async function previewAll(
 
 /**
  * Acts on all chosen mismatches, as the preview showed them.
- * @throws ReconError `usage`, or `conflict` where the chosen mismatches or their money have changed since
+ * @throws ReconError `usage`, or `conflict` if the chosen mismatches or their money have changed since
  */
 export async function actOnAll(
   context: FlowContext,

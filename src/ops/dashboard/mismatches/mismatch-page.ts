@@ -119,7 +119,7 @@ async function findNeighbours(
   return { previous, next };
 }
 
-/** @throws ReconError `usage`, `conflict` where the status has changed since the visitor saw it, or `not-found` */
+/** @throws ReconError `usage`, `conflict` if the status has changed since the visitor saw it, or `not-found` */
 async function decide(context: FlowContext, id: string, form: SingleForm, by: string): Promise<StepNotice> {
   const { action, seen, note, adjustment, ref } = form;
   const isCorrected = adjustment !== "" || ref !== "";

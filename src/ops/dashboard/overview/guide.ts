@@ -16,7 +16,7 @@ export interface GuideStep {
 const COOKIE = "recon_guide";
 const YEAR_SECONDS = 31_536_000;
 
-/** @returns null where there is no guide, or the visitor has closed it */
+/** @returns null if there is no guide, or the visitor has closed it */
 export function renderGuide(
   { cookies }: Pick<FastifyRequest, "cookies">,
   steps: readonly GuideStep[],

@@ -22,7 +22,7 @@ interface HealthFinding {
 
 export interface HealthVerdict {
   readonly tone: Tone;
-  /** worst first; where all is well, one finding says so */
+  /** worst first; if all is well, one finding says so */
   readonly findings: readonly HealthFinding[];
 }
 

@@ -64,7 +64,7 @@ function renderChart({ caption, words, top, history, marks }: Chart): SafeHtml {
 </figure>`;
 }
 
-/** A line of level steps, broken where values are unknown. */
+/** A step line with gaps for unknown values. */
 function drawSteps(values: readonly (number | null)[], y: (value: number) => number): string {
   let path = "";
   let isDrawing = false;

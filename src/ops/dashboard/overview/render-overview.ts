@@ -58,7 +58,7 @@ ${renderIncidentTable(incidents, "Those with the most undecided mismatches first
 ${more > 0 ? html`<p><a href="/incidents">${showCount(more)} more, ${sayAmounts(others)} at risk</a></p>` : null}</section>`;
 }
 
-/** Worst first: with fifty products nobody reads them all. */
+/** Worst first: with fifty products the rest is not read. */
 function renderProducts({ products, now }: Overview, zone: string): SafeHtml[] {
   return products
     .map((product, index) => ({ product, index, rank: TONES.indexOf(TONE_OF_STATE[product.state]) }))

@@ -1,4 +1,4 @@
-/** Fields of all forms. What was typed stays; what is wrong with it stands next to it. */
+/** Fields of all forms. A refused form keeps the typed values, with each problem next to its field. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { describeError, ReconError, type WrongField } from "../../../errors.ts";
@@ -88,7 +88,7 @@ export function typedRangeOf(given: Readonly<Record<string, unknown>>): TypedRan
   return { product: textOf(given["product"]), from: textOf(given["from"]), to: textOf(given["to"]) };
 }
 
-/** @param products the pulled products @param zone of the times; where something is wrong, they stay as typed */
+/** @param products the pulled products @param zone of the times; if something is wrong, they stay as typed */
 export function renderRangeFields(
   products: readonly string[],
   typed: TypedRange,
@@ -113,7 +113,7 @@ function frame(field: Field, label: SafeHtml, of = "field"): SafeHtml {
 /** Any clear time is accepted here, because an address gets the offset of the person's zone. */
 const RULE_OF_TIMES = /must be a date-time with an offset such as \S+?(?=,|$)/;
 
-/** The message of a field for people, who do not know its name in the address. */
+/** The message with the field's label instead of its parameter name. */
 export function sayWithLabel(message: string, { name, label }: Pick<Field, "name" | "label">): string {
   const said = message.replace(RULE_OF_TIMES, "must be a time such as 2026-11-20 10:00");
   return said.startsWith(`${name} `) ? `“${label}” ${said.slice(name.length + 1)}` : said;

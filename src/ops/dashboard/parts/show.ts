@@ -58,7 +58,7 @@ export interface ShownMoney {
   readonly amount: string;
 }
 
-/** "12.50 THB, 1.00 EUR and 3.00 USD", without amounts of zero; "no money" where none is left. */
+/** "12.50 THB, 1.00 EUR and 3.00 USD", without amounts of zero; "no money" if none is left. */
 export function sayAmounts(sums: readonly ShownMoney[]): string {
   const said = sums
     .filter(({ amount }) => !/^[0.]+$/.test(amount))

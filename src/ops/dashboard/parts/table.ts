@@ -5,7 +5,7 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 export interface Column {
   /** the head; on a card, the name of the value */
   readonly name: string;
-  /** the head's content, where it is more than its name */
+  /** the head's content, if it is more than its name */
   readonly head?: SafeHtml;
   readonly sort?: "ascending" | "descending" | null;
   /** number: aligned to the right. text: long words wrap. head: the name of its row. box: a narrow control */
@@ -24,7 +24,7 @@ export interface Row {
 }
 
 export interface Table {
-  /** what it holds, for people who hear it: "Gaps" */
+  /** its content, for screen readers: "Gaps" */
   readonly name: string;
   /** a sentence above the table; null: none is seen */
   readonly caption?: string | null;

@@ -1,9 +1,9 @@
-/** The time zone of a person: chosen on its page, or reported by the browser, each in a cookie. */
+/** The time zone of a user: chosen on its page, or reported by the browser, each in a cookie. */
 
 import type { FastifyRequest } from "fastify";
 import { isZone, localIso, parseInstant, withOffset } from "../../../clock.ts";
 
-/** A person's choice. */
+/** The user's choice. */
 export const CHOSEN_ZONE = "recon_zone";
 /** What the script of every page reports. */
 const BROWSER_ZONE = "recon_browser_zone";
@@ -29,9 +29,9 @@ export function inFieldOf(text: string, zone: string): string {
 }
 
 /**
- * The query of a form in a form that people can share: without empty fields, and with the offset of its times.
- * @param times the fields that hold a time; a time without an offset is one of the person's zone
- * @returns null where the query has that form already, or a field more than once
+ * The query of a form as a link that can be shared: without empty fields, and with the offset of its times.
+ * @param times the fields that hold a time; a time without an offset is in the user's zone
+ * @returns null if the query has that form already, or a field more than once
  */
 export function tidyQuery(
   query: Readonly<Record<string, unknown>>,

@@ -28,7 +28,7 @@ import { type Closable, renderCheck, renderConfirmClosing } from "./render-closi
 type Fields = Readonly<Record<string, unknown>>;
 type AskRequest = FastifyRequest<{ Querystring: Fields }>;
 
-/** The longest time that one request closes days, because a person waits. The next request closes the rest of the month. */
+/** The longest time that one request closes days, because the browser waits. The next request closes the rest of the month. */
 const LONGEST_CLOSING_MS = 60_000;
 
 export function addClosingPage(pages: FastifyInstance, context: FlowContext): void {

@@ -6,7 +6,7 @@ import { type BooksCheck, sayRest } from "../../../flows/closing/verify-books.ts
 import { sayWords, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
 
-/** A day or a month that a person wants to close. */
+/** A day or a month to close. */
 export interface Closable {
   /** YYYY-MM-DD, or YYYY-MM */
   readonly name: string;

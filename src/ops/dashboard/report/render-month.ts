@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Correction, DayStatement, MonthReport, OpenDay } from "../../../closed.ts";
-import { NOBODY_CLOSED } from "../../../flows/closing/read-statement.ts";
+import { READY_TO_CLOSE } from "../../../flows/closing/read-statement.ts";
 import { sayWords, showCount, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
 import { renderCorrections } from "./render-corrections.ts";
@@ -94,7 +94,7 @@ function renderOpen(run: Run, zone: string, reader: Reader): Row {
   const last = run.at(-1)?.day ?? day;
   const link = (of: string) =>
     html`<a href="/report?${String(new URLSearchParams({ day: of, zone }))}">${of}</a>`;
-  const hint = reader.mayClose && reason === NOBODY_CLOSED ? " “Close the month” closes it." : "";
+  const hint = reader.mayClose && reason === READY_TO_CLOSE ? " “Close the month” closes it." : "";
   return {
     cells: [
       last === day ? link(day) : html`${link(day)} to ${link(last)}`,

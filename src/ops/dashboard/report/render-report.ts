@@ -3,7 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant } from "../../../clock.ts";
 import type { Correction, DayStatement, MonthReport } from "../../../closed.ts";
-import { NOBODY_CLOSED } from "../../../flows/closing/read-statement.ts";
+import { READY_TO_CLOSE } from "../../../flows/closing/read-statement.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
 import { sayWords, showTime } from "../parts/show.ts";
 import { renderCorrections } from "./render-corrections.ts";
@@ -33,7 +33,7 @@ export interface ShownReport {
   readonly report: ShownDay | MonthReport | null;
   /** which of its statements were altered, as after a colon; null: none */
   readonly altered: string | null;
-  /** sentences about where its closed days begin and end */
+  /** sentences about the bounds of its closed days */
   readonly bounds: readonly string[];
   readonly problem: Problem | null;
   /** the time zone of the person who reads; the report itself has a zone of its own */
@@ -111,7 +111,7 @@ function renderClosed(
     const why =
       whyOpen === null
         ? null
-        : html` ${sayWords(whyOpen, reader)}${mayClose && whyOpen === NOBODY_CLOSED ? " “Close the day” closes it." : null}`;
+        : html` ${sayWords(whyOpen, reader)}${mayClose && whyOpen === READY_TO_CLOSE ? " “Close the day” closes it." : null}`;
     const close =
       mayClose && whyOpen !== null
         ? html` <a class="button quiet" href="/report/close?day=${day}">Close the day</a>`

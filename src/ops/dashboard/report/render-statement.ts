@@ -9,7 +9,7 @@ import { type Column, renderTable } from "../parts/table.ts";
 
 /**
  * @param closingZone `closing.zone`
- * @param whyEmpty what is shown where the statement has no rows
+ * @param whyEmpty shown if the statement has no rows
  * @param isSound false: the stored statement was altered, so its figures prove nothing
  */
 export function renderStatement(

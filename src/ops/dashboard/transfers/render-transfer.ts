@@ -15,7 +15,7 @@ import { pathOfTransfer } from "./render-transfers.ts";
 
 /** The closing as typed, and what is wrong with it. */
 interface TypedClosing {
-  /** false: the visitor cannot close it, or nobody can any more */
+  /** false: the visitor may not close it, or it cannot be closed any more */
   readonly isOffered: boolean;
   readonly note: string;
   readonly problem: Problem | null;
@@ -55,7 +55,7 @@ function renderStand(story: ShownTransfer, zone: string): SafeHtml {
   return html`${wrong}${decided}${closed}${again}`;
 }
 
-/** One that is decided asks nobody to do anything. */
+/** A decided mismatch needs no action. */
 function renderMismatch({ id, kind, status }: MismatchOfBet): SafeHtml {
   const link = html`<a href="/mismatches/${id}">Mismatch #${id}</a> ${showState(status)} ${kind}: ${MEANING_OF_KIND[kind]}.`;
   if (status !== "open" && status !== "acknowledged") return html`<p>${link}</p>`;

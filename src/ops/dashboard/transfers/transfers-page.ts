@@ -25,7 +25,7 @@ type TransfersRequest = FastifyRequest<{ Querystring: QueryFields }>;
 type TransferRequest = FastifyRequest<{ Params: { ref: string }; Querystring: QueryFields }>;
 
 const PAGE_SIZE = 100;
-/** The default statuses: those that wait for an answer or a person. */
+/** The default statuses: those that wait for an answer or a decision. */
 const UNSETTLED = "pending,inconclusive,rejected";
 
 export function addTransfersPage(pages: FastifyInstance, context: FlowContext): void {

@@ -19,7 +19,7 @@ export interface Line {
   say(step: number): string;
   /** the figure of the present, with its unit; absent: the last known step is shown */
   readonly now?: string;
-  /** where there is no value */
+  /** shown for a missing value */
   readonly absent: { readonly word: string; readonly isUnknown: boolean };
 }
 
@@ -94,7 +94,7 @@ function describe(line: Line, range: TimeRange, zone: string) {
   };
 }
 
-/** Broken where values are unknown; a single value is still seen. */
+/** A line with gaps for unknown values; a single value is drawn as a dot. */
 function drawSteps(values: readonly (number | null)[], y: (value: number) => number): string {
   let path = "";
   let isDrawing = false;
