@@ -67,7 +67,7 @@ test("the error names all problems at once, each with its path and value", () =>
   );
 });
 
-/** @returns the errors of this config, with one product added where it has none */
+/** @returns the errors of this config, with one product added if it has none */
 function errorOf(config: object): string {
   try {
     parseConfig({ products: [{ productId: "P1" }], ...config });

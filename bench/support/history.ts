@@ -11,7 +11,7 @@ const DAYS = 365;
 const PRODUCTS = 10;
 /** Closing follows after two days. */
 const OPEN_DAYS = 2;
-/** People decide a mismatch within this time. */
+/** Ops decide a mismatch within this time. */
 const DECIDED_AFTER_DAYS = 10;
 /** One bet in this many differs: in turn by its payout, its stake, what moved, or a missing side. */
 const DIFFERS_EVERY = 1_000;
@@ -195,7 +195,7 @@ export async function writeHistory(
   const from = instantOf(history, history.from);
   const tables = Object.keys(LARGE) as (keyof typeof LARGE)[];
   const made = await dropIndexes(sql, tables);
-  // The marks of so many rows would be compared one by one.
+  // The marks of that many rows would be compared one by one.
   await sql.unsafe("alter table callback_entries disable trigger user");
   await Promise.all(tables.map((table) => fill(sql, table, history, report)));
   await sql.unsafe("select recon_watch_entries()");

@@ -13,7 +13,7 @@ const SETTINGS = Object.entries(BY_KEYS)
 /** Debian installs pgbench outside of PATH, in a folder for each version. */
 const DEBIAN = "/usr/lib/postgresql/*/bin/pgbench";
 
-/** @returns the program to run @throws Error that says what to install where pgbench is missing */
+/** @returns the program to run @throws Error that says what to install if pgbench is missing */
 export async function findPgbench(): Promise<string> {
   for (const program of ["pgbench", ...globSync(DEBIAN).sort().reverse()]) {
     const works = await run(program, ["--version"]).then(

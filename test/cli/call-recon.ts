@@ -15,7 +15,7 @@ const SIGNALS = ["SIGINT", "SIGTERM"];
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs `recon` with these arguments and nothing else in its environment. Nobody sits at a terminal.
+ * Runs `recon` with these arguments and nothing else in its environment. There is no terminal.
  * @param input all of standard input
  */
 export function callRecon(

@@ -1,4 +1,4 @@
-/** Runs the command `recon` in a process of its own, as a person or a script does. */
+/** Runs the command `recon` in a process of its own, as a user or a script does. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

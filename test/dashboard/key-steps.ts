@@ -117,7 +117,7 @@ export async function doSteps(page: Page, { page: name, steps, url, notice }: Ke
       // A field that Tab leads to is selected, so that the keys replace its text.
       if (type !== undefined) await page.keyboard.type(type);
       const opened = opens ? page.waitForEvent("load") : null;
-      // It fails where the press fails too, and then nobody waits for it.
+      // It fails if the press fails too, and then it is not awaited.
       opened?.catch(() => {});
       if (press !== undefined) await page.keyboard.press(press === "File" ? "Enter" : press);
       await opened;

@@ -1,4 +1,4 @@
-/** What other people and programs change in the crowded world, while somebody looks at its pages. */
+/** Changes by other users and programs in the crowded world while its pages are open. */
 
 import type { Page } from "playwright-core";
 import { recordAlert } from "../../src/alerts/store.ts";

@@ -1,6 +1,6 @@
 /**
  * `npm run screenshots`: takes the README's pictures of every page, light and dark, from a seeded world of the sandbox. Seed
- * and clock are fixed, so a picture changes only where its page changed.
+ * and clock are fixed, so a picture changes only if its page changed.
  */
 
 import { mkdir, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** What people of the shop do: they send deposits, decide mismatches, and fetch days again. */
+/** The work of the shop's staff: they send deposits, decide mismatches, and fetch days again. */
 
 import type { Instant } from "../../src/clock.ts";
 import type { PullContext } from "../../src/flows/context.ts";

@@ -23,7 +23,7 @@ const PLAYED = [
   { productId: "SLOT", style: "slot", roundsPerMinute: 0.5 },
   { productId: "SPORT", style: "sport", roundsPerMinute: 0.1 },
 ] as const;
-/** Its money moves by transfers: nobody plays this product in the world. */
+/** Its money moves by transfers, so the world has no rounds of it. */
 const WALLET = { productId: "WALLET", style: "slot", roundsPerMinute: 0 } as const;
 
 const iso = (at: Instant) => new Date(at).toISOString();

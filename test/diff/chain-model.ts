@@ -77,5 +77,5 @@ function step({ before, after, moved }: ModelRequest, balances: Balances): { fit
   return { fits: false, next: next.length === 0 ? null : [...new Set([...next, ...kept])].slice(0, MOST) };
 }
 
-/** After several errors only so many balances are thought possible, those of the latest requests first. */
+/** After several errors only this many balances are thought possible, those of the latest requests first. */
 const MOST = 8;

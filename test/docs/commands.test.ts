@@ -23,7 +23,7 @@ function commandsOf(command: Command, before = ""): string[] {
   });
 }
 
-/** @returns null where the command exists and takes these options */
+/** @returns null if the command exists and takes these options */
 function problemOf(typed: string): string | null {
   // Values of options, and what follows in a script, are ignored.
   const words =

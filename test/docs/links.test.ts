@@ -9,7 +9,7 @@ const SOURCES = globSync("{src,jobs,test,bench}/**/*.{ts,md,sql}", { cwd: ROOT }
   (path) => path !== "test/docs/links.test.ts",
 );
 
-/** @returns null where the target exists */
+/** @returns null if the target exists */
 function problemOf(from: string, target: string): string | null {
   const [path = "", anchor] = target.split("#");
   const page = path === "" ? from : relative(ROOT, join(ROOT, dirname(from), path));

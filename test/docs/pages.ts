@@ -22,7 +22,7 @@ export function readPage(path: string): string {
 
 export interface Block {
   readonly page: string;
-  /** the word after the fence, such as "sh" or "json"; empty where there is none */
+  /** the word after the fence, such as "sh" or "json"; empty if there is none */
   readonly language: string;
   readonly text: string;
 }
@@ -37,7 +37,7 @@ export function blocksOf(page: string): Block[] {
   }));
 }
 
-/** The only block of a page in this language that contains this text. @throws Error where there is none, or more than one */
+/** The only block of a page in this language that contains this text. @throws Error if there is none, or more than one */
 export function blockWith(page: string, language: string, text: string): string {
   const found = blocksOf(page).filter((block) => block.language === language && block.text.includes(text));
   if (found.length !== 1) throw new Error(`${page} has ${found.length} ${language} blocks with ${text}`);

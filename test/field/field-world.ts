@@ -26,7 +26,7 @@ const STUCK_MS = 3 * HOUR_MS;
 const STEP_MS = 15 * MINUTE_MS;
 /** Shorter than callbackGrace, so that the operator can commit or correct rows in the next step. */
 const SHORT_STEP_MS = 10 * MINUTE_MS;
-/** When nobody plays any more. */
+/** The end of play. */
 const LATER_STEP_MS = 45 * MINUTE_MS;
 
 export interface Habit {

@@ -134,7 +134,7 @@ export function useListingWorld() {
   }
 
   /**
-   * Writes the rows and lists the items as time goes on, and compares at each step.
+   * Writes the rows and lists the items as time passes, and compares at each step.
    * @param product settings of the product
    * @param correction a statement by which the operator corrects rows of the ledger, before the last steps
    * @returns every mismatch that ever opened, and the first row of the day's statement

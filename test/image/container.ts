@@ -1,5 +1,5 @@
 /**
- * Builds the image with buildah, and runs it where the kernel may allow no container: in its own root folder, as its
+ * Builds the image with buildah, and runs it without a container, which the kernel may not allow: in its own root folder, as its
  * own user, without rights, and with nothing to write to but /tmp.
  */
 

@@ -1,4 +1,4 @@
-/** Both places where the queues can live, with what a test needs to do there. */
+/** Both places of the queues, with what a test needs to do there. */
 
 import { join } from "node:path";
 import { Redis } from "ioredis";
@@ -9,7 +9,7 @@ import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";
 
 interface QueuePlace {
-  /** for startWorker; null where the queues are in the database */
+  /** for startWorker; null if the queues are in the database */
   redisUrl(): string | null;
   /** Deletes every job and every schedule. */
   empty(): Promise<void>;

@@ -159,7 +159,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     });
   });
 
-  /** "<queue> <product> <interval>" of each schedule. @throws Error where a job is queued for a product without a schedule */
+  /** "<queue> <product> <interval>" of each schedule. @throws Error if a job is queued for a product without a schedule */
   async function readSchedules(): Promise<string[]> {
     const backend = openBackend(queues.redisUrl(), database.url, silentLog);
     const schedules: string[] = [];

@@ -17,7 +17,7 @@ export interface Played {
   readonly recentSeconds: number;
 }
 
-/** A play whose code changed gets so many times the time of another. */
+/** A play whose code changed gets this many times the time of another. */
 const CHANGED_WEIGHT = 3;
 
 /**

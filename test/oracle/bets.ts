@@ -170,7 +170,7 @@ export function judgeBets(
     const hasEnded = (bet: Bet) => isPlaced(bet) && (bet.status === "settled" || omits || isSpin(bet));
     const isBoth = own.length > 0 && recs.length > 0 && (alive.length === 0) === (liveOf(recs).length === 0);
     if (runs || !isBoth || !alive.every(hasEnded)) return false;
-    // Exactly: by a tolerance a round could hide a small bet that one side lacks. What is left is compared with it later.
+    // Exactly: by a tolerance a round could hide a small bet that one side lacks. The rest is compared with it later.
     if (stake !== theirs.stake || paid !== theirs.paid) return false;
     if (near(wrong, 0n) || near(moved, paid - stake)) return true;
     // Readings: it names the round, or its only bet, or each bet with the record that has its id.

@@ -19,7 +19,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, "../..");
-/** What npm says where a package is neither in its cache nor to be had. */
+/** npm's message if a package is neither in its cache nor to be had. */
 const NO_NETWORK =
   /ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|ERR_SOCKET_TIMEOUT|E40[37]|E5\d\d/;
 
@@ -40,7 +40,7 @@ interface LockedPackage {
 
 /**
  * Puts the oldest Node that will do beside the data of the tests, once.
- * @returns its program; null where there is none for this machine, or no network
+ * @returns its program; null if there is none for this machine, or no network
  */
 export async function findOldestNode(): Promise<string | null> {
   const home = join(ROOT, `.recon/test/node-${OLDEST}`);
@@ -72,7 +72,7 @@ export function emptyFolder(): string {
 /**
  * Builds, packs and installs. npm unpacks the package and what is optional. The other dependencies are copied from this
  * checkout, where `npm ci` unpacked the same versions: to unpack them again takes most of the time of an installation.
- * @returns false where npm's cache lacks a package and there is no network
+ * @returns false if npm's cache lacks a package and there is no network
  */
 export async function installPackage(folder: string): Promise<boolean> {
   await run("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: ROOT });
@@ -93,7 +93,7 @@ export async function installPackage(folder: string): Promise<boolean> {
   );
 }
 
-/** @returns false where npm's cache lacks a package and there is no network */
+/** @returns false if npm's cache lacks a package and there is no network */
 async function npmSucceeds(args: readonly string[], cwd: string): Promise<boolean> {
   try {
     // A network may need a certificate authority of its own.

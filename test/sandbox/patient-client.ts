@@ -37,7 +37,7 @@ export async function readPatiently(baseUrl: string, productId: string, range: T
   throw new Error(`${productId}: ${lengthOf(range)} ms from ${range.from} could not be read`);
 }
 
-/** @returns null where the answer is no page */
+/** @returns null if the answer is no page */
 async function readPage(
   baseUrl: string,
   parameters: Record<string, string>,

@@ -4,7 +4,7 @@ import type { Clock, Instant } from "../../src/clock.ts";
 
 export interface StillClock extends Clock {
   setNow(now: Instant): void;
-  /** the length of each sleep that goes on */
+  /** the length of each sleep that is still under way */
   sleeping(): number[];
   wakeAll(): void;
 }

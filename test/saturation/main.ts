@@ -1,6 +1,6 @@
 /**
  * `npm run saturate -- [CASE…] [--minutes N] [--json]`: too much load, and parts that stand still. Each check is printed as soon as
- * it is known, with `--json` all of them at the end; exit 1 where one fails.
+ * it is known, with `--json` all of them at the end; exit 1 if one fails.
  */
 
 import { readdirSync } from "node:fs";

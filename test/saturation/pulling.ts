@@ -90,7 +90,7 @@ export function countByProduct(
   return counts;
 }
 
-/** Requests of the product served most for each request of the one served least; infinite where one was never served. */
+/** Requests of the product served most for each request of the one served least; infinite if one was never served. */
 export function unfairness(
   products: readonly string[],
   asked: readonly Pick<AskedPage, "productId">[],

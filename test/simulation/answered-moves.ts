@@ -1,11 +1,11 @@
-/** What an operator's answers say about its moves, where these answers are all that is known of its ledger. */
+/** What an operator's answers say about its moves, when these answers are all that is known of its ledger. */
 
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { Amount } from "../../src/money.ts";
 
 /**
  * An operator answers a request with its balances each time, or never. If the first answer to a request had no
- * balances, nobody could say whether the balances of the second one show a second move of money, or the first.
+ * balances, it would be unknown whether the balances of the second one show a second move of money, or the first.
  * @param all every callback of the world
  * @returns what the answer to a callback says that it moved; null: the answer has no balances
  */

@@ -19,7 +19,7 @@ export function walletsOf(entries: readonly CallbackEntry[]): CallbackEntry[] {
   return [...new Map(entries.map((entry) => [walletName(entry), entry])).values()];
 }
 
-/** The sum that the world's wallet moved where the world says so, and the requested sum elsewhere. */
+/** The sum that the world's wallet moved if the world says so, otherwise the requested sum. */
 function sumWorld(entries: readonly CallbackEntry[], singleState: ReadonlyMap<string, boolean>): WalletSums {
   const sums = new Map<string, Amount>();
   const add = (wallet: string, amount: Amount) => sums.set(wallet, (sums.get(wallet) ?? ZERO).plus(amount));

@@ -33,7 +33,7 @@ interface SentWallet {
 const GIVE_UP_AFTER_MS = 300_000;
 const ANSWER_WITHIN_MS = 30_000;
 const AGAIN_AFTER_MS = 50;
-/** One in so many is given up early, and one in so many is repeated although it was answered, at once or later. */
+/** One in this many is given up early, and one in this many is repeated although it was answered, at once or later. */
 const ONE_IN_IMPATIENT = 15;
 const IMPATIENT_MS = 15;
 const ONE_IN_REPEATED = 6;

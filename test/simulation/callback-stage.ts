@@ -24,7 +24,7 @@ export interface CallbackStage {
   /** an entry of each wallet that must exist */
   readonly wallets: readonly CallbackEntry[];
   readonly crews: Readonly<Record<"worker" | "callbacks", Crew>>;
-  /** where callbacks are sent, and the key that signs them */
+  /** the address of the callbacks server, and the key that signs them */
   readonly callbacks: { readonly url: string; readonly key: string };
   /** Says that the worker has stored the record of this fault. */
   keep(fault: PlantedFault): void;

@@ -45,8 +45,8 @@ export interface ClockResult {
 }
 
 /**
- * @param redisUrl where the queues are; null: in the database
- * @throws where libfaketime is not installed (Debian: apt-get install faketime)
+ * @param redisUrl of the queues; null: in the database
+ * @throws if libfaketime is not installed (Debian: apt-get install faketime)
  */
 export async function runClock(
   databaseUrl: string,

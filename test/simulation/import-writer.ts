@@ -1,4 +1,4 @@
-/** An operator whose ledger nobody can read. It hands over files of entries, or of its callbacks and answers. */
+/** An operator whose ledger cannot be read. It hands over files of entries, or of its callbacks and answers. */
 
 import type { CallbackEntry } from "../../src/callback.ts";
 import type { Instant } from "../../src/clock.ts";

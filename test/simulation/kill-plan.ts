@@ -28,7 +28,7 @@ export interface KillPlan {
   readonly waitsForLease: boolean;
 }
 
-/** One kill in so many comes shortly after the worker was started again. */
+/** One kill in this many comes shortly after the worker was started again. */
 const ONE_IN_SOON = 3;
 /** A worker is up and pulls before the end of this time. */
 const SOON_MS = 2_000;

@@ -9,7 +9,7 @@ import type { Simulation } from "./simulation.ts";
 const PLAYED_HOURS = 8;
 
 /**
- * Runs may go on side by side: each has a PostgreSQL and a Redis of its own, which it restarts and empties.
+ * Runs may be concurrent: each has a PostgreSQL and a Redis of its own, which it restarts and empties.
  * @param kills how often a worker is killed in each seed
  * @param playedHours length of the world that is pulled
  */

@@ -36,7 +36,7 @@ const RELATION = "operator_ledger";
 
 /** The settings that say how the ledger is read. */
 export function ledgerSettings(habit: LedgerHabit): object {
-  // A transaction may commit so long after its rows were received.
+  // A transaction may commit this long after its rows were received.
   const followed = { relation: RELATION, lookback: "PT1H" };
   if (habit === "relation") return followed;
   return habit === "changing" ? { ...followed, rowsChange: "replace" } : {};
@@ -49,14 +49,14 @@ export function canShow(habit: LedgerHabit, kind: MismatchKind): boolean {
 
 export interface LedgerWriter {
   /**
-   * Writes what was received before `now`, and lets the worker follow it where the setting says so.
+   * Writes what was received before `now`, and lets the worker follow it if the setting says so.
    * @param isSoon whether the next call comes before callbackGrace is over: some rows may then wait for it
    */
   deliver(context: FlowContext, now: Instant, isSoon: boolean): Promise<void>;
   close(): Promise<void>;
 }
 
-/** @param begin where the world begins */
+/** @param begin of the world */
 export async function openLedgerWriter(
   habit: LedgerHabit,
   databaseUrl: string,

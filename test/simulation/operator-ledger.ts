@@ -50,7 +50,7 @@ export class OperatorLedger {
   #commitLate: (() => Promise<void>)[] = [];
   #corrections: Row[] = [];
 
-  /** @param table where the rows are written */
+  /** @param table to write to */
   constructor(databaseUrl: string, table: string, random: Random) {
     this.#sql = postgres(databaseUrl, { max: 6, onnotice: () => {} });
     this.#table = table;

@@ -28,7 +28,7 @@ const MOST_MINUTES_BEHIND = 30;
 export interface OutagePlan {
   readonly products: number;
   readonly outageMs: number;
-  /** refuses: HTTP 503; times-out: no answer in time; worker-down: the provider is healthy, and nobody asks */
+  /** refuses: HTTP 503; times-out: no answer in time; worker-down: the provider is healthy, and nothing is asked */
   readonly how: "refuses" | "times-out" | "worker-down";
 }
 

@@ -27,7 +27,7 @@ export interface OwnPostgres {
   restart(how: Restart): Promise<void>;
   /** Stops every process of the server with SIGSTOP: connections stay open, and nothing answers. */
   freeze(): void;
-  /** Lets the processes go on. */
+  /** Resumes the processes. */
   thaw(): void;
   /** Ends the server and removes its data. */
   stop(): Promise<void>;

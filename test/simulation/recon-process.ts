@@ -16,7 +16,7 @@ export interface ReconProcess {
   readonly ready: Promise<boolean>;
   /** resolves at the end of the process with its exit code; null: by a signal */
   readonly ended: Promise<number | null>;
-  /** the last lines of its output, for a person */
+  /** the last lines of its output, for error messages */
   lastLines(): string;
   /** all but the oldest lines of its output */
   readonly lines: readonly string[];

@@ -75,7 +75,7 @@ export async function auditReports(context: FlowContext): Promise<string[]> {
 
 /**
  * What the mismatches of a row add up to, with the sign of the statement.
- * @returns null where bets with two names or currencies may count in another row, too
+ * @returns null if bets with two names or currencies may count in another row, too
  */
 async function readEffects(
   context: FlowContext,

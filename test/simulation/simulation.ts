@@ -11,7 +11,7 @@ export interface SeedRun {
   readonly precision: number;
   /** of all that was planted, the share that was found */
   readonly recall: number;
-  /** how many of each kind of mismatch were planted; empty where none are */
+  /** how many of each kind of mismatch were planted; empty if none are */
   readonly kinds: Readonly<Record<string, number>>;
   /** one line for each fault */
   readonly problems: readonly string[];

@@ -84,7 +84,7 @@ function mayFollow(before: readonly string[], one: string): boolean {
   return one !== "place" || !before.includes(IDLE);
 }
 
-/** @param share plays one world of so many, spread evenly */
+/** @param share plays one world in this many, spread evenly */
 export function* smallWorlds(share: number): Generator<SmallWorld> {
   let number = 0;
   const records = Object.keys(LISTED);

@@ -30,7 +30,7 @@ export interface Stage {
 }
 
 const HOUR_MS = 3_600_000;
-/** Play ended so long ago that no settlement or report follows. */
+/** Play ended long enough ago that no settlement or report follows. */
 const ENDED_MS = 2 * HOUR_MS;
 const LATE_MS = 600_000;
 /** Slows every answer down, so that a kill finds a request under way. */

@@ -20,7 +20,7 @@ export interface Fate {
   readonly faults: readonly AgentFault[];
   /** what the answers finally say: the truth, nothing certain, or always another value in one field */
   readonly answers: "truth" | "nothing" | { readonly wrong: string };
-  /** opens on the way, and is resolved without a person; `wrong` is the field with another value */
+  /** opens on the way, and is resolved by itself; `wrong` is the field with another value */
   readonly passing: { readonly kind: MismatchKind; readonly wrong: string | null } | null;
   /** booked only after it was rejected */
   readonly isLateSuccess: boolean;
@@ -31,7 +31,7 @@ export interface Fate {
   readonly slip: Slip | null;
   /** top-up: how much later the provider books it than the ledger */
   readonly bookedAfterMs: number;
-  /** a person closes it when it is inconclusive */
+  /** ops close it when it is inconclusive */
   readonly isClosed: boolean;
 }
 
@@ -177,7 +177,7 @@ function drawTopUpFates(random: Random, circumstances: FateCircumstances): Fate[
   ];
 }
 
-/** Certainly rejected by then, even where a killed worker left it, or a slow machine lost an answer. A recheck follows. */
+/** Certainly rejected by then, even if a killed worker left it, or a slow machine lost an answer. A recheck follows. */
 function afterRejectionMs({ verify }: FateCircumstances): number {
   return verify.rejectedFinalAfter + 65 * MINUTE_MS;
 }

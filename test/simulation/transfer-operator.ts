@@ -30,7 +30,7 @@ export function fundPlayers(books: AgentBooks, moves: readonly PlannedMove[]): v
   }
 }
 
-/** What the operator really moved, whatever its record says. */
+/** What the operator really moved, even if its record differs. */
 function reallyMoved({ sent, fate }: Pick<PlannedMove, "sent" | "fate">): Transfer | TopUp {
   switch (fate.slip) {
     case "amount":
@@ -42,7 +42,7 @@ function reallyMoved({ sent, fate }: Pick<PlannedMove, "sent" | "fate">): Transf
   }
 }
 
-/** Sends a transfer: recorded first, or by the operator alone where it is handed over later. @returns what is wrong */
+/** Sends a transfer: recorded first, or by the operator alone if it is handed over later. @returns what is wrong */
 export async function send(move: PlannedMove, { context, provider }: VerifyWorker): Promise<string[]> {
   const { type, currency, transactionRef, username, productId, amount } = reallyMoved(move) as Transfer;
   const request = { transactionRef, username, productId, amount: amount.toFixed(2) };
@@ -83,7 +83,7 @@ export async function handOver({ sent }: PlannedMove, { context }: VerifyWorker)
   ];
 }
 
-/** Writes the callback's entry into the ledger, twice where it was repeated: one refId is one top-up. */
+/** Writes the callback's entry into the ledger, twice if it was repeated: one refId is one top-up. */
 export async function keepEntry(move: PlannedMove, { context }: VerifyWorker): Promise<void> {
   const entry = entryOf(move.sent as TopUp);
   const repeated = { ...entry, entryId: `${entry.entryId} again`, receivedAt: entry.receivedAt + 1 };
@@ -128,7 +128,7 @@ function entryOf({
   };
 }
 
-/** Closes the transfers that a person would close by now. */
+/** Closes the transfers that ops would close by now. */
 export async function closeUnknown(moves: readonly PlannedMove[], { context }: VerifyWorker): Promise<void> {
   const refs = moves.filter(({ fate }) => fate.isClosed).map(({ sent }) => sent.transactionRef);
   const rows = await context.sql<{ ref: string }[]>`

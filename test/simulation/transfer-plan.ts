@@ -48,7 +48,7 @@ export interface TransferPlan {
   readonly faults: readonly AgentFault[];
   readonly moves: readonly PlannedMove[];
   readonly blows: readonly Blow[];
-  /** the workers are restarted after so many runs */
+  /** the workers are restarted after this many runs */
   readonly restartEvery: number;
 }
 
@@ -97,7 +97,7 @@ export function tickAt({ begin, config }: TransferPlan, now: Instant): number {
   return now < busyUntil ? BUSY_TICK_MS : LATER_TICK_MS;
 }
 
-/** Nobody plays: only the transfers move money. */
+/** No rounds are played: only the transfers move money. */
 function planWorld(seed: number, config: Config): WorldPlan {
   const products = config.products.map(({ productId }) => productId);
   return {

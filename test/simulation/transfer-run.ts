@@ -57,7 +57,7 @@ interface Crew {
   stop(): Promise<void>;
 }
 
-/** The claims of a killed worker stay for so many runs. */
+/** The claims of a killed worker stay for this many runs. */
 const RUNS_UNTIL_LEASE_ENDS = 2;
 
 function startCrew({ workers, blows, restartEvery }: TransferPlan, surroundings: Surroundings): Crew {

@@ -81,7 +81,7 @@ function browserOf({ drawn = true }: Visit): Promise<Browser> {
 }
 
 /**
- * Call at the top of a test file. A test fails where one of its pages has a script error, a missing asset or a violation of
+ * Call at the top of a test file. A test fails if one of its pages has a script error, a missing asset or a violation of
  * the Content-Security-Policy.
  */
 export function useBrowser(): TestBrowser {
@@ -104,7 +104,7 @@ export function useBrowser(): TestBrowser {
   };
 }
 
-/** The cookies and preferences of one visitor, who is signed in where a token is given. */
+/** The cookies and preferences of one visitor, who is signed in if a token is given. */
 export async function openVisit(browser: Browser, visit: Visit): Promise<BrowserContext> {
   const { baseUrl, token, colorScheme, reducedMotion = "reduce", scripts = true } = visit;
   const context = await browser.newContext({
@@ -166,7 +166,7 @@ const MILD_RULES = Object.fromEntries(
 );
 
 /**
- * What axe-core finds on the page that is a serious or critical problem for people with disabilities.
+ * What axe-core finds on the page that is a serious or critical problem for users with disabilities.
  * @param rules the ids of those to check; null: all whose problems count
  */
 export async function findBarriers(
@@ -191,12 +191,12 @@ export async function findBarriers(
     }));
 }
 
-/** Fails where the page has a barrier for people with disabilities. */
+/** Fails if the page has a barrier for users with disabilities. */
 export async function expectAccessible(page: Page): Promise<void> {
   expect(await findBarriers(page), `accessibility of ${page.url()}`).toEqual([]);
 }
 
-/** Fails where the page itself needs sideways scrolling, which nobody does on a phone. */
+/** Fails if the page itself needs sideways scrolling. */
 export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   const [inside, whole] = (await page.evaluate(
     "[document.documentElement.clientWidth, document.documentElement.scrollWidth]",

@@ -26,7 +26,7 @@ export function createTestClock(start: Instant): TestClock {
 }
 
 /**
- * Time also passes while the program works, as it does for a real one: with each look at the clock, by up to so many
+ * Time also passes while the program works, as it does for a real one: with each look at the clock, by up to this many
  * milliseconds. A clock that stands still hid for four days that work which waits until nothing else is due never runs.
  * It never goes back: `set` to a time that has passed changes nothing.
  */

@@ -1,4 +1,4 @@
-/** Waits for a condition instead of for a time: returns at once where the condition holds, and is patient on a slow machine. */
+/** Waits for a condition instead of for a time: returns at once if the condition holds, and is patient on a slow machine. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { describeError } from "../../src/errors.ts";

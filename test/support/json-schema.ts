@@ -12,7 +12,7 @@ const AS_IT_IS = {
 } as const;
 
 /**
- * @returns a function that says what is wrong with a value, or null; it throws where the schema is invalid. Each schema is
+ * @returns a function that says what is wrong with a value, or null; it throws if the schema is invalid. Each schema is
  * compiled once.
  */
 export function useSchemas(): (schema: object, value: unknown) => Promise<string | null> {

@@ -1,18 +1,18 @@
-/** A person without a pointer: what the Tab key reaches, and how. */
+/** A user without a pointer: what the Tab key reaches, and how. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 
 const FOLLOW = readFileSync(join(import.meta.dirname, "follow-tab.js"), "utf8");
-/** So many presses need no answer before the next one. */
+/** The number of presses that need no answer before the next one. */
 const AT_ONCE = 25;
 /** More than any page has. */
 const MOST_PRESSES = 1_000;
 
 /**
  * Presses Tab from the beginning of the page until the focus has been everywhere.
- * @returns one line for each thing that is not reached, or reached out of order or unseen; the last line where the focus is caught
+ * @returns one line for each thing that is not reached, or reached out of order or unseen; the last line if the focus is caught
  */
 export async function walkByTab(page: Page): Promise<string[]> {
   await page.evaluate(`window.walk = ${FOLLOW}`);

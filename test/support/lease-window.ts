@@ -1,4 +1,4 @@
-/** Leases windows of one product, whatever the turns of others. */
+/** Leases windows of one product, regardless of the turns of others. */
 
 import type { Instant } from "../../src/clock.ts";
 import type { Sql } from "../../src/db/client.ts";

@@ -18,7 +18,7 @@ interface RawAnswer {
   readonly json: any;
 }
 
-/** Sends exactly these headers, and Host where they lack it. */
+/** Sends exactly these headers, and Host if they lack it. */
 export type AskRaw = (
   method: string,
   path: string,
@@ -49,7 +49,7 @@ export async function serveOps(
     });
 }
 
-/** Signs in as a person does. @returns the headers that a browser sends with a form from then on */
+/** Signs in as a user does. @returns the headers that a browser sends with a form from then on */
 export async function signIn(ask: AskRaw, { token }: { readonly token: string }) {
   const body = String(new URLSearchParams({ token, to: "/" }));
   const headers = { ...OWN_PAGE, "content-type": "application/x-www-form-urlencoded" };

@@ -59,8 +59,8 @@ export async function pullProduct(
 /**
  * @param kinds which windows to take, in the order of their urgency
  * @param now windows that are due by then
- * @returns null where nothing is due; what became of the window otherwise, and of what kind it is
- * @throws ReconError `provider-refused` where the credentials are not accepted
+ * @returns null if nothing is due; what became of the window otherwise, and of what kind it is
+ * @throws ReconError `provider-refused` if the credentials are not accepted
  */
 export async function fetchNextWindow(
   context: PullContext,

@@ -22,7 +22,7 @@ export interface TcpProxy {
 
 /**
  * @param url of a server on this machine
- * @param onSent is called before each piece that a client sends goes on
+ * @param onSent is called before each piece that a client sends is passed on
  */
 export async function startTcpProxy(url: string, onSent: () => void = () => {}): Promise<TcpProxy> {
   let target = new URL(url);

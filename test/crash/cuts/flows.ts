@@ -91,7 +91,7 @@ export function useFlows(): readonly CutFlow[] {
     log: silentLog,
     fetchPage: (request, signal) => provider.fetchBetPage(request, signal),
   });
-  /** The same moment for each run, whatever the clock did in the run before. */
+  /** The same moment for each run, independent of the clock in the run before. */
   const at = (now: number, work: (context: PullContext) => Promise<void>) => async (url: string) => {
     clock.set(now);
     const sql = openDatabase(url, 3);
@@ -142,7 +142,7 @@ export function useFlows(): readonly CutFlow[] {
         const settings = { host: "127.0.0.1", port: 0, basePath: "", signatureKey: null, allowedIps: [] };
         try {
           const server = await startCallbackServer(context, settings);
-          // A provider sends again what was not answered with 0, and goes on with the next bet meanwhile.
+          // A provider sends again what was not answered with 0, and continues with the next bet meanwhile.
           for (const [callback, body] of CALLBACKS) await post(server.url, callback, body).catch(() => {});
           await server.close();
         } finally {

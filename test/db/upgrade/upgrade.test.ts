@@ -116,7 +116,7 @@ test.each(dumps)(
   },
 );
 
-/** The program of an older version, from the history of this repository. @returns null where the history lacks it */
+/** The program of an older version, from the history of this repository. @returns null if the history lacks it */
 function checkOut(version: string): string | null {
   const root = join(import.meta.dirname, "../../..");
   const git = (...args: string[]) =>

@@ -14,7 +14,7 @@ export const UP_TO = [NOON, NOON + DAY_MS] as const;
 /** The beginning of the first closed day: before all rows, mostly, or between them. */
 export const CLOSED_FROM = [...Array<number>(3).fill(NOON - 1000 * DAY_MS), NOON - 3 * DAY_MS] as const;
 
-/** Far before, right before, at and after each time up to which rows are deleted; and of a bet nobody remembers. */
+/** Far before, right before, at and after each time up to which rows are deleted; and of an unknown bet. */
 const TIMES = [
   NOON - 900 * DAY_MS,
   NOON - 4 * DAY_MS,
@@ -173,7 +173,7 @@ function writeWorld(
       currency,
     };
   };
-  /** A closed day names a bet by its round where one of its rows has a round. */
+  /** A closed day names a bet by its round if one of its rows has a round. */
   const closed: {
     product_id: string;
     username: string;
@@ -322,7 +322,7 @@ function writeWorld(
   }
 }
 
-/** A round of so many bets that it may be too large to be loaded whole, and why its first bet stays. */
+/** A round of enough bets that it may be too large to be loaded whole, and why its first bet stays. */
 export interface WideRound {
   readonly bets: number;
   readonly first: "ended" | "open" | "running" | "mismatch";

@@ -1,4 +1,4 @@
-/** A person reloads a long report twenty times while the worker pulls. */
+/** A browser reloads a long report twenty times while the worker pulls. */
 
 import { setTimeout as pause } from "node:timers/promises";
 import { withDatabase } from "../../../bench/support/database.ts";

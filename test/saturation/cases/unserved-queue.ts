@@ -1,4 +1,4 @@
-/** No worker takes the jobs of one queue, as if a person had paused it on the page of the queues; all others go on. */
+/** No worker takes the jobs of one queue, as if it was paused on the page of the queues; all others continue. */
 
 import { openBackend } from "../../../jobs/backend.ts";
 import { silentLog } from "../../../src/log.ts";

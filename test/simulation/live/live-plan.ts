@@ -10,7 +10,7 @@ export interface LiveRunPlan {
   readonly playedMs: number;
   /** of all products together */
   readonly roundsPerSecond: number;
-  /** one round in so many has a planted fault */
+  /** one round in this many has a planted fault */
   readonly faultEvery: number;
   readonly workers: number;
   readonly graces: LiveGraces;
@@ -151,7 +151,7 @@ export function planShortRun(seed: number): LiveRunPlan {
       providerGrace: 6 * SECOND_MS,
       overlap: 4 * SECOND_MS,
       stuckOpenAfter: 12 * SECOND_MS,
-      // The later ones find vanished records where a slow machine stored them late; elsewhere the run is over by then.
+      // The later ones find vanished records if a slow machine stored them late; elsewhere the run is over by then.
       resweepAfter: [8 * SECOND_MS, 40 * SECOND_MS, 160 * SECOND_MS, 260 * SECOND_MS],
       rejectedFinalAfter: 6 * SECOND_MS,
     },

@@ -29,7 +29,7 @@ export interface LiveStage {
   readonly crews: Readonly<Record<"worker" | "callbacks", Crew>>;
   /** of every command of `recon` */
   readonly environment: Readonly<Record<string, string>>;
-  /** where callbacks are sent, and the key that signs them */
+  /** the address of the callbacks server, and the key that signs them */
   readonly callbacks: { readonly url: string; readonly key: string };
   /** Ends the processes in good order. */
   stop(): Promise<void>;

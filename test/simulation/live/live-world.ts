@@ -50,7 +50,7 @@ const SHORT_ROUNDS: Happenings = {
 /** A record that is not listed for minutes is missed by two fetches with these short graces: it counts as vanished. */
 const LASTS_MINUTES: Oddity = ODD_LISTINGS.comeBack;
 
-/** Of the odd product's rounds, one in so many is of a kind that only a run in real time plays. */
+/** Of the odd product's rounds, one in this many is of a kind that only a run in real time plays. */
 const ONE_IN_LIVE = 2;
 
 export function createLiveWorld(plan: LiveRunPlan): LiveWorld {
@@ -171,7 +171,7 @@ function choose(plan: LiveRunPlan, product: LiveProduct, random: Random, turn: n
   };
 }
 
-/** Of a quiet product's rounds, one in so many changes unheard. */
+/** Of a quiet product's rounds, one in this many changes unheard. */
 const QUIET_FAULT_EVERY = 6;
 
 function playPlain(round: RoundScript): Script {

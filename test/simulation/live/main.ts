@@ -1,5 +1,5 @@
 /**
- * `npm run live -- [--minutes N] [--seed N] [--json]`: plays in real time and audits the result. Exits with 1 where a
+ * `npm run live -- [--minutes N] [--seed N] [--json]`: plays in real time and audits the result. Exits with 1 if a
  * mismatch opened that was not planted, a planted one is not open, or the statement leaves a rest.
  */
 

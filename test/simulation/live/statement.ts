@@ -1,4 +1,4 @@
-/** Reads the day's statement as a person does: with the command, in a process of its own. */
+/** Reads the day's statement as a user does: with the command, in a process of its own. */
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";

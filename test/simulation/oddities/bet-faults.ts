@@ -89,7 +89,7 @@ function losePlacement(round: RoundScript): Script {
 }
 
 /**
- * The settlement says that it does not place its bet, and no placement exists. Whatever it paid, it settles nothing.
+ * The settlement says that it does not place its bet, and no placement exists. It settles nothing, even if it paid.
  */
 function settleUnplaced(round: RoundScript): Script {
   const stake = round.money();

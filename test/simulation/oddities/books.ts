@@ -12,7 +12,7 @@ export interface NamedAmounts {
 export const NOTHING: NamedAmounts = { stake: ZERO, payout: ZERO };
 
 /**
- * The difference between the wallet's moves and the records. Where the difference is 0, the larger difference of the
+ * The difference between the wallet's moves and the records. If the difference is 0, the larger difference of the
  * sides' stakes and payouts.
  * @param records the listed ones in the wallet's currency, because other currencies cannot be subtracted
  */

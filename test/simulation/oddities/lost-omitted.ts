@@ -122,7 +122,7 @@ function loseAfterTwoDebits(round: RoundScript): Script {
   return round.wrong("net-differs", { bets: ["a"], records: ["a"], ledger: { stake, payout: ZERO } });
 }
 
-/** The win becomes a loss, but nobody takes the payout back. */
+/** The win becomes a loss, but the payout is not taken back. */
 function keepTheWin(round: RoundScript): Script {
   const stake = round.money();
   const payout = stake.times("2");

@@ -57,7 +57,7 @@ function payNever(round: RoundScript): Script {
   );
 }
 
-/** The result changes, but nobody takes the first payout back. */
+/** The result changes, but the first payout is not taken back. */
 function takeNothingBack(round: RoundScript): Script {
   return settledOtherwise(round, (stake, payout) => {
     const first = round.money();

@@ -86,7 +86,7 @@ function foldReward(round: RoundScript): void {
   if (comesFirst) round.settle("a", round.at(0.3), payout);
   round.show("a", round.at(comesFirst ? 0.3 : 0.2), { status: "SETTLED", stake, payout: both });
   if (!round.random.oneIn(3)) return;
-  // The result changes. The jackpot is taken back too where the callback names the sum of both.
+  // The result changes. The jackpot is taken back too if the callback names the sum of both.
   const takesAll = round.random.oneIn(2);
   const again = payout.plus(stake);
   const taken = takesAll ? both : payout;
@@ -144,7 +144,7 @@ function settleInParts(round: RoundScript): void {
   }
 }
 
-/** The bet is cashed out in parts and goes on running, to its end or for ever. The report may list it while it runs. */
+/** The bet is cashed out in parts and keeps running, to its end or for ever. The report may list it while it runs. */
 function cashOut(round: RoundScript): void {
   const stake = round.money();
   const ends = round.random.oneIn(2);

@@ -7,7 +7,7 @@ import type { RoundScript } from "./round-script.ts";
 
 const FLAGS = [true, false, undefined] as const;
 
-/** One item takes the stake and pays. Later items only pay, whatever their flags say. */
+/** One item takes the stake and pays. Later items only pay, regardless of their flags. */
 function settleInOne(round: RoundScript): void {
   const stake = round.money();
   const payout = round.payoutOf(stake);

@@ -253,7 +253,7 @@ function silence(entry: CallbackEntry): CallbackEntry {
   return silent;
 }
 
-/** What the wallet moved for an entry of the world, even where the entry does not say so. */
+/** What the wallet moved for an entry of the world, even if the entry does not say so. */
 export function trueMove(entry: CallbackEntry): Amount {
   return entry.moved ?? SILENCED.get(entry) ?? ZERO;
 }

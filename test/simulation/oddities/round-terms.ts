@@ -64,7 +64,7 @@ export interface FaultSubject {
   readonly bets: readonly string[];
   /** names of records */
   readonly records: readonly string[];
-  /** the ledger's sums of stake and payout; `NOTHING` where the ledger has none */
+  /** the ledger's sums of stake and payout; `NOTHING` if the ledger has none */
   readonly ledger: NamedAmounts;
   /** what the mismatch names besides the player; default: the first bet and record, and their round */
   readonly names?: "round" | "nothing";

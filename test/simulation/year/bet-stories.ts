@@ -7,7 +7,7 @@ import { type ChangingBet, entry, NO_SIDE, place, running, settle, settled, show
 
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 24 * 60 * MINUTE_MS;
-/** The report shows a record so long after it was made. */
+/** The report shows a record this long after it was made. */
 const REPORT_LAG_MS = 30_000;
 
 /** A bet before its story. */
@@ -221,7 +221,7 @@ const voided: Story = (bet) => {
   };
 };
 
-/** Somebody deletes the settlement from the ledger. The bet is open for ever. */
+/** An operator deletes the settlement from the ledger. The bet is open for ever. */
 const deletedEntry: Story = (bet) => {
   const { startedAt, endsAt, changesAt, stake, payout } = bet;
   const provider = settled(stake, payout);
@@ -239,7 +239,7 @@ const deletedEntry: Story = (bet) => {
   };
 };
 
-/** Somebody corrects the settlement in the ledger, to a wrong amount. */
+/** An operator corrects the settlement in the ledger, to a wrong amount. */
 const replacedEntry: Story = (bet) => {
   const { startedAt, endsAt, changesAt, stake, payout, other } = bet;
   const provider = settled(stake, payout);

@@ -34,7 +34,7 @@ export interface BetState {
   readonly isOpen: boolean;
 }
 
-/** A change that somebody makes in the ledger with plain SQL. */
+/** A change that an operator makes in the ledger with plain SQL. */
 interface LedgerEdit {
   readonly at: Instant;
   readonly entryId: string;

@@ -1,4 +1,4 @@
-/** Judges each deletion: only rows of closed days, and never a row that somebody may still need. */
+/** Judges each deletion: only rows of closed days, and never a row that may still be needed. */
 
 import type { Instant } from "../../../src/clock.ts";
 import type { Sql } from "../../../src/db/client.ts";

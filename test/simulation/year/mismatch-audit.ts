@@ -22,7 +22,7 @@ export interface SeenMismatch extends AuditedMismatch {
 
 const OWN: ReadonlySet<string> = new Set(Object.values(CHANGING));
 const DAY_MS = 86_400_000;
-/** A fault is found so long after it is complete, also where the worker was down. */
+/** A fault is found at most this long after it is complete, also if the worker was down. */
 const FOUND_AFTER_MS = 4 * DAY_MS;
 
 export class MismatchAudit {
@@ -45,7 +45,7 @@ export class MismatchAudit {
       from mismatches m order by id`;
     for (const row of rows) {
       const before = this.#seen.get(row.id);
-      // People delete entries of the changing bets.
+      // Operators delete entries of the changing bets.
       const isLess = before !== undefined && (row.records < before.records || row.entries < before.entries);
       if (isLess && !OWN.has(row.productId)) this.#problems.push(`evidence is lost of ${describe(row)}`);
       this.#seen.set(row.id, row);

@@ -19,7 +19,7 @@ interface ClosedBounds extends TimeRange {
   readonly previousHash: string | null;
 }
 
-/** A day is closed so long after it began, also where the worker was down. */
+/** A day is closed at most this long after it began, also if the worker was down. */
 const CLOSED_WITHIN_MS = 7 * 86_400_000;
 
 const OWN: readonly string[] = Object.values(CHANGING);

@@ -1,4 +1,4 @@
-/** People at work: they resolve, ignore and reopen mismatches, and correct some by hand. */
+/** Ops at work: they resolve, ignore and reopen mismatches, and correct some by hand. */
 
 import type { Instant } from "../../../src/clock.ts";
 import type { FlowContext } from "../../../src/flows/context.ts";
@@ -11,7 +11,7 @@ import type { SeenMismatch } from "./mismatch-audit.ts";
 import { CHANGING } from "./year-plan.ts";
 
 const DAY_MS = 86_400_000;
-/** A decision is made so many days after a mismatch was first seen, at the latest. */
+/** A decision is made at most this many days after a mismatch was first seen, at the latest. */
 const DECIDED_WITHIN_DAYS = 9;
 /** One mismatch in this number is left open for ever. */
 const ONE_IN_LEFT = 25;
@@ -19,7 +19,7 @@ const ONE_IN_LEFT = 25;
 const ADJUSTABLE: ReadonlySet<string> = new Set(["replaced entry"]);
 const ONE_IN_ADJUSTED = 3;
 
-/** Money that somebody paid by hand. */
+/** Money that was paid by hand. */
 export interface PaidByHand {
   readonly productId: string;
   readonly currency: string;

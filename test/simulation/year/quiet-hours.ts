@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 /** The newest time is left to the worker. */
 const LEFT_MS = HOUR_MS;
 
-/** What the worker would fetch and find empty, from where live pulling and its resweeps go on. */
+/** What the worker would fetch and find empty, from the point at which live pulling and its resweeps continue. */
 export async function skipQuietHours(
   sql: Sql,
   world: World,

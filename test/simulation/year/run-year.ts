@@ -38,11 +38,11 @@ import { createYearWorld, findEndless, type YearWorld } from "./year-world.ts";
 
 const CREDENTIALS = { username: "simulation", password: "a seeded year" };
 const HOUR_MS = 3_600_000;
-/** The worker pulls so long after the last record of some play. */
+/** The worker pulls this long after the last record of some play. */
 const SOON_MS = 15 * 60_000;
-/** On every so many days somebody stores again the entries that the worker has just deleted. */
+/** At this interval of days an operator stores again the entries that the worker has just deleted. */
 const COPIED_EVERY_DAYS = 5;
-/** Changed time is fetched again every so many days: sooner than the rows of a changed bet may be deleted. */
+/** Changed time is fetched again at this interval of days: sooner than the rows of a changed bet may be deleted. */
 const REFETCHED_EVERY_DAYS = 2;
 
 export interface PlayedYear {
@@ -213,7 +213,7 @@ class Year {
     await setTime(this.#context.sql, this.#clock.now());
   }
 
-  /** The operator's side: what was received, and what somebody changed by hand. */
+  /** The operator's side: what was received, and what was changed by hand. */
   async #deliver(now: Instant): Promise<void> {
     const { sql } = this.#context;
     await appendEntries(sql, this.#world.entriesReceived({ from: this.#deliveredTo, to: now }));
@@ -310,7 +310,7 @@ class Year {
     );
   }
 
-  /** The latest change of a bet or decision of a person, a pause of the worker, and some days. */
+  /** The latest change of a bet or decision, a pause of the worker, and some days. */
   get #slackMs(): number {
     return (this.#plan.length.late.most + 10) * DAY_MS;
   }

@@ -57,7 +57,7 @@ export async function takeDeleted(sql: Sql): Promise<DeletedRow[]> {
 }
 
 /**
- * Stores the entries that were deleted since the last call of `takeDeleted` as they were, as somebody does who imports a file
+ * Stores the entries that were deleted since the last call of `takeDeleted` as they were, like an operator who imports a file
  * again. No digit of an amount passes through a number of JavaScript.
  * @returns their number
  */

@@ -5,7 +5,7 @@ import type { Sql } from "../../../src/db/client.ts";
 
 /** Tables that keep a row for each closed day, each correction, or each deleted bet. */
 const GROW: ReadonlySet<string> = new Set(["closed_days", "corrections", "deleted_bets"]);
-/** The later of two months may be so much larger: chance decides how much is played. */
+/** The later of two months may be larger by this factor: chance decides how much is played. */
 const MOST_GROWTH = 1.5;
 /** A table of so few rows is no burden. */
 const FEW_ROWS = 400;
@@ -42,7 +42,7 @@ export interface Kept {
   readonly entries: number;
   readonly mismatches: number;
   readonly windows: number;
-  /** rows that may go are gone so long afterwards: a late change of a bet keeps all of it */
+  /** rows that may go are gone at most this long afterwards: a late change of a bet keeps all of it */
   readonly slack: number;
 }
 

@@ -39,7 +39,7 @@ export class Sums {
 }
 
 /**
- * The sums of thinned play in a range near whose ends nothing happens. Of the ledger, only the money that moved: its net is
+ * The sums of thinned play in a range near whose ends nothing happens. For the ledger, only the money that moved: its net is
  * without tips, and `moved` with them.
  */
 export function sumThinned(world: World, { from, to }: TimeRange): Sums {
@@ -84,7 +84,7 @@ export function sumChanging(
       const name = `${bet.productId} ${bet.currency}`;
       sums.addSide(`${name} provider`, provider);
       sums.addSide(`${name} ledger`, ledger);
-      // In every story the wallet moves what the ledger says, and nobody tips.
+      // In every story the wallet moves what the ledger says, and there are no tips.
       sums.add(`${name} ledger.moved`, ledger.net);
     }
   }

@@ -9,7 +9,7 @@ import { planFaults, type SimulatedProduct, STUCK_MS, simulatedProducts } from "
 import { DAY_MS, MINUTE_MS } from "./bet-stories.ts";
 
 const HOUR_MS = 60 * MINUTE_MS;
-/** So long ago that every simulated moment has passed for real processes too. */
+/** Long enough ago that every simulated moment has passed for real processes too. */
 const BEGIN = Date.parse("2025-01-01T00:00:00Z");
 /** Play begins when whole days are pulled in every zone. */
 const FIRST_PLAY_DAY = 2;
@@ -47,7 +47,7 @@ export interface YearLength {
   readonly late: Days;
   /** how many days the longest bets run: longer than retention keeps ended ones */
   readonly long: Days;
-  /** a month is audited so many days after its end: all changes of its bets have arrived and were fetched */
+  /** a month is audited this many days after its end: all changes of its bets have arrived and were fetched */
   readonly auditedAfter: number;
   /** in days, by setting */
   readonly retain: {

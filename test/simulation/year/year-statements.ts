@@ -1,4 +1,4 @@
-/** Reads months as a person does: with the command, in a process of its own. */
+/** Reads months as a user does: with the command, in a process of its own. */
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ export async function readMonthJson(
   return JSON.parse((await run(environment, ["report", "--month", month, "--json"])).stdout) as MonthReport;
 }
 
-/** @returns one line where the chain does not hold */
+/** @returns one line if the chain does not hold */
 export async function verifyChain(environment: Readonly<Record<string, string>>): Promise<string[]> {
   const { code, stdout, stderr } = await run(environment, ["report", "--verify"]);
   return code === 0 ? [] : [`recon report --verify ends with ${code}: ${stdout}${stderr}`];
