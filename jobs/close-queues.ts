@@ -41,5 +41,5 @@ export async function closeQueues(
   await backend.close();
   if (areClosed && abandoned.length === 0) return;
   const what = abandoned.length === 0 ? "the queues did not close" : "jobs did not end";
-  log.warn({ abandoned }, `${what} and were cut off. Nothing is lost: the next worker goes on with the work`);
+  log.warn({ abandoned }, `${what} and were cut off. Nothing is lost: the next worker continues the work`);
 }

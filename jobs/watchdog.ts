@@ -37,7 +37,7 @@ export function startWatchdog(
   const report = reportRepeatedErrors(
     log,
     heartbeat === null
-      ? "the watchdog could not read whether the work goes on"
+      ? "the watchdog could not read whether the work makes progress"
       : "the heartbeat was not sent",
   );
   let isUnderWay = false;

@@ -128,7 +128,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "worker 12 on example",
     productId: null,
     what: "the clock of the worker 12 on example is 7 h ahead of the database's: it plans, compares and verifies nothing",
-    toDo: "Set the clock of that machine right, and keep it right with NTP. The worker then goes on by itself.",
+    toDo: "Set the clock of that machine right, and keep it right with NTP. The worker then resumes by itself.",
     whatWhenOver: "the clock of the worker 12 on example is right again, or it has ended",
   },
   {

@@ -19,11 +19,11 @@ export const MEANING_OF_KIND: Readonly<Record<MismatchKind, string>> = {
   "stuck-open": "bets are open in the ledger for too long, and the provider has no record of them",
   "balance-differs": "the balances before and after a callback do not differ by the amount that it moved",
   "provider-inconsistent": "the provider's own record contradicts itself",
-  "transfer-inconclusive": "the outcome of the transfer is unknown: a person must decide",
+  "transfer-inconclusive": "the outcome of the transfer is unknown: ops must decide",
   "transfer-differs": "the provider has booked the transfer with another amount, player, product or currency",
   "transfer-late-success": "the provider booked the transfer although its failure was final",
   "top-up-rejected": "the ledger has a top-up that failed at the provider",
-  "top-up-inconclusive": "the outcome of the top-up is unknown: a person must decide",
+  "top-up-inconclusive": "the outcome of the top-up is unknown: ops must decide",
   "top-up-differs": "the provider has booked the top-up with another amount or player",
   "top-up-late-success": "the provider booked the top-up although its failure was final",
 };

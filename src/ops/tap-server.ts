@@ -92,7 +92,7 @@ function openRegistry(read: () => TapState): Registry {
     });
   counter(
     "recon_tap_callbacks_total",
-    "Callbacks that passed the tap, by what became of them.",
+    "Callbacks that passed the tap, by result.",
     "outcome",
     ({ tally }) => ({
       recorded: tally.recorded,

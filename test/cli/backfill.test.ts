@@ -128,7 +128,7 @@ test("Ctrl-C ends the waiting, not the backfill; a backfill that is cancelled me
   waiting.child.kill("SIGINT");
   expect(await waiting.ended).toMatchObject({
     code: 1,
-    stderr: "Backfill 1 goes on without this command. To end the backfill: recon backfill cancel 1\n",
+    stderr: "Backfill 1 continues without this command. To end the backfill: recon backfill cancel 1\n",
   });
   expect(await sql`select status from backfills`).toEqual([{ status: "queued" }]);
 

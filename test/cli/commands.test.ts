@@ -60,7 +60,7 @@ function failure(code: number, line: RegExp) {
 
 async function expectFailure(ended: Ended, code: number, line: RegExp): Promise<void> {
   expect(ended).toEqual(failure(code, line));
-  expect(ended.stderr).not.toMatch(/\n {4}at |this should not happen/);
+  expect(ended.stderr).not.toMatch(/\n {4}at |internal error/);
 }
 
 async function open(...findings: Finding[]): Promise<void> {

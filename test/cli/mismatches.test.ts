@@ -155,7 +155,7 @@ describe("a filter instead of ids", () => {
     expect(await recon("ack --kind payout-differs --note known")).toEqual(
       says(
         2,
-        /To be acknowledged: 4 mismatches, 9\.10 THB and 4\.50 USD at risk\. Without a terminal nobody can confirm: add --yes/,
+        /To be acknowledged: 4 mismatches, 9\.10 THB and 4\.50 USD at risk\. There is no terminal to confirm in: add --yes/,
       ),
     );
     expect(await statuses()).toBe("open open open open");

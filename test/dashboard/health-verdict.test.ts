@@ -206,7 +206,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
   ["bad", "webhook does not accept alerts: 7 wait", { failingChannels: ["webhook"], undelivered: 7 }],
   [
     "bad",
-    "the clock of the worker 12 on host is wrong: correct the clock, and work there goes on",
+    "the clock of the worker 12 on host is wrong: correct the clock, and work there resumes",
     { wrongClocks: ["worker 12 on host"] },
   ],
 ])("the line is %s where %s", (tone, text, changes) => {

@@ -125,13 +125,13 @@ test("each kind of work says when it was last done, how far behind it is, what h
   expect(work["Comparing"]).toMatch(
     /^held up \| 20 min ago \| 20 min, 0 waiting \| P1 has not been compared since 2026-11-20 11:40:00: deadlock detected The worker's log has the error/,
   );
-  expect(work["Verifying"]).toMatch(/^goes on \| \d s ago \| 0 s, 0 due \| nothing$/);
-  expect(work["Alerting"]).toBe("goes on | 1 min ago | 0 undelivered | nothing");
+  expect(work["Verifying"]).toMatch(/^works \| \d s ago \| 0 s, 0 due \| nothing$/);
+  expect(work["Alerting"]).toBe("works | 1 min ago | 0 undelivered | nothing");
   expect(work["Heartbeat"]).toMatch(
     /^held up \| 12 min ago \| – \| no heartbeat has been sent since .*HTTP 404 .*check HEARTBEAT_URL/,
   );
-  expect(work["Queues in PostgreSQL"]).toMatch(/^goes on \| 1 min ago/);
-  expect(work["Retention"]).toBe("goes on | 3 min ago | 1,234 rows due for deletion | nothing");
+  expect(work["Queues in PostgreSQL"]).toMatch(/^works \| 1 min ago/);
+  expect(work["Retention"]).toBe("works | 3 min ago | 1,234 rows due for deletion | nothing");
   const queues = await rowsOf(page, "Queues");
   expect(queues["pull"]).toBe("1 min | 1 min ago | 7 | 2 | 1");
   expect(queues["alerts"]).toBe("30 s | none yet | unknown | unknown | unknown");
@@ -151,7 +151,7 @@ test("queues that do not answer are unknown, and the page comes all the same; wi
   expect((await rowsOf(page, "Queues"))["pull"]).toBe("1 min | none yet | unknown | unknown | unknown");
   const work = await rowsOf(page, "Work");
   expect(work["Heartbeat"]).toMatch(/^not used \| – \| – \| HEARTBEAT_URL is not set/);
-  expect(work["Alerting"]).toContain("No channel is set, so nobody gets alerts.");
+  expect(work["Alerting"]).toContain("No channel is set, so no alert is sent.");
 });
 
 test("without a channel, the incident and the list of alerts say that nobody is notified", async () => {
@@ -161,7 +161,7 @@ test("without a channel, the incident and the list of alerts say that nobody is 
   for (const path of ["/incidents/1", "/alerts"]) {
     await page.goto(path);
     const said = await page.locator("main").innerText();
-    expect(said).toContain("nobody is notified: no channel is set");
+    expect(said).toContain("not sent: no channel is set");
     expect(await page.locator('main a[href="/incidents/1"]').allInnerTexts()).toEqual(
       path === "/alerts" ? ["incident #1"] : [],
     );

@@ -58,7 +58,7 @@ test("a file is imported from the page, its result has every count and rejected 
   await mary.keyboard.press("Enter");
   await mary.waitForURL("**/imports/1");
   const figures = async () =>
-    (await mary.getByLabel("What became of its lines").locator("dd").allInnerTexts()).join(" ");
+    (await mary.getByLabel("Result by line").locator("dd").allInnerTexts()).join(" ");
   expect(await figures()).toBe("2 0 0 0 1");
   expect(await mary.locator("main").innerText()).toContain("imported by writer on the page");
   expect(await mary.getByRole("region", { name: "Rejected lines" }).locator("tbody tr").innerText()).toMatch(
@@ -105,7 +105,7 @@ test("the example lines of the page can be imported, and a file of which every l
   await page.getByLabel("File", { exact: true }).setInputFiles(file("broken.ndjson", BROKEN));
   await page.getByRole("button", { name: "Import", exact: true }).click();
   await page.getByRole("heading", { name: "Import 3 all rejected" }).waitFor();
-  const counts = (await page.getByLabel("What became of its lines").locator("dd").allInnerTexts()).join(" ");
+  const counts = (await page.getByLabel("Result by line").locator("dd").allInnerTexts()).join(" ");
   expect(counts).toBe("0 0 0 0 1");
 });
 

@@ -44,7 +44,7 @@ export function announceStart(facts: {
   for (const { what, path } of facts.guide.slice(0, GUIDED)) printLine(`  ${facts.opsUrl}${path}  ${what}`);
   printLine();
   printLine(
-    "The two days are fetched and compared within a minute or so. Ctrl-C ends everything; the next start goes on.",
+    "The two days are fetched and compared within a minute or so. Ctrl-C ends everything; the next start continues.",
   );
   printLine();
 }

@@ -137,7 +137,7 @@ async function waitFor(context: FlowContext, { id }: Backfill, isJson: boolean):
   const last = await watchBackfill(context, String(id), isJson ? stderr : stdout, leaving.signal);
   if (leaving.signal.aborted) {
     stderr.write(
-      `Backfill ${id} goes on without this command. To end the backfill: recon backfill cancel ${id}\n`,
+      `Backfill ${id} continues without this command. To end the backfill: recon backfill cancel ${id}\n`,
     );
   }
   return last;

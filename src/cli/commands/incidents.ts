@@ -127,7 +127,7 @@ function largestOf({ mismatches }: IncidentStoryDocument): Mismatch[] {
 
 function printNotifications({ notifications }: IncidentStoryDocument): void {
   if (notifications.length === 0) {
-    printLine("Nobody was notified: its money has not reached alerts.minAmount.");
+    printLine("No alert was sent: its money has not reached alerts.minAmount.");
     return;
   }
   printTable(

@@ -51,7 +51,7 @@ export function reportFailure(error: unknown): number {
   if (REFUSAL.test(code ?? "")) {
     stderr.write(`recon: the database refuses: ${message} (${code})\n`);
   } else {
-    stderr.write(`recon: this should not happen: ${stack ?? String(error)}\n`);
+    stderr.write(`recon: internal error, please report it: ${stack ?? String(error)}\n`);
   }
   return EXIT_FAILED;
 }

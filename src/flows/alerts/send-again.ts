@@ -52,6 +52,6 @@ export async function sendAgain(
   const error = result.outcome === "delivered" ? null : result.error;
   await noteSentAgain(sql, alert.id, channel, clock.now(), error);
   if (error === null) await closeDelivered(sql, names, clock.now());
-  log.info({ channel, alert: alert.idempotencyKey, error }, "an alert was sent again by a person");
+  log.info({ channel, alert: alert.idempotencyKey, error }, "an alert was sent again on request");
   return error;
 }

@@ -42,7 +42,7 @@ export function openClockWatch(
     } else if (!isRight) {
       await keepCondition(sql, { kind: "clock-wrong", subject }, clock.now());
     } else if (isReported) {
-      log.info({ aheadMs: clock.aheadMs() }, `the clock of the ${subject} is right again: it goes on`);
+      log.info({ aheadMs: clock.aheadMs() }, `the clock of the ${subject} is right again: work resumes`);
       await endConditionNamed(sql, { kind: "clock-wrong", subject }, clock.now());
       isReported = false;
     }
@@ -65,7 +65,7 @@ function describeWrong(subject: string, { consequence }: ClockUser, aheadMs: num
     subject,
     productId: null,
     what: `the clock of the ${subject} is ${by} the database's: ${consequence}`,
-    toDo: "Set that machine's clock right, and keep it right with NTP. All work then goes on by itself.",
+    toDo: "Set that machine's clock right, and keep it right with NTP. All work then resumes by itself.",
     whatWhenOver: `the clock of the ${subject} is right again, or it has ended`,
   };
 }

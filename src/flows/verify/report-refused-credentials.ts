@@ -14,7 +14,7 @@ function refusalOf(productId: string): Condition {
     subject: `${SUBJECT}${productId}`,
     productId,
     what: `the provider refuses the credentials: no transfer and no top-up of ${productId} can be verified`,
-    toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker. Nothing is decided meanwhile, and other products go on.",
+    toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker. Nothing is decided meanwhile, and other products continue.",
     whatWhenOver: `the provider accepts the credentials again: transfers of ${productId} are verified`,
   };
 }

@@ -69,7 +69,7 @@ async function signIn(
   }
   await gate.sessions.begin(request, reply, token);
   request.asker = { name: token.name, role: token.role, by: "session" };
-  gate.log.info({ name: token.name, role: token.role, address: request.ip }, "somebody has signed in");
+  gate.log.info({ name: token.name, role: token.role, address: request.ip }, "signed in");
   return await reply.redirect(to, 303);
 }
 

@@ -125,7 +125,7 @@ async function addDocument(api: FastifyInstance): Promise<void> {
       info: {
         title: "wallet-recon",
         description:
-          "The differences between the provider and the wallet, and what people did about them. Amounts are decimal text.",
+          "The differences between the provider and the wallet, and the decisions about them. Amounts are decimal text.",
         version: "1",
       },
       components: {

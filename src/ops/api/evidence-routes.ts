@@ -48,7 +48,7 @@ async function readWhileAwaited<Value>(
   make: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const left = new AbortController();
-  const leave = () => left.abort(new ReconError("report-left", "nobody waits for the evidence any more"));
+  const leave = () => left.abort(new ReconError("report-left", "the caller of the evidence has left"));
   raw.once("close", leave);
   try {
     return await make(left.signal);

@@ -50,7 +50,7 @@ const HAND_OVER = describeOperation({
 
 const CLOSE = describeOperation({
   id: "closeTransfer",
-  summary: "records a person's decision on an inconclusive one",
+  summary: "records the decision on an inconclusive one",
   params: ONE_REF,
   query: CHOICE,
   body: CLOSE_FORM,

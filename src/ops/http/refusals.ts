@@ -93,7 +93,7 @@ function isSilent(error: unknown): boolean {
 function failureOf(error: unknown, isHandled: boolean): Failure {
   if (isSilent(error)) return { ...DATABASE_SILENT, isUnchanged: !isHandled };
   const says =
-    "The worker made an error that nobody expected. Its log says why: look for “a request to the ops server failed”.";
+    "The worker had an internal error. Its log says why: look for “a request to the ops server failed”.";
   return { status: 500, title: "Internal Server Error", says, isUnchanged: !isHandled };
 }
 

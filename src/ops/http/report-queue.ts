@@ -87,7 +87,7 @@ export function openReportQueue(context: FlowContext): ReportQueue {
     }
     const left = new AbortController();
     const leave = () =>
-      left.abort(new ReconError("report-left", `nobody waits for the report of ${day.day} any more`));
+      left.abort(new ReconError("report-left", `the caller of the report of ${day.day} has left`));
     raw.once("close", leave);
     try {
       return await inTurn(() => make(day, left.signal));

@@ -165,7 +165,7 @@ function showStatuses(
 function addBacklogGauges(gauge: AddGauge) {
   const jobs = gauge(
     "queue_jobs",
-    "Jobs of a queue by state; finished ones are not counted, failed ones stay for people who want to know why.",
+    "Jobs of a queue by state; finished ones are not counted, failed ones are kept for inspection.",
     "queue",
     "state",
   );

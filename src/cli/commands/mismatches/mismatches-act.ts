@@ -128,7 +128,7 @@ async function confirmShown(
 ): Promise<RequestedAction | null> {
   const preview = await previewAction(context, requested);
   const counted = `To be ${ACTS[requested.action].done}: ${showResult(preview)}.`;
-  if (!stdin.isTTY) throw usage(`${counted} Without a terminal nobody can confirm: add --yes, or --dry-run`);
+  if (!stdin.isTTY) throw usage(`${counted} There is no terminal to confirm in: add --yes, or --dry-run`);
   if (preview.count === 0 || !("filter" in requested.target)) {
     printLine("No mismatches.");
     return null;

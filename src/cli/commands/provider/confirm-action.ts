@@ -16,7 +16,7 @@ export async function confirmAction(action: string, { yes }: { readonly yes?: bo
   if (!stdin.isTTY) {
     throw new ReconError(
       "usage",
-      `nothing was sent: without a terminal nobody can confirm. To ${showText(action)}, add --yes.`,
+      `nothing was sent: there is no terminal to confirm in. To ${showText(action)}, add --yes.`,
     );
   }
   const terminal = createInterface({ input: stdin, output: stderr });

@@ -104,7 +104,7 @@ async function serveHealth(
   } catch (error) {
     log.warn(
       { error: describeError(error) },
-      "the tap goes on without health and metrics: set OPS_PORT to a free port",
+      "the tap runs without health and metrics: set OPS_PORT to a free port",
     );
   }
 }

@@ -65,7 +65,7 @@ function renderChannels(channels: ShownAlerts["channels"], mayAct: boolean, { no
   if (channels === null)
     return html`<section class="sheet" aria-labelledby="channels">${head}<p>Unknown: this server runs without a worker.</p></section>`;
   if (channels.length === 0)
-    return html`<section class="sheet" aria-labelledby="channels">${head}<p>No channel is set, so nobody gets alerts: set <code>ALERT_WEBHOOK_URL</code> with <code>ALERT_WEBHOOK_SECRET</code>, or <code>ALERT_SLACK_URL</code>. Alerts wait until then.</p></section>`;
+    return html`<section class="sheet" aria-labelledby="channels">${head}<p>No channel is set, so no alert is sent: set <code>ALERT_WEBHOOK_URL</code> with <code>ALERT_WEBHOOK_SECRET</code>, or <code>ALERT_SLACK_URL</code>. Alerts wait until then.</p></section>`;
   const rows = channels.map(
     ({ channel, waiting, deliveredAt, failingSince, nextAttemptAt, lastError, attempts }) => ({
       cells: [
@@ -136,7 +136,7 @@ function renderDeliveries(
     ...deliveries.map((one) => `${one.channel}: ${sayDelivery(one, zone)}`),
     ...untried.map(({ channel }) => `${channel}: not sent yet`),
   ];
-  const unsent = channels?.length === 0 ? "nobody is notified: no channel is set" : "not sent yet";
+  const unsent = channels?.length === 0 ? "not sent: no channel is set" : "not sent yet";
   if (lines.length === 0) return html`<span class="faint">${unsent}</span>`;
   return html`${lines.map((line, index) => html`${index === 0 ? null : html`<br>`}${line}`)}`;
 }

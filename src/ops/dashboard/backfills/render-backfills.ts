@@ -45,7 +45,7 @@ ${renderList(list, zone)}`;
 
 function renderForm({ products, typed, plan, problem }: BackfillForm, zone: string): SafeHtml {
   return html`<section class="sheet" aria-labelledby="new"><h2 id="new">Fetch a past range again</h2>
-<p class="faint">The worker fetches the whole range again, after all more urgent work. Nothing counts twice, and live pulling goes on.</p>
+<p class="faint">The worker fetches the whole range again, after all more urgent work. Nothing counts twice, and live pulling continues.</p>
 <form method="get" action="/backfills" class="fields">
 ${renderRangeFields(products, typed, problem, zone)}
 <button class="quiet">Show the effect</button>

@@ -27,6 +27,6 @@ ${renderArea({ label: "Comment", name: "comment", value: typed ?? "", problem },
 <p class="row"><button class="quiet">Add the comment</button> <span class="faint">It changes no status, and stays as it is.</span></p>
 </form>`;
   return html`<section class="sheet" aria-labelledby="comments-head"><h2 id="comments-head">Comments</h2>
-${items.length === 0 ? html`<p class="faint">Nobody has commented yet.</p>` : html`<ol class="comments">${items}</ol>`}
+${items.length === 0 ? html`<p class="faint">No comments yet.</p>` : html`<ol class="comments">${items}</ol>`}
 ${mayAct ? form : null}</section>`;
 }

@@ -14,7 +14,7 @@ const MEANINGS: Partial<Readonly<Record<ErrorCode | typeof NOT_FETCHED, string>>
   "provider-cut-short": "the answer broke off",
   "provider-throttled": "the provider limited the requests (429)",
   "provider-server-error": "the provider failed (5xx)",
-  "provider-unreachable": "nobody listens at the provider's address",
+  "provider-unreachable": "nothing listens at the provider's address",
   "provider-refused": "the provider refuses the credentials",
   "provider-bad-status": "the provider answered with an unexpected status",
   "provider-rejected": "the provider refused the request: its code was not 0",

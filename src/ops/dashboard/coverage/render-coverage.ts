@@ -109,7 +109,7 @@ function renderWithoutWindows(ranges: readonly ShownRange[], { zone }: Reader): 
   if (ranges.length === 0) return null;
   const shown = ranges.slice(0, MOST_ROWS).map((range) => html`<li>${showTime(range.from, zone)} – ${showTime(range.to, zone)}</li>`);
   return html`<section class="sheet" aria-label="Deleted windows">
-<p>This time was fetched. Its windows were deleted (<code>retain.windows</code>), so nobody knows when it was fetched, or how often:</p>
+<p>This time was fetched. Its windows were deleted (<code>retain.windows</code>), so it is unknown when it was fetched, or how often:</p>
 <ul>${shown}</ul></section>`;
 }
 

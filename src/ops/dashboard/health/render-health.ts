@@ -36,7 +36,7 @@ ${renderDatabase(health, when)}`;
 }
 
 const WORD_OF_TONE: Readonly<Record<Tone, string>> = {
-  good: "goes on",
+  good: "works",
   warn: "late",
   bad: "held up",
   unknown: "unknown",

@@ -196,7 +196,7 @@ function describeAlerting({ work, undelivered, failingChannels }: Health, worker
     worker !== null && worker.channels.length === 0
       ? [
           {
-            what: "No channel is set, so nobody gets alerts.",
+            what: "No channel is set, so no alert is sent.",
             toDo: "Set ALERT_WEBHOOK_URL or ALERT_SLACK_URL.",
           },
         ]
@@ -214,7 +214,7 @@ function describeAlerting({ work, undelivered, failingChannels }: Health, worker
 function describeHeartbeat({ heartbeat }: Health, worker: OwnWorker | null): WorkRow {
   const name = "Heartbeat";
   if (worker !== null && !worker.hasHeartbeat) {
-    return notUsed(name, "HEARTBEAT_URL is not set: nobody outside notices when the work stops.");
+    return notUsed(name, "HEARTBEAT_URL is not set: no monitor outside notices when the work stops.");
   }
   const { doneAt, problem } = heartbeat;
   const heldUp = problem === null ? [] : [problem];
@@ -253,7 +253,7 @@ function describeClocks({ wrongClocks }: Health): WorkRow[] {
   if (wrongClocks.length === 0) return [];
   const heldUp = wrongClocks.map((who) => ({
     what: `the clock of the ${who} is wrong: it does no work`,
-    toDo: "Correct the clock of that machine, and keep it right with NTP. The work there then goes on by itself.",
+    toDo: "Correct the clock of that machine, and keep it right with NTP. The work there then resumes by itself.",
   }));
   return [{ name: "Clocks", tone: "bad", doneAt: null, behind: null, heldUp, href: null }];
 }

@@ -21,7 +21,7 @@ ${renderRejected(story)}`;
 
 function renderTotals({ totals, error, endedAt }: PastImport): SafeHtml {
   if (totals === null || endedAt === null) {
-    return html`<p class="sheet">What became of its lines is unknown: it is under way, or its process was ended. What was taken stays taken. If it does not end, import the same file again: what is there counts as known.</p>`;
+    return html`<p class="sheet">Still running, or its process was killed. Lines imported so far are kept. If it does not end, import the same file again: what is there counts as known.</p>`;
   }
   const figure = (label: string, meaning: string, count: number) =>
     html`<div><dt>${label}<small>${meaning}</small></dt><dd>${showCount(count)}</dd></div>`;
@@ -33,7 +33,7 @@ function renderTotals({ totals, error, endedAt }: PastImport): SafeHtml {
     totals.changed === 0
       ? null
       : html`<p>What becomes of changed entries, <code>ledger.rowsChange</code> says: with "never" the first content stays, and <a href="/rejected?side=entry&amp;kind=changed">the change is kept</a>.</p>`;
-  return html`${early}<dl class="figures" aria-label="What became of its lines">
+  return html`${early}<dl class="figures" aria-label="Result by line">
 ${figure("added", "new entries", totals.added)}
 ${figure("known", "entries that were there", totals.known)}
 ${figure("changed", "entries with other content", totals.changed)}

@@ -181,7 +181,7 @@ function renderNotifications(story: IncidentStory, { zone, hasNoChannel }: Reade
   const { notifications } = story;
   const rows = notifications.map(({ alertId, kind, what, at, channel, attempts, deliveredAt, lastError }) => {
     const tries = `${showCount(attempts)} ${attempts === 1 ? "attempt" : "attempts"}`;
-    const unsent = hasNoChannel ? "nobody is notified: no channel is set" : "not sent yet";
+    const unsent = hasNoChannel ? "not sent: no channel is set" : "not sent yet";
     const waits = lastError === null ? `waits, ${tries}` : `waits, ${tries}: ${lastError}`;
     return {
       cells: [
@@ -197,7 +197,7 @@ function renderNotifications(story: IncidentStory, { zone, hasNoChannel }: Reade
       ],
     };
   });
-  const none = "Nobody was notified: its money has not reached alerts.minAmount.";
+  const none = "No alert was sent: its money has not reached alerts.minAmount.";
   return html`<section class="sheet" aria-labelledby="notified"><h2 id="notified">Who was notified</h2>
 ${rows.length === 0 ? html`<p class="faint">${none}</p>` : renderTable({ name: "Alerts of this incident", columns: NOTIFICATION_COLUMNS, rows })}
 ${sayUnreported(story, zone)}</section>`;

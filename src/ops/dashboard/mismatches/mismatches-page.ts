@@ -140,7 +140,7 @@ async function undo(context: FlowContext, step: string, by: string): Promise<Ste
     .map((id) => `#${id}`)
     .join(", ");
   const more = changed.length > MOST_NAMED ? ` and ${changed.length - MOST_NAMED} more` : "";
-  const others = `${sayCount(changed.length)} stayed unchanged, because somebody else changed ${changed.length === 1 ? "it" : "them"} since: ${named}${more}.`;
+  const others = `${sayCount(changed.length)} stayed unchanged, because another user changed ${changed.length === 1 ? "it" : "them"} since: ${named}${more}.`;
   if (ids.length === 0) return { tone: "bad", text: `Nothing was undone. ${others}` };
   const done = `Undone: ${sayCount(ids.length)} ${ids.length === 1 ? "is" : "are"} as before.`;
   return { tone: "good", text: changed.length === 0 ? done : `${done} ${others}` };

@@ -86,14 +86,14 @@ const LIKELY: Readonly<Record<MismatchKind, (told: Told) => string>> = {
   "balance-differs": () => "Most likely something else moved this player's money at the same time.",
   "provider-inconsistent": () => "Most likely the provider's record is wrong.",
   "transfer-inconclusive": () =>
-    "Nobody can tell yet whether the money arrived: the provider gave no certain answer.",
+    "It is unknown whether the money arrived: the provider gave no certain answer.",
   "transfer-differs": () => "Most likely one side booked wrong values.",
   "transfer-late-success": () =>
     "Most likely the provider booked the transfer after it had said that it failed.",
   "top-up-rejected": () =>
     "Most likely the provider refused the top-up after your wallet had moved the money.",
   "top-up-inconclusive": () =>
-    "Nobody can tell yet whether the money arrived: the provider gave no certain answer.",
+    "It is unknown whether the money arrived: the provider gave no certain answer.",
   "top-up-differs": () => "Most likely one side booked wrong values.",
   "top-up-late-success": () => "Most likely the provider booked the top-up after it had said that it failed.",
 };

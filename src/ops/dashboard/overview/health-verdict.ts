@@ -143,7 +143,7 @@ function judgeTransfers({ waiting }: JudgedOverview): HealthFinding[] {
   return waiting
     .filter(({ status }) => status === "inconclusive")
     .map(({ kind, count }) => {
-      const text = `${countOf(count, kind, `${kind}s`)} ${count === 1 ? "is" : "are"} inconclusive: a person must decide`;
+      const text = `${countOf(count, kind, `${kind}s`)} ${count === 1 ? "is" : "are"} inconclusive: ops must decide`;
       return { tone: "bad", text, href: `/transfers?kind=${kind}&status=inconclusive` };
     });
 }
@@ -157,7 +157,7 @@ function judgeAlerts({ failingChannels, undelivered }: JudgedOverview): HealthFi
 /** Other workers may do the work; a single worker with a wrong clock does nothing. */
 function judgeClocks({ wrongClocks }: JudgedOverview): HealthFinding[] {
   return wrongClocks.map((who) => {
-    const text = `the clock of the ${who} is wrong: correct the clock, and work there goes on`;
+    const text = `the clock of the ${who} is wrong: correct the clock, and work there resumes`;
     return { tone: "bad", text, href: "/health" };
   });
 }

@@ -43,7 +43,7 @@ export function renderConfirmClosing(closable: Closable, mayClose: boolean, read
 </form>`;
   return html`<h1>Close ${name}?</h1>
 <div class="sheet">
-<p>${what} A closed day of ${zone} has a number and a hash. Its statement never changes again, and nobody can open it: later changes become corrections.</p>
+<p>${what} A closed day of ${zone} has a number and a hash. Its statement never changes again, and it cannot be reopened: later changes become corrections.</p>
 ${isClosable ? renderWarning(closable) : null}
 ${renderTable({ name: "Open days", columns, rows })}
 ${mayClose && isClosable ? form : html`<p>${back}</p>`}</div>`;

@@ -129,7 +129,7 @@ function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, z
     "warn",
     difference.lacksDeleted
       ? `The sides differ, and no mismatch opens: ${words}. Rows that would explain it may be deleted (retain).`
-      : `The sides differ, and no mismatch is open: ${words}. Either the graces are not over, or a person has decided it.`,
+      : `The sides differ, and no mismatch is open: ${words}. Either the graces are not over, or ops have decided it.`,
   );
 }
 

@@ -55,7 +55,7 @@ const SAID: Readonly<Record<TransferStatus, string>> = {
   pending: "verified until the outcome is certain",
   accepted: "booked as it was sent",
   rejected: "the provider reported the failure twice",
-  inconclusive: "a person must decide",
+  inconclusive: "ops must decide",
 };
 
 function renderCounts(counts: TransferList["counts"]): SafeHtml {
