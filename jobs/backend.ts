@@ -1,4 +1,4 @@
-/** The backend of the queues: Redis where REDIS_URL is set, otherwise PostgreSQL. */
+/** The backend of the queues: Redis if REDIS_URL is set, otherwise PostgreSQL. */
 
 import {
   type ConnectionOptions,

@@ -79,7 +79,7 @@ const currencyCode = z
 /** One segment of a path, so that a request cannot reach another endpoint (§4.B5). */
 export const TOP_UP_PATH = /^(?!\.)[\w.~-]{1,200}$/;
 
-/** Whether both limits of windows could be read, even where other settings are wrong. */
+/** Whether both limits of windows could be read, even if other settings are wrong. */
 function hasLengths(pull: unknown): boolean {
   const { windowMin, windowMax } = (pull ?? {}) as Readonly<Record<string, unknown>>;
   return typeof windowMin === "number" && typeof windowMax === "number";
@@ -130,7 +130,7 @@ export const configSchema = z.strictObject({
           context.addIssue({ code: "custom", message: "is there twice", path: [index, "productId"] });
         }
       },
-      // Also where other settings are wrong, so that the error reports all problems at once.
+      // Also if other settings are wrong, so that the error reports all problems at once.
       { when: ({ value }) => Array.isArray(value) },
     ),
   pull: z

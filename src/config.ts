@@ -165,7 +165,7 @@ function settingsOf(
   };
 }
 
-/** Tracing is on where OpenTelemetry's standard variables name an exporter or an endpoint, and do not turn it off. */
+/** Tracing is on if OpenTelemetry's standard variables name an exporter or an endpoint, and do not turn it off. */
 function readTracing(given: NodeJS.ProcessEnv): TracingSettings | null {
   const exporter = given["OTEL_TRACES_EXPORTER"];
   const endpoint = given["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] ?? given["OTEL_EXPORTER_OTLP_ENDPOINT"];

@@ -17,7 +17,7 @@ const MOST_CAUSES = 3;
 
 /**
  * Logs to standard error, because commands print to standard output.
- * @param secrets values that no line may show: a last net for errors of other libraries (decision 55)
+ * @param secrets values that no line may show: a last net for errors of other libraries
  * @param to the destination of the lines
  */
 export function createLog(

@@ -1,6 +1,6 @@
 /**
  * The audit log in PostgreSQL: what users and programs changed through the ops server. After the insert only the
- * status of the answer is written; old rows are deleted (decision 74).
+ * status of the answer is written; old rows are deleted.
  */
 
 import type { Instant } from "../clock.ts";

@@ -1,6 +1,6 @@
 /**
  * Deliveries in PostgreSQL. One worker at a time sends to a channel, so that alerts arrive in order. Other workers
- * may send to other channels. Leases use the database's clock; waits use the worker's clock.
+ * may send to other channels. Leases use the database's clock; waits use the worker's clock (decision 42).
  */
 
 import type { Instant } from "../clock.ts";

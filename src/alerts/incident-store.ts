@@ -1,4 +1,4 @@
-/** Incidents in PostgreSQL. All transactions lock incidents in one order, so that each change counts once. */
+/** Incidents in PostgreSQL. All transactions lock incidents in one order, so that each change counts once (decision 33). */
 
 import type { Query } from "../db/client.ts";
 import type { KnownMismatch } from "./alert.ts";

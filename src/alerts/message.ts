@@ -1,4 +1,4 @@
-/** An alert as text for a tired person: what happened, since when, how much money, what to do, and where to look. */
+/** An alert as text: what happened, since when, how much money, what to do, and the page to open. */
 
 import { parseInstant, showInstant } from "../clock.ts";
 import { formatMoney, parseAmount } from "../money.ts";

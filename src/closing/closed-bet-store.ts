@@ -1,4 +1,4 @@
-/** What the bets of closed days count for, in PostgreSQL. */
+/** What the bets of closed days count for, in PostgreSQL (decision 150). */
 
 import type { Query } from "../db/client.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../money.ts";

@@ -1,4 +1,4 @@
-/** The closed days in PostgreSQL. */
+/** The closed days in PostgreSQL (decision 153). */
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";

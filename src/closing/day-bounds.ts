@@ -24,7 +24,7 @@ export function dayOf(day: string, zone: string): ZonedDay | null {
 /** The day that contains a moment. */
 export function dayAt(at: Instant, zone: string): ZonedDay {
   const date = DateTime.fromMillis(at, { zone });
-  // Where clocks change at midnight, luxon's date of a moment and its beginning of a day can differ by a day.
+  // If clocks change at midnight, luxon's date of a moment and its beginning of a day can differ by a day.
   for (const days of [0, 1, -1]) {
     const day = dayOf(date.plus({ days }).toFormat("yyyy-MM-dd"), zone);
     if (day !== null && day.from <= at && at < day.to) return day;

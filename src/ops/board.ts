@@ -6,7 +6,7 @@ import { endsInTime } from "../in-time.ts";
 import { sendProblem } from "./http/problem.ts";
 import { withPolicy } from "./security-headers.ts";
 
-/** A server that does not listen (decision 60). The ops server passes requests to it, with the asker's role in "recon-role". */
+/** An inner server that does not listen. The ops server passes requests to it, so its access, audit and headers apply. */
 export type OpenBoard = () => Promise<Pick<FastifyInstance, "inject" | "close">>;
 type Board = Awaited<ReturnType<OpenBoard>>;
 

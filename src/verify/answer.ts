@@ -1,4 +1,4 @@
-/** Meaning of the provider's answer to a verification, and its comparison with what was sent. Pure. */
+/** Meaning of the provider's answer to a verification, and its comparison with what was sent. Pure (decision 30). */
 
 import type { Instant } from "../clock.ts";
 import { type Amount, formatAmount } from "../money.ts";

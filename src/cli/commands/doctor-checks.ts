@@ -202,7 +202,7 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
 
 /**
  * The comparison uses every digit, so the rounding noise of a sender becomes a difference. The check reports
- * something only where such amounts exist.
+ * something only if such amounts exist.
  */
 async function checkAmounts({ context: { sql, config } }: OpenRecon): Promise<Diagnosis[]> {
   const productIds = config.products.map(({ productId }) => productId);

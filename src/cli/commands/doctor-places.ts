@@ -1,4 +1,4 @@
-/** Where each check of `recon doctor` looks: the host, the database and the address, so that an "ok" is about the right server. */
+/** The host, database or address of each check of `recon doctor`, so that an "ok" is about the right server. */
 
 import { nameRedis, readRedisUrl } from "../../redis-url.ts";
 import type { OpenRecon } from "../run/open.ts";

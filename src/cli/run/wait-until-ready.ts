@@ -12,7 +12,7 @@ const REPORT_EVERY_MS = 10_000;
  * @param what begins a sentence: "the database"
  * @param check must end by itself, even if the server does not answer
  * @param longestMs 0: does not wait
- * @throws ReconError the last error: at once where waiting cannot help, otherwise after `longestMs`
+ * @throws ReconError the last error: at once if waiting cannot help, otherwise after `longestMs`
  */
 export async function waitUntilReady(
   what: string,

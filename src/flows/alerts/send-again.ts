@@ -1,4 +1,4 @@
-/** Sends one alert again to one channel on request. */
+/** Sends one alert again to one channel on request (decision 201). */
 
 import {
   claimAttempt,

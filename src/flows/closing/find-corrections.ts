@@ -1,4 +1,4 @@
-/** Finds what changed in closed days since they were closed, and stores it as corrections. */
+/** Finds what changed in closed days since they were closed, and stores it as corrections (decision 151). */
 
 import { lockClosing, readClosedBounds } from "../../closing/closed-day-store.ts";
 import {

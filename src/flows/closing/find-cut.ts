@@ -64,7 +64,7 @@ export async function findCopied(
 /** Entries of one session that are looked at: a session is deleted whole, so one name says it of all. */
 const MOST_ENTRIES = 1_000;
 
-/** The same of a player's sessions, which are new where nothing of them is stored. */
+/** The same of a player's sessions, which are new if nothing of them is stored. */
 export async function findCopiedSessions(
   { tx, now, product: { productId } }: ComparisonContext,
   days: readonly ClosedBounds[],

@@ -58,7 +58,7 @@ export interface Status {
   };
   readonly verifying: {
     /**
-     * the longest wait of a due question; where nothing waits, the time since the last check for due questions; null:
+     * the longest wait of a due question; if nothing waits, the time since the last check for due questions; null:
      * there was no check
      */
     readonly behindSeconds: number | null;

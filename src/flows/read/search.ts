@@ -78,7 +78,7 @@ export interface SearchResult {
 /**
  * @param text an id, the number of a mismatch or an incident, or a player's name, a space, and the id of one of that
  * player's rounds. Indexed ids are always searched. Rounds of any player, and requests that are only in entries, are
- * searched in fewer players and entries if something was found (decision 248).
+ * searched in fewer players and entries if something was found.
  */
 export async function search(context: FlowContext, text: string): Promise<SearchResult> {
   const { sql, config } = context;

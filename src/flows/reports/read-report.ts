@@ -43,7 +43,7 @@ export interface RequestedDay extends TimeRange {
  * records, entries and mismatches belong together. Products that nothing compares have a row if money moved in them.
  * @param signal cancels the report, in the database too; the report rejects with the signal's reason
  * @param rest awaited between pieces of work, so that other work gets time
- * @throws ReconError `bets-deleted` if bets of the day may be deleted: their sums would be too small
+ * @throws ReconError `bets-deleted` if bets of the day may be deleted: their sums would be too small (decision 215)
  */
 export async function readReport(
   context: FlowContext,

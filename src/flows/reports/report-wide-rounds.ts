@@ -20,7 +20,7 @@ interface ToLoad {
 /**
  * Finds the wide rounds of some players.
  * @param active the records and entries of the day
- * @param standing the mismatches with adjustments, which count even where their bets agree
+ * @param standing the mismatches with adjustments, which count even if their bets agree
  * @param waiting the players' marks
  */
 export async function narrowActive(

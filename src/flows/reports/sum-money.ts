@@ -30,7 +30,7 @@ const DAY_MS = 24 * 3_600_000;
 /** The longest time for all products: a snapshot that is held longer keeps dead rows. */
 const LONGEST_MS = 300_000;
 
-/** Records may be dated in year 1 or 9999, for "no date"; sessions lie where entries may lie. */
+/** Records may be dated in year 1 or 9999, for "no date"; sessions have the dates that entries may have. */
 const ALL_TIME: TimeRange = { from: Date.UTC(2000, 0, 1) - 1_999 * 365 * DAY_MS, to: Date.UTC(9999, 11, 30) };
 const TIME_OF_SESSIONS: TimeRange = { from: Date.UTC(2009, 11, 31), to: Date.UTC(2999, 0, 1) };
 

@@ -130,8 +130,8 @@ function isOpen(group: BetGroup, { omitsLostBets, deletedRecords }: GroupContext
         (betId === bet.txnId || id === bet.txnId) &&
         (betStatus !== "SETTLED" || !(payout.eq(ZERO) || payout.eq(bet.payout))),
     );
-  // Where lost bets are omitted, a settled record that pays nothing but rewards, or its deletion, says that the bet has
-  // ended.
+  // If lost bets are omitted, a settled record that pays nothing but rewards, or its deletion, says that the bet has
+  // ended (decision 218).
   const hasEnded = (bet: LedgerBet) =>
     omitsLostBets &&
     !bet.waiting &&

@@ -55,7 +55,7 @@ export async function dropBets(
   return total;
 }
 
-/** The most rows to look at before a side is announced for the first time. */
+/** The most rows to look at before a side is announced for the first time (decision 256). */
 const MOST_LOOKED_AT = 1_000_000;
 
 /**

@@ -33,7 +33,7 @@ const ALWAYS: TimeRange = { from: 0, to: Number.POSITIVE_INFINITY };
 const NEVER: TimeRange = { from: 0, to: 0 };
 
 /**
- * The audit of a year is complete until a month after its end (decision 74). It also contains programs that hand over
+ * The audit of a year is complete until a month after its end. It also contains programs that hand over
  * transfers, so it cannot be kept for ever. The list of imports is a part of it. Decisions stay in the history of each mismatch.
  */
 const KEEP_AUDIT_MS = 400 * 24 * 3_600_000;

@@ -1,4 +1,4 @@
-/** Deletes old mismatches (§3.10). */
+/** Deletes old mismatches (§3.10, decision 206). */
 
 import type { Query } from "../../db/client.ts";
 import { inOneMoment, inTurn } from "../../db/transactions.ts";

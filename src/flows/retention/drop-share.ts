@@ -1,4 +1,4 @@
-/** Deletes the old bets of some visited rows: the plain ones at once, and all others judged one by one (decision 162). */
+/** Deletes the old bets of some visited rows: the plain ones at once, and all others judged one by one (decisions 162 and 265). */
 
 import { LONGEST_BET_MS } from "../../bet.ts";
 import type { ProductConfig } from "../../config-file.ts";

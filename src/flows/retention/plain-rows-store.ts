@@ -16,7 +16,7 @@ export type PlainParameters = readonly [
   omitsLostBets: boolean,
   /** records of earlier time were deleted; null: none were */
   deletedRecords: Instant | null,
-  /** deleted bets are remembered where their last entry is not older */
+  /** deleted bets are remembered if their last entry is not older */
   rememberedFrom: Instant,
   /** a round with at least this many records or entries is not loaded whole */
   wide: number,
@@ -94,7 +94,7 @@ export const VISITED = {
 
 /**
  * Every row of the visited rounds, and of the visited bets without a round. A group has a key: "r" and the number of a
- * visited round, "x" with another round, or "b" with a betId. Where other rows have one of a group's ids, `counts` finds
+ * visited round, "x" with another round, or "b" with a betId. If other rows have one of a group's ids, `counts` finds
  * more of them than the group has. Mostly there are none in the whole slice (`apart`), and nothing is counted for each id.
  */
 export const LOADED = `

@@ -1,4 +1,7 @@
-/** Reads the trends of the last day, week or month (decision 210). */
+/**
+ * Reads the trends of the last day, week or month. A mismatch counts from the time of its bet: counted from its first sight, a
+ * backfill would look like a new problem.
+ */
 
 import type { Instant } from "../../clock.ts";
 import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/trend-store.ts";

@@ -1,4 +1,4 @@
-/** Writes the samples of the trends (decision 211). */
+/** Writes the samples of the trends: otherwise a month's chart would count millions of rows. */
 
 import { readPullProgress, watermarkOf } from "../../sync/progress-store.ts";
 import { addQuarters, countCallbacks, countRecords, noteLags, QUARTER_MS } from "../../work/trend-store.ts";

@@ -25,7 +25,7 @@ export interface ClassifiedAnswer {
   readonly refused: ReconError | null;
 }
 
-/** Nothing was asked, because the provider paused the product (429). */
+/** Nothing was asked, because the provider paused the product (429, decision 136). */
 export class Paused extends Error {
   readonly forMs: number;
   constructor(cause: ReconError, forMs: number) {

@@ -1,4 +1,4 @@
-/** Claims due transfers and top-ups, an equal share for each queue. */
+/** Claims due transfers and top-ups, an equal share for each queue (decision 76). */
 
 import type { Config } from "../../config-file.ts";
 import { type Claim, claimDue } from "../../verify/claim-store.ts";

@@ -1,4 +1,4 @@
-/** Sends a deposit or withdrawal, once, with its record in the database first, so it is verified even after a crash. */
+/** Sends a deposit or withdrawal, once, with its record in the database first, so it is verified even after a crash (decision 29). */
 
 import type { MoneyAnswer, MoneyRequest, TransferApi } from "../../agent-api.ts";
 import { ReconError } from "../../errors.ts";

@@ -114,7 +114,7 @@ function isDeeper(value: unknown, levels: number): boolean {
  * `GET /api/openapi.json`, made of the schemas of the routes that are added afterwards.
  *
  * Fastify does not validate: each route reads its request with the same schema, so that HTTP and the command line
- * report errors in the same words (decision 59).
+ * report errors in the same words.
  */
 async function addDocument(api: FastifyInstance): Promise<void> {
   api.setValidatorCompiler(() => () => true);

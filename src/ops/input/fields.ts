@@ -1,6 +1,6 @@
 /**
  * The building blocks of all input, for HTTP and the command line. A schema made of them checks a
- * value, reads it, and describes it in the OpenAPI document (decision 59).
+ * value, reads it, and describes it in the OpenAPI document.
  */
 
 import { z } from "zod";

@@ -1,4 +1,4 @@
-/** The metrics of one worker: its own registry, filled at each scrape (decision 52). */
+/** The metrics of one worker: its own registry, filled at each scrape. */
 
 import type { FastifyInstance } from "fastify";
 import { Gauge, Registry } from "prom-client";

@@ -1,4 +1,4 @@
-/** Notifies open pages of changed topics (`GET /changes`, server-sent events; decisions 61 and 262). */
+/** Notifies open pages of changed topics (`GET /changes`, server-sent events). */
 
 import { setInterval } from "node:timers";
 import type { FastifyInstance } from "fastify";

@@ -1,4 +1,4 @@
-/** Draws a product's coverage as a strip of hours (decision 65): by colour, by pattern and in words. */
+/** Draws a product's coverage as a strip of hours: by colour, by pattern and in words. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { DateTime } from "luxon";

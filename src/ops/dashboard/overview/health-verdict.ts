@@ -1,4 +1,4 @@
-/** Says in one line whether all is well, or what is worst. Only this module decides what is good and bad (decision 66). */
+/** Says in one line whether all is well, or what is worst. Only this module decides what is good and bad. */
 
 import { showDuration } from "../../../clock.ts";
 import type { Overview, ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";

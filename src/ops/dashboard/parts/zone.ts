@@ -8,7 +8,7 @@ export const CHOSEN_ZONE = "recon_zone";
 /** What the script of every page reports. */
 const BROWSER_ZONE = "recon_browser_zone";
 
-/** @returns an IANA name; "UTC" where neither the person nor the browser has named a zone */
+/** @returns an IANA name; "UTC" if neither the user nor the browser has named a zone */
 export function zoneOf({ cookies }: Pick<FastifyRequest, "cookies">): string {
   return (
     [cookies[CHOSEN_ZONE], cookies[BROWSER_ZONE]].find((zone) => zone !== undefined && isZone(zone)) ?? "UTC"
