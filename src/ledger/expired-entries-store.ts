@@ -135,7 +135,7 @@ export async function deleteEntries(
 }
 
 /** Deletes rejected rows first seen in a range of time. */
-export function dropExpiredRejected(
+export function dropExpiredRejectedEntries(
   tx: Query,
   { from, to }: TimeRange,
   after: number,

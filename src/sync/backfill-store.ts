@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import type { TimeRange } from "../window.ts";
+import type { ProductRange, TimeRange } from "../window.ts";
 import type { Backfill, BackfillStatus } from "./backfill.ts";
 import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./leased-window-store.ts";
 
@@ -225,4 +225,21 @@ export async function readFetchedSince(
     select count(*) as windows, coalesce(sum(records), 0) as records from windows
     where backfill_id = ${id} and status = 'done' and fetched_at > ${since}`;
   return row;
+}
+
+export interface PresentBackfill extends ProductRange {
+  readonly id: number;
+  readonly status: Extract<BackfillStatus, "queued" | "running" | "paused" | "failed">;
+}
+
+/** Backfills that have not ended, and backfills that failed at `since` or later, the newest first. */
+export async function readPresentBackfills(
+  sql: Query,
+  since: Instant,
+  most: number,
+): Promise<PresentBackfill[]> {
+  return await sql<PresentBackfill[]>`
+    select id, product_id as "productId", from_at as "from", to_at as "to", status from backfills
+    where status in ('queued', 'running', 'paused') or (status = 'failed' and ended_at >= ${since})
+    order by id desc limit ${most}`;
 }

@@ -2,6 +2,8 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import type { TimeRange } from "../window.ts";
+import type { StepWindows } from "./coverage.ts";
 
 export interface PullProgress {
   readonly productId: string;
@@ -55,4 +57,83 @@ export async function readGapReason(sql: Query, productId: string): Promise<stri
     where product_id = ${productId} and kind in ('live', 'lost') and status = 'gap' and attempts > 0
     order by from_at limit 1`;
   return row?.reason ?? null;
+}
+
+/** The state of a product's pulling. */
+export interface PullStand {
+  readonly productId: string;
+  /** where live pulling began */
+  readonly begin: Instant;
+  /** where live pulling goes on */
+  readonly head: Instant;
+  /** the window length that was learned from the provider's answers */
+  readonly windowMs: number;
+  /** the provider refused the credentials; nothing is requested before this time */
+  readonly stoppedUntil: Instant | null;
+}
+
+export async function readPullStands(sql: Query, products: readonly string[]): Promise<PullStand[]> {
+  return await sql<PullStand[]>`
+    select product_id as "productId", begin, head, window_ms as "windowMs", stopped_until as "stoppedUntil"
+    from pull_states where product_id = any(${products as string[]})`;
+}
+
+/** Time that live pulling has planned and not fetched, and that no other window has fetched. */
+export interface Unfetched extends TimeRange {
+  readonly productId: string;
+  /** an attempt has failed */
+  readonly isGap: boolean;
+  /** the code of the last error; null: there was none, or another attempt is under way */
+  readonly code: string | null;
+  /** the earliest next attempt; null: as soon as possible */
+  readonly nextAttemptAt: Instant | null;
+}
+
+/** In order of time. All other time between `begin` and `head` was fetched. */
+export async function readUnfetched(sql: Query, products: readonly string[]): Promise<Unfetched[]> {
+  return await sql<Unfetched[]>`
+    select "productId", "isGap", code, "nextAttemptAt", lower(part) as "from", upper(part) as "to"
+    from (
+      select w.product_id as "productId", w.attempts > 0 as "isGap", w.error_code as code,
+        min(w.next_attempt_at) as "nextAttemptAt",
+        range_agg(tstzrange(w.from_at, w.to_at)) - coalesce(
+          range_agg(tstzrange(d.from_at, d.to_at)) filter (where d.id is not null), '{}') as missing
+      from windows w
+      left join windows d on d.product_id = w.product_id and d.status = 'done'
+        and d.to_at > w.from_at and d.to_at < w.to_at + interval '1 hour' and d.from_at < w.to_at
+      where w.product_id = any(${products as string[]}) and w.kind in ('live', 'lost') and w.status in ('planned', 'gap')
+      group by 1, 2, 3
+    ) unfinished, unnest(missing) as part
+    order by "from", "to"`;
+}
+
+/** Fetched live windows of one product that begin in one step and end in one step. */
+export interface FetchedSteps extends StepWindows {
+  readonly productId: string;
+}
+
+/** Fetched live windows that end after `since`: at most a few rows for each product and step. */
+export async function readFetchedSteps(
+  sql: Query,
+  products: readonly string[],
+  since: Instant,
+  stepMs: number,
+): Promise<FetchedSteps[]> {
+  // Grouping by times is faster than grouping by numbers, so only the few grouped rows are converted.
+  return await sql<FetchedSteps[]>`
+    select "productId", records_of_all as records,
+      (extract(epoch from first) * 1000 / ${stepMs}::int)::int as "firstStep",
+      (extract(epoch from last) * 1000 / ${stepMs}::int)::int as "lastStep",
+      (extract(epoch from longest) * 1000)::int as "longestMs",
+      (extract(epoch from length_of_all) * 1000)::bigint as "lengthMs"
+    from (
+      select product_id as "productId",
+        date_bin(${`${stepMs} ms`}::interval, from_at, to_timestamp(0)) as first,
+        date_bin(${`${stepMs} ms`}::interval, to_at - interval '1 microsecond', to_timestamp(0)) as last,
+        max(to_at - from_at) as longest, sum(to_at - from_at) as length_of_all, sum(records) as records_of_all
+      from windows
+      where product_id = any(${products as string[]}) and status = 'done' and kind = 'live' and to_at > ${since}
+      group by 1, 2, 3
+    ) steps
+    order by 1, 3, 4`;
 }

@@ -5,11 +5,10 @@
 import type { BetRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { toColumnArray } from "../db/column-array.ts";
+import { type ColumnArray, toColumnArray } from "../db/column-array.ts";
 import { countByProduct, noteAddedText } from "../db/row-counts.ts";
 import { formatAmount } from "../money.ts";
 import type { PageCounts } from "./leased-window-store.ts";
-import { type ColumnArrays, cutIntoParts } from "./page-parts.ts";
 
 export interface PageTimes {
   /** when the page was requested: of two contents with the same updatedDate, the later requested one wins */
@@ -108,7 +107,7 @@ const WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true)";
 async function insertNew(
   tx: Query,
   productId: string,
-  rows: ColumnArrays,
+  rows: readonly ColumnArray[],
   times: PageTimes,
 ): Promise<number> {
   const [row] = await tx.unsafe<{ created: number }[]>(
@@ -143,7 +142,7 @@ function contentOf(row: string): string {
 async function hasOlder(
   tx: Query,
   productId: string,
-  rows: ColumnArrays,
+  rows: readonly ColumnArray[],
   times: PageTimes,
 ): Promise<boolean> {
   const [row] = await tx.unsafe<{ any: boolean }[]>(
@@ -157,7 +156,7 @@ async function hasOlder(
 async function replaceOlder(
   tx: Query,
   productId: string,
-  rows: ColumnArrays,
+  rows: readonly ColumnArray[],
   times: PageTimes,
 ): Promise<number> {
   const [row] = await tx.unsafe<{ changed: number }[]>(
@@ -226,4 +225,37 @@ export async function countRecords(sql: Query): Promise<Map<string, { records: n
       { records: records.get(productId) ?? 0, rejected: rejected.get(productId) ?? 0 },
     ]),
   );
+}
+
+/**
+ * Limits of one part, so that turning it into parameters never blocks the process for long. Most pages are one part.
+ */
+const MOST_IN_PART = 2_000;
+const MOST_TEXT_IN_PART = 256 * 1024;
+
+/**
+ * Several parts follow each other in key order, so that two pages cannot deadlock.
+ * @param sizeOf the length of an item's longest text
+ */
+export function cutIntoParts<Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+  sizeOf: (item: Item) => number,
+): Item[][] {
+  const whole = items.reduce((sum, item) => sum + sizeOf(item), 0);
+  if (items.length === 0) return [];
+  if (items.length <= MOST_IN_PART && whole <= MOST_TEXT_IN_PART) return [[...items]];
+  const parts: Item[][] = [];
+  let part: Item[] = [];
+  let size = 0;
+  for (const item of items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))) {
+    if (part.length === MOST_IN_PART || (part.length > 0 && size + sizeOf(item) > MOST_TEXT_IN_PART)) {
+      parts.push(part);
+      part = [];
+      size = 0;
+    }
+    part.push(item);
+    size += sizeOf(item);
+  }
+  return [...parts, part];
 }

@@ -114,7 +114,7 @@ function readable(sql: Query, column: string) {
  * @param most the most rows to visit, and all that were replaced at the same time as the last of them
  * @returns `last`: where the next call goes on, which is a millisecond after the last visited row
  */
-export async function dropOldVersions(
+export async function dropExpiredVersions(
   sql: Query,
   { from, to }: TimeRange,
   datedFrom: Instant,

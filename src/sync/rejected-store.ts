@@ -4,8 +4,10 @@ import type { RejectedRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { toColumnArray } from "../db/column-array.ts";
+import { type DroppedById, dropById } from "../db/drop-rows.ts";
 import { noteAddedText } from "../db/row-counts.ts";
-import { cutIntoParts } from "./page-parts.ts";
+import type { TimeRange } from "../window.ts";
+import { cutIntoParts } from "./record-store.ts";
 
 /**
  * Keeps each rejected record once, with its text.
@@ -76,4 +78,20 @@ export async function forgetRejectedRecords(tx: Query, rows: readonly number[]):
     ),
     noted as (${tx.unsafe(NOTE_GONE)})
     select count(*), set_config('synchronous_commit', 'on', true) from gone`;
+}
+
+/** Deletes rejected records that were first seen in a range of time. */
+export async function dropExpiredRejected(
+  tx: Query,
+  { from, to }: TimeRange,
+  after: number,
+  most: number,
+): Promise<DroppedById> {
+  const mayGo = tx`t.first_seen_at >= ${from} and t.first_seen_at < ${to}`;
+  await tx`
+    insert into rows_added (table_name, product_id, added)
+    select 'rejected_records', product_id, -count(*)::integer from rejected_records t
+    where id in (select id from rejected_records where id > ${after} order by id limit ${most}) and ${mayGo}
+    group by product_id`;
+  return await dropById(tx, "rejected_records", mayGo, after, most);
 }

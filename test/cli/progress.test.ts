@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { showBar, showResult } from "../../src/cli/terminal/progress.ts";
 import type { Backfill } from "../../src/sync/backfill.ts";
-import { paceBetween } from "../../src/sync/pace.ts";
+import { paceBetween } from "../../src/sync/backfill.ts";
 import { NOON } from "../support/examples.ts";
 
 const backfill: Backfill = {

@@ -3,7 +3,7 @@ import type { ProductOverview, ProductState } from "../../src/flows/read/read-ov
 import type { WorkReport } from "../../src/flows/read/read-work.ts";
 import type { Risk } from "../../src/mismatches/risk-store.ts";
 import { type JudgedOverview, judgeHealth } from "../../src/ops/dashboard/overview/health-verdict.ts";
-import type { PresentBackfill } from "../../src/sync/backfill-overview-store.ts";
+import type { PresentBackfill } from "../../src/sync/backfill-store.ts";
 import type { Stall } from "../../src/work/stall.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 

@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { findGaps, type Gap, NOT_FETCHED } from "../../src/sync/coverage.ts";
+import {
+  describeHistory,
+  describeHours,
+  findGaps,
+  type Gap,
+  NOT_FETCHED,
+  type PulledTime,
+  type StepWindows,
+} from "../../src/sync/coverage.ts";
 import type { TimeRange } from "../../src/window.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
 const FOREVER = 1_000;
 const range = { from: 10, to: 50 };
@@ -91,4 +100,126 @@ test("gaps and fetched time fill exactly the time that is due, and each gap has 
       },
     ),
   );
+});
+
+/** Six hours before noon, and one after noon. */
+const RANGE = { from: NOON - 6 * HOUR_MS, to: NOON + HOUR_MS };
+
+const hours = (pulled: Partial<PulledTime>) =>
+  describeHours(RANGE, {
+    begin: RANGE.from,
+    head: NOON,
+    settledUntil: NOON,
+    missing: [],
+    stoppedBy: null,
+    ...pulled,
+  }).map(({ state, code }) => (code === null ? state : `${state} by ${code}`));
+
+const missing = (fromHour: number, minutes: number, isGap: boolean, code: string | null = null) => ({
+  from: NOON - fromHour * HOUR_MS,
+  to: NOON - fromHour * HOUR_MS + minutes * MINUTE_MS,
+  isGap,
+  code,
+});
+
+test("time before the head was fetched, and time that has not settled is not due", () => {
+  expect(hours({})).toEqual([...Array(6).fill("fetched"), "future"]);
+});
+
+test("an hour with a minute that could not be fetched is a gap, with its reason", () => {
+  expect(hours({ missing: [missing(5, 1, true, "provider-timeout")] })).toEqual([
+    "fetched",
+    "gap by provider-timeout",
+    ...Array(4).fill("fetched"),
+    "future",
+  ]);
+});
+
+test("a gap that is being tried again has no reason, and stays a gap", () => {
+  expect(hours({ missing: [missing(1, 60, true)] })[5]).toBe("gap");
+});
+
+test("an hour that is planned, or partly behind the head, counts as being fetched", () => {
+  expect(hours({ head: NOON - HOUR_MS - 1, missing: [missing(4, 20, false)] })).toEqual([
+    "fetched",
+    "fetched",
+    "fetching",
+    "fetched",
+    "fetching",
+    "fetching",
+    "future",
+  ]);
+});
+
+test("a gap shows in an hour that is also being fetched", () => {
+  expect(hours({ missing: [missing(3, 60, false), missing(3, 5, true, "page-limit")] })[3]).toBe(
+    "gap by page-limit",
+  );
+});
+
+test("in the hour in which pulling began, only the time since then counts", () => {
+  const begin = NOON - 5.5 * HOUR_MS;
+  expect(hours({ begin, missing: [{ ...missing(6, 30, false) }] })[0]).toBe("fetched");
+});
+
+test("while nothing is pulled at all, all due time that was not fetched is a gap", () => {
+  expect(hours({ head: NOON - 2 * HOUR_MS, stoppedBy: "provider-refused" }).slice(3)).toEqual([
+    "fetched",
+    "gap by provider-refused",
+    "gap by provider-refused",
+    "future",
+  ]);
+});
+
+const STEP_MS = 15 * MINUTE_MS;
+const FIRST = NOON / STEP_MS;
+
+/** @param minutes duration of all windows together */
+const windows = (
+  first: number,
+  last: number,
+  longest: number,
+  records: number,
+  minutes: number,
+): StepWindows => ({
+  firstStep: FIRST + first,
+  lastStep: FIRST + last,
+  longestMs: longest * MINUTE_MS,
+  records,
+  lengthMs: minutes * MINUTE_MS,
+});
+
+const history = (...given: StepWindows[]) =>
+  describeHistory({ from: NOON, to: NOON + 4 * STEP_MS }, STEP_MS, given).map(
+    ({ longestMs, recordsPerMinute }) => [
+      longestMs === null ? null : longestMs / MINUTE_MS,
+      recordsPerMinute,
+    ],
+  );
+
+test("a window of an hour counts in each of its quarters", () => {
+  expect(history(windows(0, 3, 60, 120, 60))).toEqual([
+    [60, 2],
+    [60, 2],
+    [60, 2],
+    [60, 2],
+  ]);
+});
+
+test("records that overlapping windows read twice count once", () => {
+  // Fifteen windows of six minutes, one beginning each minute of a quarter, with two records a minute.
+  expect(history(windows(0, 0, 6, 180, 90))[0]).toEqual([6, 2]);
+});
+
+test("the history shows the longest window of a quarter, and weights the rate by length", () => {
+  expect(history(windows(1, 1, 15, 30, 15), windows(1, 1, 5, 0, 5))[1]).toEqual([15, 1.5]);
+});
+
+test("a quarter without a fetch has no values, and a quarter without play has the rate 0", () => {
+  expect(history(windows(2, 2, 15, 0, 15))).toEqual([
+    [null, null],
+    [null, null],
+    [15, 0],
+    [null, null],
+  ]);
 });

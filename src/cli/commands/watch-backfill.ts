@@ -7,8 +7,7 @@ import type { WriteStream } from "node:tty";
 import type { Clock } from "../../clock.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { findBackfill } from "../../flows/pull/backfill.ts";
-import { type Backfill, isEnded } from "../../sync/backfill.ts";
-import { type Pace, type ProgressSeen, paceBetween } from "../../sync/pace.ts";
+import { type Backfill, isEnded, type Pace, type ProgressSeen, paceBetween } from "../../sync/backfill.ts";
 import { showBar, showProgress } from "../terminal/progress.ts";
 
 const CHECK_EVERY_MS = 500;

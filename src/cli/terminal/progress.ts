@@ -1,8 +1,7 @@
 /** The progress of a backfill in one line. */
 
 import { showDuration } from "../../clock.ts";
-import type { Backfill } from "../../sync/backfill.ts";
-import type { Pace } from "../../sync/pace.ts";
+import type { Backfill, Pace } from "../../sync/backfill.ts";
 
 /** "[######------------------]  25 %" */
 export function showBar({

@@ -8,7 +8,7 @@ import { type Fetched, type Pass, untilNow } from "../../diff/ripeness.ts";
 import { isLedgerStale, isProviderStale, type StaleKind } from "../../diff/stale-store.ts";
 import type { MismatchKind } from "../../mismatch.ts";
 import { readPasses } from "../../sync/coverage-store.ts";
-import { readUnfetched } from "../../sync/pull-overview-store.ts";
+import { readUnfetched } from "../../sync/progress-store.ts";
 import { mergeRanges } from "../../window.ts";
 import { findUnusableEntries } from "../ledger/known-ledger.ts";
 import type { ComparisonContext } from "./comparison-context.ts";

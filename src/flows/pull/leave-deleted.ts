@@ -5,8 +5,8 @@ import { parseInstant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime, showDeleted } from "../../db/retention-store.ts";
 import { formatAmount } from "../../money.ts";
+import { readKnownKeys, textOfKey } from "../../sync/expired-records-store.ts";
 import type { LeasedWindow } from "../../sync/leased-window-store.ts";
-import { readKnownKeys, textOfKey } from "../../sync/old-records-store.ts";
 import { includes, overlaps, type TimeRange } from "../../window.ts";
 
 export interface PageWithoutDeleted {

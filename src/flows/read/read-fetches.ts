@@ -2,7 +2,7 @@
 
 import { formatInstant, type Instant, parseInstant } from "../../clock.ts";
 import type { Mismatch } from "../../mismatch.ts";
-import { readFetchedWindows } from "../../sync/fetched-store.ts";
+import { readFetchedWindows } from "../../sync/coverage-store.ts";
 import { mergeRanges } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import { distinct } from "./choose-events.ts";

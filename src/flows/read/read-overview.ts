@@ -9,9 +9,8 @@ import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { readLastReceived } from "../../ledger/store.ts";
 import { type Risk, readRisk } from "../../mismatches/risk-store.ts";
 import type { Storage } from "../../storage.ts";
-import { type PresentBackfill, readPresentBackfills } from "../../sync/backfill-overview-store.ts";
-import { type CoverageHour, describeHours } from "../../sync/coverage-hours.ts";
-import { describeHistory, type HistoryStep } from "../../sync/fetched-history.ts";
+import { type PresentBackfill, readPresentBackfills } from "../../sync/backfill-store.ts";
+import { type CoverageHour, describeHistory, describeHours, type HistoryStep } from "../../sync/coverage.ts";
 import {
   type FetchedSteps,
   type PullStand,
@@ -19,7 +18,7 @@ import {
   readPullStands,
   readUnfetched,
   type Unfetched,
-} from "../../sync/pull-overview-store.ts";
+} from "../../sync/progress-store.ts";
 import { countWaiting, type WaitingCount } from "../../verify/waiting-store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";

@@ -3,8 +3,8 @@
 import { type BackfillMismatches, readMismatchesOfBackfill } from "../../alerts/backfill-mismatches-store.ts";
 import type { Instant } from "../../clock.ts";
 import type { Backfill } from "../../sync/backfill.ts";
+import { type Pace, paceBetween } from "../../sync/backfill.ts";
 import { readFetchedSince } from "../../sync/backfill-store.ts";
-import { type Pace, paceBetween } from "../../sync/pace.ts";
 import type { FlowContext } from "../context.ts";
 import { findBackfill } from "../pull/backfill.ts";
 

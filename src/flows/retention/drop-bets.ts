@@ -13,7 +13,7 @@ import {
 } from "../../db/retention-store.ts";
 import { commitWithoutWaiting, inTurn } from "../../db/transactions.ts";
 import { mayEntriesExpire } from "../../ledger/expired-entries-store.ts";
-import { mayRecordsGo } from "../../sync/old-records-store.ts";
+import { mayRecordsGo } from "../../sync/expired-records-store.ts";
 import type { FlowContext } from "../context.ts";
 import type { DeleteUpTo } from "./decide-group.ts";
 import type { DropLimits } from "./drop-expired.ts";

@@ -8,9 +8,9 @@ import type { Query } from "../../db/client.ts";
 import type { DroppedById } from "../../db/drop-rows.ts";
 import { ENTRIES_WALK, forgetDeletedBets, lockWalk, openWalk, saveWalk } from "../../db/retention-store.ts";
 import { inTurn } from "../../db/transactions.ts";
-import { dropExpiredRejected } from "../../ledger/expired-entries-store.ts";
-import { dropOldRejected } from "../../sync/old-records-store.ts";
-import { dropOldWindows } from "../../sync/old-windows-store.ts";
+import { dropExpiredRejectedEntries } from "../../ledger/expired-entries-store.ts";
+import { dropExpiredRejected } from "../../sync/rejected-store.ts";
+import { dropExpiredWindows } from "../../sync/window-store.ts";
 import { dropOldTransfers } from "../../verify/old-transfers-store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
@@ -32,9 +32,9 @@ const WALKS: readonly {
   readonly by: Exclude<keyof RetainedFrom, "closedFrom">;
   readonly drop: ByTable;
 }[] = [
-  { table: "windows", by: "windows", drop: dropOldWindows },
-  { table: "rejected_records", by: "records", drop: dropOldRejected },
-  { table: "rejected_entries", by: "entries", drop: dropExpiredRejected },
+  { table: "rejected_entries", by: "entries", drop: dropExpiredRejectedEntries },
+  { table: "windows", by: "windows", drop: dropExpiredWindows },
+  { table: "rejected_records", by: "records", drop: dropExpiredRejected },
   { table: "transfers", by: "entries", drop: transfersOf("transfers") },
   { table: "top_ups", by: "entries", drop: transfersOf("top_ups") },
   { table: "alerts", by: "mismatches", drop: dropOldAlerts },

@@ -8,7 +8,7 @@ import type { Query } from "../../db/client.ts";
 import type { DroppedRows } from "../../db/drop-oldest.ts";
 import { dropExpiredImports } from "../../ledger/past-import-store.ts";
 import { forgetDeadWaiters } from "../../provider/budget-store.ts";
-import { dropOldVersions } from "../../sync/record-version-store.ts";
+import { dropExpiredVersions } from "../../sync/record-version-store.ts";
 import type { TimeRange } from "../../window.ts";
 import { dropOldSamples } from "../../work/trend-store.ts";
 import type { FlowContext } from "../context.ts";
@@ -57,7 +57,7 @@ export async function dropExpired(
 ): Promise<Dropped> {
   const { retain } = context.config;
   const closed = mayExpire(context.config, await readClosedTime(context.sql));
-  const dropVersions: Drop = (sql, range, most) => dropOldVersions(sql, range, closed.from, most);
+  const dropVersions: Drop = (sql, range, most) => dropExpiredVersions(sql, range, closed.from, most);
   const recordVersions = await dropAll(context, dropVersions, retain.recordVersions, limits, signal, closed);
   const rawBodies = await dropAll(context, dropExpiredBodies, retain.rawBodies, limits, signal, closed);
   await dropAll(context, dropOldSessions, 0, limits, signal);

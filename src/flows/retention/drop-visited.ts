@@ -9,7 +9,7 @@ import { rememberDeleted } from "../../db/retention-store.ts";
 import { subjectsOf } from "../../diff/finding.ts";
 import { deleteEntries, lockEntries } from "../../ledger/expired-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
-import { deleteRecords, lockRecords, textOfKey } from "../../sync/old-records-store.ts";
+import { deleteRecords, lockRecords, textOfKey } from "../../sync/expired-records-store.ts";
 import type { FlowContext } from "../context.ts";
 import type { BetGroup, Deletable, DeleteUpTo } from "./decide-group.ts";
 import type { VisitedRow } from "./load-groups.ts";

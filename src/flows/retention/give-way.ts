@@ -1,7 +1,7 @@
 /** Lets pulling have the database, without letting deletion fall behind (decision 163). */
 
 import { monotonicMs } from "../../clock.ts";
-import { isFetching } from "../../sync/old-windows-store.ts";
+import { isFetching } from "../../sync/window-store.ts";
 import type { FlowContext } from "../context.ts";
 
 /** While a window is being fetched, deletion pauses for this many times the time that it worked. */

@@ -7,7 +7,7 @@ import type { Query } from "../../db/client.ts";
 import { entriesOutside } from "../../diff/outside.ts";
 import { withoutSessions } from "../../diff/session-bets.ts";
 import { NO_ABSENCES } from "../../diff/vanished.ts";
-import { textOfKey } from "../../sync/old-records-store.ts";
+import { textOfKey } from "../../sync/expired-records-store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
 import { loadSessions } from "../compare/load-sessions.ts";
 import type { FlowContext } from "../context.ts";

@@ -4,7 +4,7 @@ import { formatInstant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { ENTRIES_WALK, recordsWalk, type Share } from "../../db/retention-store.ts";
 import { findExpiredEntries, readExpiredEntries } from "../../ledger/expired-entries-store.ts";
-import { findOldRecords, readOldRecords } from "../../sync/old-records-store.ts";
+import { findExpiredRecords, readExpiredRecords } from "../../sync/expired-records-store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { VisitedRow } from "./load-groups.ts";
 
@@ -42,15 +42,17 @@ export function recordsOf(productId: string, range: TimeRange): Walk {
     range,
     first: [formatInstant(range.from), "", "", ""],
     find: async (tx, after, most) => {
-      const found = await findOldRecords(tx, productId, range, after, most);
+      const found = await findExpiredRecords(tx, productId, range, after, most);
       return found === null ? null : { ...found, productIds: [productId] };
     },
     read: async (tx, _, { after, last }, share) =>
-      (await readOldRecords(tx, productId, after, last, share)).map(({ username, betId, id, roundId }) => ({
-        username,
-        roundId,
-        refs: [betId, id],
-      })),
+      (await readExpiredRecords(tx, productId, after, last, share)).map(
+        ({ username, betId, id, roundId }) => ({
+          username,
+          roundId,
+          refs: [betId, id],
+        }),
+      ),
   };
 }
 

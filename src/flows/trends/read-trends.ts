@@ -6,8 +6,7 @@
 import type { Instant } from "../../clock.ts";
 import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/trend-store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
-import { readPullProgress, watermarkOf } from "../../sync/progress-store.ts";
-import { readPullStands, readUnfetched } from "../../sync/pull-overview-store.ts";
+import { readPullProgress, readPullStands, readUnfetched, watermarkOf } from "../../sync/progress-store.ts";
 import type { TimeRange } from "../../window.ts";
 import { QUARTER_MS, readWorkSteps, type WorkStep } from "../../work/trend-store.ts";
 import { readWorkFacts } from "../../work/work-facts-store.ts";

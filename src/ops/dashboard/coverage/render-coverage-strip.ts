@@ -3,7 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { DateTime } from "luxon";
 import { formatInstant, type Instant, localIso } from "../../../clock.ts";
-import type { CoverageHour } from "../../../sync/coverage-hours.ts";
+import type { CoverageHour } from "../../../sync/coverage.ts";
 import type { TimeRange } from "../../../window.ts";
 import { explainGap } from "./gap-reasons.ts";
 

@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { showDuration } from "../../../clock.ts";
-import type { HistoryStep } from "../../../sync/fetched-history.ts";
+import type { HistoryStep } from "../../../sync/coverage.ts";
 import { groupThousands } from "../parts/show.ts";
 
 const HEIGHT = 40;

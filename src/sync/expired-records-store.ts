@@ -1,7 +1,6 @@
 /** Old records: what may be deleted, and deleting it. */
 
 import type { Query } from "../db/client.ts";
-import { type DroppedById, dropById } from "../db/drop-rows.ts";
 import { ofShareText, type Share } from "../db/retention-store.ts";
 import { noteAddedText } from "../db/row-counts.ts";
 import type { TimeRange } from "../window.ts";
@@ -22,7 +21,7 @@ type WalkKey = readonly string[];
  * @param most the most rows
  * @returns the number of rows, and the key of the last one; null: there are none
  */
-export async function findOldRecords(
+export async function findExpiredRecords(
   tx: Query,
   productId: string,
   { to }: TimeRange,
@@ -51,7 +50,7 @@ export async function findOldRecords(
 }
 
 /** The records from one key, exclusive, to another. */
-export async function readOldRecords(
+export async function readExpiredRecords(
   tx: Query,
   productId: string,
   after: WalkKey,
@@ -130,22 +129,6 @@ export async function deleteRecords(
     noted as (${tx.unsafe(noteAddedText("bet_records", "-count(*)::integer", "from deleted group by product_id", "product_id"))})
     select count(*) as deleted from deleted`;
   return row?.deleted ?? 0;
-}
-
-/** Deletes rejected records that were first seen in a range of time. */
-export async function dropOldRejected(
-  tx: Query,
-  { from, to }: TimeRange,
-  after: number,
-  most: number,
-): Promise<DroppedById> {
-  const mayGo = tx`t.first_seen_at >= ${from} and t.first_seen_at < ${to}`;
-  await tx`
-    insert into rows_added (table_name, product_id, added)
-    select 'rejected_records', product_id, -count(*)::integer from rejected_records t
-    where id in (select id from rejected_records where id > ${after} order by id limit ${most}) and ${mayGo}
-    group by product_id`;
-  return await dropById(tx, "rejected_records", mayGo, after, most);
 }
 
 export function textOfKey({ username, betId, id }: RecordKey): string {
