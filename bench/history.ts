@@ -10,7 +10,7 @@ import { openDatabase, type Sql } from "../src/db/client.ts";
 import { readStatement } from "../src/flows/closing/read-statement.ts";
 import { compareProduct } from "../src/flows/compare/compare-product.ts";
 import type { PullContext } from "../src/flows/context.ts";
-import { fetchLeasedWindow } from "../src/flows/pull/fetch-leased-window.ts";
+import { fetchWindow } from "../src/flows/pull/fetch-window.ts";
 import { openOverview } from "../src/flows/read/read-overview.ts";
 import { readStatusForPeople } from "../src/flows/read/read-status.ts";
 import { readReport } from "../src/flows/reports/read-report.ts";
@@ -212,7 +212,7 @@ async function preparePages({ context }: Side, round: number): Promise<() => Pro
   let next = 0;
   const fetchPage = async () => pages[next++] as BetPage;
   return async () => {
-    const fetched = await fetchLeasedWindow({ ...context, fetchPage }, window, new AbortController().signal);
+    const fetched = await fetchWindow({ ...context, fetchPage }, window, new AbortController().signal);
     if (fetched.outcome !== "done") throw new Error(`the window is ${fetched.outcome}`);
   };
 }

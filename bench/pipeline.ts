@@ -7,7 +7,7 @@ import type { Sql } from "../src/db/client.ts";
 import { compareProduct } from "../src/flows/compare/compare-product.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { planBackfill, requestBackfill } from "../src/flows/pull/backfill.ts";
-import { rangeLimits } from "../src/flows/pull/fetch-leased-window.ts";
+import { rangeLimits } from "../src/flows/pull/fetch-window.ts";
 import { openBackfillRunner } from "../src/flows/pull/run-backfills.ts";
 import { ensurePullState } from "../src/sync/pull-state-store.ts";
 import { initialRange } from "../src/sync/range-control.ts";

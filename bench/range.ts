@@ -4,10 +4,9 @@
  * code.
  */
 
-import type { BetPage, BetPageRequest } from "../src/bet.ts";
+import type { BetPage, BetPageRequest, FetchBetPage } from "../src/bet.ts";
 import type { Instant } from "../src/clock.ts";
 import { type ErrorCode, ReconError } from "../src/errors.ts";
-import { fetchWindow, type WindowSteps } from "../src/sync/fetch-window.ts";
 import type { LeasedWindow } from "../src/sync/leased-window-store.ts";
 import {
   adaptRange,
@@ -16,7 +15,8 @@ import {
   type RangeLimits,
   type RangeState,
 } from "../src/sync/range-control.ts";
-import { cutIntoPieces, LONGEST_WINDOW_MS, lengthOf, type TimeRange } from "../src/window.ts";
+import { beginPass, type PassLimits } from "../src/sync/window-pass.ts";
+import { cutIntoPieces, halveRequest, LONGEST_WINDOW_MS, lengthOf, type TimeRange } from "../src/window.ts";
 import { createTestClock, type TestClock } from "../test/support/clock.ts";
 import { atMost, type Figure } from "./support/figure.ts";
 
@@ -134,14 +134,8 @@ async function fetchDay(profile: Profile, start: RangeState, adapts: boolean): P
       planned.unshift(...cutIntoPieces(window, range.windowMs).map((piece) => ({ ...piece, notBefore: 0 })));
       continue;
     }
-    const steps = stepsInMemory(fetchPage, planned, clock);
-    const outcome = await fetchWindow(
-      leased(window),
-      steps,
-      { ...WINDOW_LIMITS, ceilingMs: range.msPerHour === null ? null : range.ceilingMs },
-      clock,
-      new AbortController().signal,
-    );
+    const ceilingMs = range.msPerHour === null ? null : range.ceilingMs;
+    const outcome = await fetchInMemory(fetchPage, window, planned, { ...WINDOW_LIMITS, ceilingMs }, clock);
     const windowMs = lengthOf(window);
     if (outcome.outcome === "done") {
       range = adaptRange(range, { outcome: "answered", windowMs, slowestMs: outcome.slowestMs }, LIMITS);
@@ -176,28 +170,33 @@ async function askUntilAnswered(
   }
 }
 
-function stepsInMemory(
-  fetchPage: WindowSteps["fetchPage"],
+/** Does in memory what `fetchWindow` of src/flows/pull does in the database. */
+async function fetchInMemory(
+  fetchPage: FetchBetPage,
+  window: PlannedWindow,
   planned: PlannedWindow[],
+  limits: PassLimits,
   clock: TestClock,
-): WindowSteps {
-  const nothing = async () => {};
-  return {
-    fetchPage,
-    commitPage: async () => "committed",
-    renew: nothing,
-    restart: nothing,
-    release: nothing,
-    split: async (_window, halves) => {
-      planned.unshift(...halves.map((half) => ({ ...half, notBefore: clock.now() })));
-    },
-    recordGap: async (window, gap) => {
-      planned.push({ from: window.from, to: window.to, notBefore: gap.nextAttemptAt });
-    },
-    postpone: async ({ from, to }, { retryAt, ...seen }) => {
-      planned.unshift({ from, to, notBefore: retryAt, ...seen });
-    },
-  };
+): Promise<{ readonly outcome: "done" | "split" | "other"; readonly slowestMs: number }> {
+  const pass = beginPass(leased(window), fetchPage, limits, clock, new AbortController().signal);
+  const { from, to } = window;
+  for (;;) {
+    try {
+      pass.pageCommitted(await pass.nextPage());
+      return { outcome: "done", ...pass.counts() };
+    } catch (error) {
+      if (!(error instanceof ReconError)) throw error;
+      const { next, counts } = pass.failed(error);
+      const isSplit = next.step === "split";
+      if (next.step === "stop") throw error;
+      if (isSplit)
+        planned.unshift(...halveRequest(window).map((half) => ({ ...half, notBefore: clock.now() })));
+      else if (next.step === "gap") planned.push({ from, to, notBefore: clock.now() + next.retryInMs });
+      else if (next.waitMs === 0) continue;
+      else planned.unshift({ from, to, notBefore: clock.now() + next.waitMs, ...counts });
+      return { outcome: isSplit ? "split" : "other", slowestMs: 0 };
+    }
+  }
 }
 
 function leased({ from, to, failures = 0, timeouts = 0, restarts = 0 }: PlannedWindow): LeasedWindow {

@@ -8,7 +8,7 @@ import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { planBackfill, requestBackfill } from "../src/flows/pull/backfill.ts";
-import { rangeLimits } from "../src/flows/pull/fetch-leased-window.ts";
+import { rangeLimits } from "../src/flows/pull/fetch-window.ts";
 import { openBackfillRunner } from "../src/flows/pull/run-backfills.ts";
 import { dropClosed } from "../src/flows/retention/drop-closed.ts";
 import { silentLog } from "../src/log.ts";

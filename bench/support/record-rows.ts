@@ -7,7 +7,7 @@ import { from as copyFrom } from "pg-copy-streams";
 import type { BetRecord } from "../../src/bet.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
-import { rangeLimits } from "../../src/flows/pull/fetch-leased-window.ts";
+import { rangeLimits } from "../../src/flows/pull/fetch-window.ts";
 import { openBackfillRunner } from "../../src/flows/pull/run-backfills.ts";
 import { formatAmount } from "../../src/money.ts";
 import { openBetPage } from "../../src/provider/wire.ts";

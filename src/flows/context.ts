@@ -16,6 +16,7 @@ export interface FlowContext {
 }
 
 export interface PullContext extends FlowContext {
+  /** one page of bet records, within the request budget (`worker-requests.ts`) */
   readonly fetchPage: FetchBetPage;
   /** called for each committed page; must not throw */
   readonly onPage?: (page: CommittedPage) => void;

@@ -2,9 +2,9 @@
 
 import type { Instant } from "../../src/clock.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { fetchLeasedWindow } from "../../src/flows/pull/fetch-leased-window.ts";
+import { fetchWindow, type WindowOutcome } from "../../src/flows/pull/fetch-window.ts";
 import { planNextStep, planProduct } from "../../src/flows/pull/plan-product.ts";
-import type { WindowOutcome } from "../../src/sync/fetch-window.ts";
+
 import type { WindowKind } from "../../src/sync/window-store.ts";
 import { leaseNextWindow } from "./lease-window.ts";
 
@@ -70,7 +70,5 @@ export async function fetchNextWindow(
   signal: AbortSignal,
 ): Promise<((WindowOutcome | { readonly outcome: "cut" }) & { readonly kind: WindowKind }) | null> {
   const window = await leaseNextWindow(context.sql, productId, now, kinds);
-  return window === null
-    ? null
-    : { ...(await fetchLeasedWindow(context, window, signal)), kind: window.kind };
+  return window === null ? null : { ...(await fetchWindow(context, window, signal)), kind: window.kind };
 }

@@ -10,12 +10,11 @@ import { openChannels } from "../../alerts/open-channels.ts";
 import { ensureChainIndex } from "../../db/chain-index.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { describeError } from "../../errors.ts";
-import { openAskOutcome } from "../../flows/verify/ask-outcome.ts";
+import { openWorkerRequests } from "../../flows/worker-requests.ts";
 import type { Log } from "../../log.ts";
 import { openMetrics } from "../../ops/metrics/metrics.ts";
 import { startOpsServer } from "../../ops/server.ts";
 import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
-import { openBudget, type RequestBudget, withinBudget } from "../../provider/budget.ts";
 import { openProvider } from "../../provider/client.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { proveConnections } from "../run/prove-connections.ts";
@@ -76,14 +75,12 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
     context.clock,
   );
   opened.push({ name: "the provider client", longestMs: 100, close: () => provider.close() });
-  const budget = budgetOf(recon);
   const channels = openChannels(settings.alerts, settings.ops);
   const worker = await startWorker(
     {
       ...context,
-      fetchPage: withinBudget(provider.fetchBetPage, budget),
+      ...openWorkerRequests(context, provider),
       onPage: metrics.onPage,
-      ask: openAskOutcome(provider, budget, context),
       channels,
       diskBytes: settings.databaseDisk,
       heartbeat: settings.heartbeatUrl === null ? null : { url: settings.heartbeatUrl },
@@ -146,11 +143,6 @@ function deposit({ context }: OpenRecon, provider: TransferApi): { close(): Prom
       await sending;
     },
   };
-}
-
-function budgetOf({ context: { sql, config, clock } }: OpenRecon): RequestBudget {
-  const { concurrency, minInterval, requestTimeout } = config.pull;
-  return openBudget(sql, { concurrency, minIntervalMs: minInterval }, requestTimeout, clock);
 }
 
 function describeWorld({ settings, embedded }: OpenRecon, tryOut: TryOut) {

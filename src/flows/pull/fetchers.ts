@@ -15,7 +15,7 @@ import {
   restWindow,
 } from "../../sync/turn-store.ts";
 import { type PullContext, pulledProducts } from "../context.ts";
-import { fetchLeasedWindow } from "./fetch-leased-window.ts";
+import { fetchWindow } from "./fetch-window.ts";
 import { planNextStep } from "./plan-product.ts";
 
 /** The most windows of a fetcher in one run, so that no job lasts for ever. The next run fetches the rest. */
@@ -105,7 +105,7 @@ function openFetchersOf(context: PullContext, lane: Lane, size: number) {
     const { productId, kind } = window;
     const own = isReserved ? waitingForTurns(context, lane) : context;
     try {
-      const { outcome } = await fetchLeasedWindow({ ...own, log }, window, signal);
+      const { outcome } = await fetchWindow({ ...own, log }, window, signal);
       // Pulling also continues after a gap.
       if (kind === "live" && (outcome === "done" || outcome === "gap"))
         await planNextStep(context, productId);

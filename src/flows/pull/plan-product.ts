@@ -22,7 +22,7 @@ import { planWindows, readFetchesToCome } from "../../sync/window-store.ts";
 import { subtractRanges, type TimeRange } from "../../window.ts";
 import { findProduct, type PullContext } from "../context.ts";
 import { planResweepRereads } from "../ledger/follow-ledger.ts";
-import { rangeLimits } from "./fetch-leased-window.ts";
+import { rangeLimits } from "./fetch-window.ts";
 
 /**
  * Plans what is due of a product at `now`: the next step of live pulling, and the resweeps. One worker at a time plans a

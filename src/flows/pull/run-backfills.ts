@@ -11,7 +11,7 @@ import {
 } from "../../sync/backfill-store.ts";
 import { doesMoreUrgentWait } from "../../sync/turn-store.ts";
 import { type PullContext, pulledProducts } from "../context.ts";
-import { fetchLeasedWindow } from "./fetch-leased-window.ts";
+import { fetchWindow } from "./fetch-window.ts";
 import { reservedFetchers, waitingForTurns } from "./fetchers.ts";
 
 /**
@@ -62,7 +62,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
       return;
     }
     const own = isReserved ? waitingForTurns(context, "backfill") : context;
-    await fetchLeasedWindow({ ...own, log }, window, signal).catch(tolerateLostLease);
+    await fetchWindow({ ...own, log }, window, signal).catch(tolerateLostLease);
     // After a split its parts are due, although another fetcher may have found nothing before.
     if (!isResting(signal)) turns.set(backfill.id, backfill);
   };

@@ -9,7 +9,7 @@ import {
   planBackfill,
   requestBackfill,
 } from "../../../src/flows/pull/backfill.ts";
-import { rangeLimits } from "../../../src/flows/pull/fetch-leased-window.ts";
+import { rangeLimits } from "../../../src/flows/pull/fetch-window.ts";
 import { openBackfillRunner } from "../../../src/flows/pull/run-backfills.ts";
 import { readStatus } from "../../../src/flows/read/read-status.ts";
 import { readPullProgress } from "../../../src/sync/progress-store.ts";

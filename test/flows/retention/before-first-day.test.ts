@@ -3,7 +3,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { readDeletedTime } from "../../../src/db/retention-store.ts";
 import { planBackfill } from "../../../src/flows/pull/backfill.ts";
-import { leaveDeleted } from "../../../src/flows/pull/leave-deleted.ts";
+import { leaveDeleted } from "../../../src/flows/pull/write-page.ts";
 import { readReport } from "../../../src/flows/reports/read-report.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { measureStorage } from "../../../src/flows/retention/measure-storage.ts";

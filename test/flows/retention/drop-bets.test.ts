@@ -6,7 +6,7 @@ import type { CallbackEntry } from "../../../src/callback.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import { countRows } from "../../../src/db/row-counts.ts";
 import { planBackfill } from "../../../src/flows/pull/backfill.ts";
-import { leaveDeleted } from "../../../src/flows/pull/leave-deleted.ts";
+import { leaveDeleted } from "../../../src/flows/pull/write-page.ts";
 import { search } from "../../../src/flows/read/search.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { silentLog } from "../../../src/log.ts";

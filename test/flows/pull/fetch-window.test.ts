@@ -1,20 +1,20 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { formatInstant, type Instant } from "../../src/clock.ts";
-import { parseConfig } from "../../src/config-file.ts";
-import type { PullContext } from "../../src/flows/context.ts";
-import { planProduct } from "../../src/flows/pull/plan-product.ts";
-import { silentLog } from "../../src/log.ts";
-import { type RequestBudget, withinBudget } from "../../src/provider/budget.ts";
-import { openProvider, type ProviderClient } from "../../src/provider/client.ts";
-import { readCoverage } from "../../src/sync/coverage-store.ts";
-import { readPullProgress } from "../../src/sync/progress-store.ts";
-import { resumeStopped } from "../../src/sync/pull-state-store.ts";
-import { lengthOf, type TimeRange } from "../../src/window.ts";
-import { createTestClock, type TestClock } from "../support/clock.ts";
-import { emptyTables, useDatabase } from "../support/database.ts";
-import { eventually } from "../support/eventually.ts";
-import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
+import { formatInstant, type Instant } from "../../../src/clock.ts";
+import { parseConfig } from "../../../src/config-file.ts";
+import type { PullContext } from "../../../src/flows/context.ts";
+import { planProduct } from "../../../src/flows/pull/plan-product.ts";
+import { silentLog } from "../../../src/log.ts";
+import { type RequestBudget, withinBudget } from "../../../src/provider/budget.ts";
+import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
+import { readCoverage } from "../../../src/sync/coverage-store.ts";
+import { readPullProgress } from "../../../src/sync/progress-store.ts";
+import { resumeStopped } from "../../../src/sync/pull-state-store.ts";
+import { lengthOf, type TimeRange } from "../../../src/window.ts";
+import { createTestClock, type TestClock } from "../../support/clock.ts";
+import { emptyTables, useDatabase } from "../../support/database.ts";
+import { eventually } from "../../support/eventually.ts";
+import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
 import {
   betItem,
   body,
@@ -28,8 +28,8 @@ import {
   type Respond,
   status,
   useHttpProvider,
-} from "../support/http-provider.ts";
-import { fetchNextWindow, pullProduct } from "../support/pull-product.ts";
+} from "../../support/http-provider.ts";
+import { fetchNextWindow, pullProduct } from "../../support/pull-product.ts";
 
 const { sql } = useDatabase();
 const provider = useHttpProvider();
