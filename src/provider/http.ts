@@ -1,15 +1,14 @@
 /** One request to the provider over HTTP: returns a complete answer, otherwise rejects with a ReconError. */
 
 import { isUtf8 } from "node:buffer";
+import { setImmediate as afterOtherEvents } from "node:timers/promises";
 import got, { type Got, type PlainResponse, type Request } from "got";
-import type { Clock } from "../clock.ts";
+import { type Clock, monotonicMs } from "../clock.ts";
 import { isLoopback, type ProviderSettings } from "../config.ts";
 import { ReconError } from "../errors.ts";
 import { openAgents } from "../outgoing.ts";
-import { openTranscoder, type Transcoder } from "./charset.ts";
 import { describe, LONGEST_EVIDENCE, type ReceivedAnswer } from "./envelope.ts";
 import { errorOfStatus, NOT_WHOLE, readDate, readRetryAfter, sortRequestError } from "./errors-of-request.ts";
-import { runPiece } from "./run-in-pieces.ts";
 
 export interface ProviderLimits {
   readonly requestTimeoutMs: number;
@@ -206,4 +205,67 @@ function refuseEncoding(response: PlainResponse | null, what: string): void {
 
 function contentTypeOf(response: PlainResponse | null): string | undefined {
   return response?.headers["content-type"];
+}
+
+export interface Transcoder {
+  /** @returns UTF-8; bytes that are not of the charset become `NO_TEXT` */
+  take(chunk: Buffer): Buffer;
+  /** the rest, if the answer ended within a letter */
+  end(): Buffer;
+}
+
+/** Never part of UTF-8, so that whatever holds it is refused. A replacement character would make one name of two. */
+const NO_TEXT = Buffer.from([0xff]);
+const REPLACEMENT = "\ufffd";
+
+/**
+ * Shift_JIS and GBK have a backslash among the bytes of their letters, so an answer is decoded before it is cut into records.
+ * @returns null: the answer is in UTF-8, or does not say its charset
+ * @throws ReconError `provider-not-json` if the charset is unknown
+ */
+export function openTranscoder(contentType: string | undefined, what: string): Transcoder | null {
+  const [, label] = /;\s*charset\s*=\s*"?([^\s;",]+)/i.exec(contentType ?? "") ?? [];
+  if (label === undefined) return null;
+  let decoder: InstanceType<typeof TextDecoder>;
+  try {
+    decoder = new TextDecoder(label);
+  } catch {
+    const problem = `${what}: the answer's charset "${label.slice(0, 40)}" is unknown`;
+    throw new ReconError("provider-not-json", problem, { retryable: true });
+  }
+  if (decoder.encoding === "utf-8") return null;
+  const encode = (text: string): Buffer => {
+    if (!text.includes(REPLACEMENT)) return Buffer.from(text);
+    return Buffer.concat(
+      text
+        .split(REPLACEMENT)
+        .flatMap((part, index) => (index === 0 ? [] : [NO_TEXT]).concat(Buffer.from(part))),
+    );
+  };
+  return {
+    take: (chunk) => encode(decoder.decode(chunk, { stream: true })),
+    end: () => encode(decoder.decode()),
+  };
+}
+
+/** After pieces have run for this long, the other events of the process come first. */
+const LONGEST_BLOCK_MS = 20;
+
+let last: Promise<unknown> = Promise.resolve();
+let blockBeganAtMs = 0;
+
+/**
+ * Runs a piece after all earlier ones. Rejects with the error of the piece.
+ * @param piece takes some milliseconds
+ */
+export async function runPiece(piece: () => void): Promise<void> {
+  const done = last.then(async () => {
+    if (monotonicMs() - blockBeganAtMs > LONGEST_BLOCK_MS) {
+      await afterOtherEvents();
+      blockBeganAtMs = monotonicMs();
+    }
+    piece();
+  });
+  last = done.catch(() => {});
+  await done;
 }

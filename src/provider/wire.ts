@@ -13,8 +13,7 @@ import {
   textOf,
 } from "./envelope.ts";
 import type { ListReader } from "./http.ts";
-import { parseUsual } from "./parse-usual.ts";
-import { AMOUNTS, isStorable, readBetRecord } from "./read-bet-record.ts";
+import { AMOUNTS, isStorable, parseUsual, readBetRecord } from "./read-bet-record.ts";
 import { type ListItem, splitList } from "./split-list.ts";
 
 /** Larger than any real page of bets, and small enough that a worker can hold a page for each of its fetchers. */

@@ -11,8 +11,7 @@ import {
   type Stall,
   type Watch,
 } from "./stall.ts";
-import type { WaitingMarks } from "./work-facts-store.ts";
-import type { WorkState } from "./work-store.ts";
+import type { WaitingMarks, WorkState } from "./work-store.ts";
 
 export interface ComparingSeen extends Watch {
   readonly states: readonly WorkState[];

@@ -2,8 +2,7 @@
 
 import { type Instant, showInstant } from "../clock.ts";
 import { findState, isFarBehind, isLate, NO_WORKER, type Stall, type Watch } from "./stall.ts";
-import type { DueOfProduct } from "./work-facts-store.ts";
-import type { WorkState } from "./work-store.ts";
+import type { DueOfProduct, WorkState } from "./work-store.ts";
 
 export interface VerifyingSeen extends Watch {
   readonly states: readonly WorkState[];

@@ -9,7 +9,7 @@ import { countFirstRejected } from "../../ledger/rejected-store.ts";
 import { readLastReceived } from "../../ledger/store.ts";
 import type { Storage } from "../../storage.ts";
 import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
-import { judgeHeartbeat, judgeRetention, type SideWork } from "../../work/side-work.ts";
+import { judgeHeartbeat, judgeRetention, type SideWork } from "../../work/other-work.ts";
 import type { WorkState } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 import { readStorage } from "./read-storage.ts";

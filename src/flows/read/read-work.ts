@@ -25,8 +25,13 @@ import {
 } from "../../work/other-work.ts";
 import { findState, type Stall } from "../../work/stall.ts";
 import { judgeVerifying, type Verifying } from "../../work/verifying.ts";
-import { type ResweepFacts, readWorkFacts, type WorkFacts } from "../../work/work-facts-store.ts";
-import { longestPause, type WorkState } from "../../work/work-store.ts";
+import {
+  longestPause,
+  type ResweepFacts,
+  readWorkFacts,
+  type WorkFacts,
+  type WorkState,
+} from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 import { settingsOfMoney } from "./read-outside.ts";
 

@@ -9,7 +9,7 @@ import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import { readPullProgress, readPullStands, readUnfetched, watermarkOf } from "../../sync/progress-store.ts";
 import type { TimeRange } from "../../window.ts";
 import { QUARTER_MS, readWorkSteps, type WorkStep } from "../../work/trend-store.ts";
-import { readWorkFacts } from "../../work/work-facts-store.ts";
+import { readWorkFacts } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 
 export const SPANS = ["day", "week", "month"] as const;

@@ -5,8 +5,7 @@ import { isLosslessNumber, parse } from "lossless-json";
 import { describe, expect, test } from "vitest";
 import { parseInstant } from "../../src/clock.ts";
 import { formatAmount, parseAmount } from "../../src/money.ts";
-import { parseUsual } from "../../src/provider/parse-usual.ts";
-import { SURE_TIME } from "../../src/provider/read-bet-record.ts";
+import { parseUsual, SURE_TIME } from "../../src/provider/read-bet-record.ts";
 
 const AMOUNTS = new Set(["stake", "payout"]);
 
