@@ -1,4 +1,4 @@
-/** Notes records that the provider no longer returns (decision 37). */
+/** Stores which records the provider no longer returns (decision 37). */
 
 import { type BetRecord, realRound } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
@@ -7,23 +7,22 @@ import type { TimeRange } from "../window.ts";
 import type { LeasedWindow } from "./leased-window-store.ts";
 
 /**
- * The most records of a window to remember. Absences in a larger window are not noticed, and `noteAbsences` returns
- * false.
+ * The most keys of a window to keep in memory. Absences in a larger window go unnoticed, and `noteAbsences` returns false.
  */
 export const MOST_KEYS = 200_000;
-/** The most marks in one row, because a comparison takes a row whole. */
+/** The most marks in one row. A comparison takes a row whole, so a larger row could exceed its limits. */
 const MARKS_PER_ROW = 500;
 
 /** The keys that one pass over a window has returned so far, from pages with known records. */
 export interface Returned {
-  /** another process began the pass, so this process does not know all that it returned */
+  /** another process began the pass, so this process does not know all that the pass returned */
   isResumed: boolean;
-  /** the pass began at the first page here, and all its keys are remembered */
+  /** this process requested the first page of the pass, and holds all its keys */
   isWhole: boolean;
   readonly keys: Set<string>;
 }
 
-/** Begins to remember a pass. A window with a cursor was begun by another process, whose pages are unknown. */
+/** If the window has a cursor, another process began its pass, and the keys of those pages are unknown here. */
 export function beginReturned(window: LeasedWindow): Returned {
   const isResumed = window.cursor !== null;
   return { isResumed, isWhole: !isResumed, keys: new Set() };
@@ -35,10 +34,7 @@ export function restartReturned(returned: Returned): void {
   returned.keys.clear();
 }
 
-/**
- * Remembers the keys of a page. A page of new records alone is skipped, because none of them was known before the
- * pass.
- */
+/** Adds the keys of a page. A page of new records only is skipped: no record of it was stored before the pass. */
 export function remember(returned: Returned, records: readonly BetRecord[], created: number): void {
   if (!returned.isWhole || created === records.length) return;
   for (const { username, betId, id } of records) returned.keys.add(keyOf(username, betId, id));
@@ -51,7 +47,7 @@ function keyOf(...ids: readonly [string, string, string]): string {
   return ids.join("\0");
 }
 
-/** Whether a product has any noted absence. Most products have none, and need no other query then. */
+/** Whether a product has any absence. Most products have none, which saves the next query. */
 export async function hasNotedAbsences(tx: Query, productId: string): Promise<boolean> {
   const [row] = await tx<{ any: boolean }[]>`
     select exists (select from record_absences where product_id = ${productId}) as any`;
@@ -59,9 +55,9 @@ export async function hasNotedAbsences(tx: Query, productId: string): Promise<bo
 }
 
 /**
- * Ends the absences of the records that a page returned. Where the window does not contain a record's accountingDate,
- * the provider lists the record under another of its times: the record is then missed only where the window's range
- * no longer returns it (decision 106). Runs in the transaction of the page.
+ * Ends the absences of the records that a page returned. If the window does not contain a record's accountingDate, the provider
+ * lists the record under another of its times. Such a record becomes missing only once passes over this window's range no
+ * longer return it (decision 106). Runs in the transaction of the page.
  */
 export async function endAbsences(
   tx: Query,
@@ -94,7 +90,7 @@ export async function endAbsences(
       update record_absences a set elsewhere = true, listed_from = ${window.from}, listed_to = ${window.to} from found f
       where a.product_id = ${productId} and a.username = f.username and a.bet_id = f.bet_id and a.id = f.id
         and not f.own
-        -- A wider window says nothing new.
+        -- A wider window that returns the record does not narrow down the time under which it is listed.
         and (f.counted or a.listed_from is null or a.listed_from < ${window.from} or a.listed_to > ${window.to})
     )
     insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
@@ -106,7 +102,7 @@ function contains({ from, to }: TimeRange, at: Instant): boolean {
   return from <= at && at < to;
 }
 
-/** A complete pass over a window. */
+/** A pass that has read its window from the first page to the last. */
 interface WholePass {
   readonly window: LeasedWindow;
   readonly returned: Returned;
@@ -116,11 +112,11 @@ interface WholePass {
 }
 
 /**
- * Notes the records that a complete pass should have returned and did not: known records dated in the window, and
- * records that the provider listed under another time, once passes have covered all of that time. Runs in the
- * transaction of the last page.
+ * Stores the records that a complete pass should have returned and did not: known records dated in the window, and records
+ * that the provider listed under another time, once passes have covered all of that time. Runs in the transaction of the last
+ * page.
  * @param startedAt when the pass requested its first page
- * @returns false where the window has more than `MOST_KEYS` records, so that absences in it are not noticed
+ * @returns false if the window has more than `MOST_KEYS` records: absences in it go unnoticed
  */
 export async function noteAbsences(
   tx: Query,
@@ -152,7 +148,7 @@ async function noteDated(tx: Query, { window, returned, startedAt, now }: WholeP
       from unnest(${absent.map((r) => r.username)}::text[], ${absent.map((r) => r.betId)}::text[],
         ${absent.map((r) => r.id)}::text[]) as t (username, bet_id, id)
       order by username, bet_id, id
-      -- An older version stored no end of the pass. Such an absence begins again.
+      -- An older version of the program stored no missed_at. Such an absence begins again.
       on conflict (product_id, username, bet_id, id) do update
         set missed_since = excluded.missed_since, missed_at = excluded.missed_at where a.missed_at is null
       returning username, bet_id, id
@@ -162,8 +158,8 @@ async function noteDated(tx: Query, { window, returned, startedAt, now }: WholeP
 }
 
 /**
- * Removes the range of a pass from the time under which an unreturned record was listed. When none of that time is
- * left, the record is missed, like a record that is dated in the window.
+ * Removes the range of a pass from the time under which an unreturned record was listed. When none of that time is left, the
+ * record is missing, like an unreturned record that is dated in the window.
  */
 async function noteListedElsewhere(
   tx: Query,
@@ -200,7 +196,7 @@ async function noteListedElsewhere(
     ${markMissed(tx, productId, tx`missed`, now)}`;
 }
 
-/** Marks the records that a part of the statement returns. */
+/** Marks, for comparison, the records that another part of the statement returns. */
 function markMissed(tx: Query, productId: string, missed: ReturnType<Query>, now: Instant) {
   return tx`
     insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)

@@ -1,27 +1,27 @@
-/** Decides what follows when a request of a window has failed. */
+/** Decides the next step after a failed request of a window. Pure. */
 
 import { asksForShorterWindow, type ErrorCode, ReconError } from "../errors.ts";
 import { BEYOND_ENDS_MS } from "../window.ts";
 
 export type NextStep =
-  /** ask for the same page again */
+  /** request the same page again */
   | { readonly step: "retry"; readonly waitMs: number }
-  /** keep what was read, and fetch both halves */
+  /** keep the records read so far, and fetch both halves instead */
   | { readonly step: "split" }
   /** begin the window again at its first page */
   | { readonly step: "restart"; readonly waitMs: number }
-  /** give up for now: the window becomes a gap, is retried later, and pulling goes on with newer time */
+  /** the window becomes a gap and is retried later; pulling continues with newer time */
   | { readonly step: "gap"; readonly retryInMs: number }
-  /** stop the product for an hour, or until a worker starts (decision 20) */
+  /** stop the product for an hour, or until a worker starts: repeated attempts could make the provider lock the account */
   | { readonly step: "stop" };
 
 export interface FailureSeen {
   readonly error: unknown;
   /** failures in a row of this request, this one included */
   readonly failures: number;
-  /** how many of the latest failures, in a row, asked for a shorter window */
+  /** how many of the latest failures, in a row, call for a shorter window (time-outs and the like) */
   readonly timeouts: number;
-  /** how often the window began again in this pass */
+  /** how often this pass began again at its first page */
   readonly restarts: number;
   /** how often the window became a gap before */
   readonly gapsBefore: number;
@@ -35,9 +35,9 @@ export interface FailureSeen {
 export interface FailureLimits {
   readonly windowMinMs: number;
   readonly attempts: number;
-  /** the request only tests whether the provider answers again: it is sent once, and the window is never split */
+  /** the request only tests whether the provider has recovered: it is sent once, and the window is never split */
   readonly isProbe?: boolean;
-  /** the provider gives no answer at all, so a shorter window would fail too: none is split; default false */
+  /** the provider answers nothing at all, so a shorter window would fail too and no window is split; default false */
   readonly isOutage?: boolean;
   /** windows of this length failed, and shorter ones were answered; null: unknown */
   readonly ceilingMs?: number | null;
@@ -52,8 +52,8 @@ const BAD_PAGE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * Codes with which a provider may refuse an expired cursor (docs/interface.md says neither how long a cursor lives
- * nor the code).
+ * Codes with which a provider may refuse an expired cursor. The interface defines neither how long a cursor lives nor the code
+ * (docs/interface.md).
  */
 const REFUSES_CURSOR: ReadonlySet<ErrorCode> = new Set(["provider-rejected", "provider-bad-status"]);
 
@@ -65,10 +65,13 @@ const FIRST_GAP_RETRY_MS = 60_000;
 const LONGEST_GAP_RETRY_MS = 3_600_000;
 
 /**
- * The interface does not say how a provider refuses a range that is too long (§7.6, §7.7), so any failure may mean that: what
- * does not succeed is halved, down to `windowMinMs`. Except for refused credentials, too many requests, and a cursor loop, which
- * says nothing about the length; its window is halved at its next retry as a gap.
+ * The interface does not say how a provider refuses a range that is too long (§7.6, §7.7): providers use 500, 502, 400, 413, a
+ * `code` or a closed connection. So after `attempts` failures a window is halved, down to `windowMinMs`, and a length that failed
+ * while shorter ones were answered is halved after one. A list of statuses that mean "too long" would differ for each provider.
+ * Refused credentials and too many requests (401, 403, 429) halve nothing. A cursor loop says nothing about the length either:
+ * its window becomes a gap, and is halved when the gap is retried.
  * @param jitter from 0 to 1: spreads the retries of many workers
+ * @throws `seen.error` if it does not come from the provider or its pages
  */
 export function afterFailure(seen: FailureSeen, limits: FailureLimits, jitter: number): NextStep {
   const { error } = seen;
@@ -95,8 +98,8 @@ export function afterFailure(seen: FailureSeen, limits: FailureLimits, jitter: n
   if (error.code === "cursor-loop") return maySplit && seen.isGapRetry ? { step: "split" } : gap;
   const isBadPage = BAD_PAGE.has(error.code) || (REFUSES_CURSOR.has(error.code) && seen.withCursor);
   if (!isBadPage && !error.code.startsWith("provider-")) throw error;
-  // A length that failed before, while shorter ones were answered, needs no further proof; nor does one that is shorter by no more
-  // than a request is longer than its window (`grow` in range-control tries such a length).
+  // This length failed before while shorter ones were answered, so one failure is proof enough. The tolerance covers a length that
+  // `grow` in range-control tries: it is shorter than the ceiling by as much as a request is longer than its window.
   const isKnown =
     maySplit && limits.ceilingMs != null && seen.windowMs >= limits.ceilingMs - 2 * BEYOND_ENDS_MS;
   if (isKnown) return { step: "split" };

@@ -1,23 +1,26 @@
-/** The silent limit of a product's answers: a provider that cuts them at a round number without a nextId. */
+/** Finds and stores the number of records at which a provider cuts its answers without a nextId (decision 292). */
 
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import { type LeasedWindow, type PageCounts, splitLeased } from "./leased-window-store.ts";
 
-/** The reason of a window that was halved to find out whether its answer was cut, and of its halves. */
+/** The error code of a window that was halved to check whether its answer was cut, and of its halves. */
 const TRUNCATED = "answers-truncated";
 
-/** Smaller counts repeat by chance: quiet hours often have the same number of bets. */
+/** Smaller counts repeat by chance: quiet hours often have equal numbers of bets. */
 const FEWEST_RECORDS = 50;
 const SAME_COUNTS = 3;
-/** The most windows that are fetched again when a limit is found, the newest. */
+/** How many earlier windows are fetched again when a limit is found; the newest ones. */
 const MOST_FETCHED_AGAIN = 1_000;
 
-/** Whether an answer may be cut: "known": it has as many records as the product's limit. */
+/**
+ * Whether an answer may have been cut. "same-count": the same number of records as the two windows before. "known": as many as
+ * the product's known limit.
+ */
 export type Suspicion = "none" | "same-count" | "known";
 
 /**
- * Counts the windows in a row that end at the same number of records. Runs in the transaction of a window's last page.
+ * Counts windows in a row with the same number of records. Runs in the transaction of a window's last page.
  * @param count all records of the window, rejected ones included
  */
 export async function countAnswer(tx: Query, productId: string, count: number): Promise<Suspicion> {
@@ -37,8 +40,8 @@ export async function countAnswer(tx: Query, productId: string, count: number): 
 }
 
 /**
- * Halves a window after its last page. Its records stay, and its time counts as fetched once its halves are. The window keeps
- * the total of its answer as the message of its reason.
+ * Halves a window after its last page. Its records stay, and its time counts as fetched once its halves are fetched. The window
+ * keeps the number of its records in error_message, for `findTruncated`.
  */
 export async function halveToFindOut(
   tx: Query,
@@ -55,14 +58,14 @@ export async function halveToFindOut(
 }
 
 /**
- * The window that was halved to find out and whose parts hold more records than it did; null: none did.
- * @param part a part of it that was just fetched
+ * Finds a halved window whose parts hold more records than it did: the provider cut its answer. null: there is none.
+ * @param part the part that was just fetched
  */
 export async function findTruncated(
   tx: Query,
   part: LeasedWindow,
 ): Promise<(TimeRange & { readonly limit: number }) | null> {
-  // Only the newest one: an earlier fetch of the same time, or another backfill of it, had parts of its own.
+  // Only the newest such window: an earlier fetch of the same time, or another backfill of it, has parts of its own.
   const [row] = await tx<(TimeRange & { limit: number })[]>`
     with whole as materialized (
       select p.* from windows p join windows part on part.id = ${part.id}
@@ -82,7 +85,7 @@ export async function findTruncated(
 }
 
 /**
- * Remembers the product's limit, and has the windows that may have been cut by it fetched again.
+ * Stores the product's limit, and plans the windows again that it may have cut.
  * @returns the number of these windows
  */
 export async function learnLimit(tx: Query, productId: string, limit: number): Promise<number> {

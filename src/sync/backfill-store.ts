@@ -36,14 +36,14 @@ export async function readBackfill(sql: Query, id: number): Promise<Backfill | n
   return backfill ?? null;
 }
 
-/** The newest first. @param before only those older than this id; null: from the newest on */
+/** The newest first. @param before only backfills older than this id; null: all */
 export async function listBackfills(sql: Query, limit: number, before: number | null): Promise<Backfill[]> {
   const older = before === null ? sql`` : sql`where id < ${before}`;
   return await readProgress(sql, sql`select * from backfills ${older} order by id desc limit ${limit}`);
 }
 
-/** The backfills of some products that run, or ran at `since` or later, oldest first. */
-export async function readLateBackfills(
+/** The backfills of some products that have started and not ended before `since`, oldest first. */
+export async function readBackfillsSince(
   sql: Query,
   products: readonly string[],
   since: Instant,
@@ -55,9 +55,9 @@ export async function readLateBackfills(
 }
 
 /**
- * Adds up the windows of the chosen backfills. A split or restarted window keeps its counts of created and changed
- * records, because the second reading finds that content unchanged. Its records are those of the last reading, so
- * that no record counts twice (decision 14).
+ * Adds up the windows of the chosen backfills. A window that is read twice, because it was split or restarted, counts its created
+ * and changed records from both readings, since the second reading finds them unchanged. Its records are those of the last
+ * reading. So created + changed + unchanged is the number of records, and none counts twice.
  */
 async function readProgress(sql: Query, chosen: ReturnType<Query>): Promise<Backfill[]> {
   const rows = await sql<Omit<Backfill, "unchanged">[]>`
@@ -82,8 +82,8 @@ async function readProgress(sql: Query, chosen: ReturnType<Query>): Promise<Back
 }
 
 /**
- * Locks a backfill until the transaction ends. Until then nobody else starts, ends or changes the backfill, or leases
- * its windows.
+ * Locks a backfill until the transaction ends. Until then no other transaction starts, ends or changes the backfill, or leases its
+ * windows.
  */
 export async function lockBackfill(
   tx: Query,
@@ -105,8 +105,8 @@ export async function writeBackfillStatus(
 }
 
 /**
- * Ends all leases of a backfill. A page under way can no longer commit. The windows keep their earlier pages
- * (decision 13).
+ * Ends all leases of a backfill, so a page under way can no longer commit. The windows keep their earlier pages. The fetching loop
+ * knows nothing of backfills: its next write fails with `lease-lost`, as it would for a slow worker.
  */
 export async function withdrawLeases(tx: Query, id: number): Promise<void> {
   await tx`
@@ -120,8 +120,8 @@ export async function cancelWindows(tx: Query, id: number): Promise<void> {
     where backfill_id = ${id} and status in ('planned', 'gap')`;
 }
 
-/** Makes every gap due at once, with all its attempts again. */
-export async function forgiveGaps(tx: Query, id: number): Promise<void> {
+/** Makes every gap due now, with its full number of attempts. */
+export async function resetGaps(tx: Query, id: number): Promise<void> {
   await tx`
     update windows set attempts = 0, next_attempt_at = null where backfill_id = ${id} and status = 'gap'`;
 }
@@ -136,7 +136,7 @@ export interface RunningBackfill {
   readonly productId: string;
 }
 
-/** The oldest first, without backfills of stopped products. */
+/** The oldest first, without those of products that are stopped because the provider refused the credentials. */
 export async function listRunningBackfills(sql: Query, now: Instant): Promise<RunningBackfill[]> {
   return await sql<RunningBackfill[]>`
     select id, product_id as "productId" from backfills b
@@ -146,11 +146,13 @@ export async function listRunningBackfills(sql: Query, now: Instant): Promise<Ru
 }
 
 /**
- * Leases the earliest free window of a running backfill; null: no window is due. The statement locks the backfill's
- * row first, so that a transaction that pauses the backfill waits, sees the lease and withdraws it (decision 13).
- * If a window of the product has failed, it alone is fetched until it is answered, split or a gap: if the provider refuses
- * ranges of an hour, 24 windows of an hour would be refused `attempts` times each before the first is split.
- * @param attempts a window that was a gap this many times is not tried again
+ * Leases the earliest free window of a running backfill; null: no window is due. The statement locks the backfill's row first: a
+ * transaction that pauses the backfill then waits, sees the lease and withdraws it.
+ * If a window of the product has failed, only that window is fetched until it is answered, split or a gap. Otherwise a provider
+ * that refuses ranges of an hour would refuse 24 windows `attempts` times each before the first is split.
+ * Each backfill leases its own windows by index. `leaseInTurn` reads every unfinished window, which takes 87 ms instead of 0.7 ms
+ * with 100,000 of them.
+ * @param attempts a window that was a gap this many times is not retried
  */
 export async function leaseBackfillWindow(
   sql: Query,
@@ -168,7 +170,7 @@ export async function leaseBackfillWindow(
         and (w.failures > 0 or w.restarts > 0)
       order by w.id limit 1
     ),
-    -- Since a window was split, no other was answered.
+    -- No window was answered since one was split, so the length that the provider answers is still unknown.
     under_way as materialized (
       select from windows w join pull_states s using (product_id)
       where w.product_id = ${productId} and w.kind = 'backfill' and s.steady_ms is not null
@@ -195,9 +197,9 @@ export async function leaseBackfillWindow(
 }
 
 /**
- * Ends each running backfill that has no window left to try. Its status is `failed` where windows are still gaps,
- * else `done`.
- * @param attempts a window that was a gap this many times is not tried again
+ * Ends each running backfill that has no window left to try. Its status is `failed` if windows are still gaps, otherwise `done`.
+ * A backfill that still retries its gaps runs.
+ * @param attempts a window that was a gap this many times is not retried
  */
 export async function endBackfills(
   sql: Query,
@@ -215,7 +217,7 @@ export async function endBackfills(
     returning id, product_id as "productId", status`;
 }
 
-/** The windows of a backfill that were fetched since a time, and their records. */
+/** Counts the windows of a backfill that were fetched after a time, and their records. */
 export async function readFetchedSince(
   sql: Query,
   id: number,
@@ -227,12 +229,13 @@ export async function readFetchedSince(
   return row;
 }
 
+/** A backfill for the overview. */
 export interface PresentBackfill extends ProductRange {
   readonly id: number;
   readonly status: Extract<BackfillStatus, "queued" | "running" | "paused" | "failed">;
 }
 
-/** Backfills that have not ended, and backfills that failed at `since` or later, the newest first. */
+/** Backfills that have not ended, and backfills that failed at `since` or later; the newest first. */
 export async function readPresentBackfills(
   sql: Query,
   since: Instant,

@@ -1,4 +1,4 @@
-/** A backfill: a past range that a person asked to fetch again. Says which changes are allowed in which status. */
+/** A backfill: a past range that an operator has requested. Its states, the changes that each allows, and its pace. Pure. */
 
 import type { Instant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
@@ -29,17 +29,17 @@ export interface Backfill extends TimeRange {
   readonly unchanged: number;
 }
 
-/** What a person may ask of a backfill. */
+/** The changes that an operator can request. */
 export type BackfillChange = "pause" | "resume" | "cancel";
 
 const CHANGEABLE: Readonly<Record<BackfillChange, readonly BackfillStatus[]>> = {
   pause: ["queued", "running"],
-  // A failed backfill tries its gaps again.
+  // A failed backfill retries its gaps.
   resume: ["paused", "failed"],
   cancel: ["queued", "running", "paused"],
 };
 
-/** The status after a change; null: the present status does not allow the change. */
+/** The status after a change; null: the present status does not allow it. */
 export function statusAfter(
   change: BackfillChange,
   backfill: Pick<Backfill, "status" | "startedAt">,
@@ -54,14 +54,15 @@ export function isEnded({ status }: Pick<Backfill, "status">): boolean {
   return status === "done" || status === "cancelled" || status === "failed";
 }
 
-/** The progress of a backfill at one time. */
+/** The progress of a backfill at one moment. */
 export interface ProgressSeen extends Pick<Backfill, "windowsDone" | "windowsTotal" | "records"> {
   readonly at: Instant;
 }
 
+/** The pace between two moments, for the terminal and the backfill's page. */
 export interface Pace {
   readonly recordsPerSecond: number;
-  /** null: unknown, because no window has ended in between */
+  /** null: unknown, because no window ended in between */
   readonly remainingMs: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** What a product's coverage is read from: its windows, and the time that deleted windows had fetched. */
+/** Reads the coverage of a product: its windows, and the time that deleted windows had fetched. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -41,8 +41,8 @@ export async function readTriedWindows(
 }
 
 /**
- * The windows of any kind that touch a range, began at `since` or later, and were fetched to their last page. For time that
- * was ever fetched: `readFetched`.
+ * The windows of any kind that touch a range, began at `since` or later, and were fetched to their last page. `readFetched` reads
+ * the time that was ever fetched.
  */
 export async function readCoverage(
   sql: Query,
@@ -71,7 +71,7 @@ export async function readFirstFetched(sql: Query, productIds: readonly string[]
 interface PassedWindow extends TimeRange {
   readonly startedAt: Instant;
   readonly fetchedAt: Instant;
-  /** two processes made the pass, so nobody knows all that it returned (decision 97) */
+  /** two processes made the pass, so no process knows all that it returned (decision 97) */
   readonly resumed: boolean;
 }
 
@@ -115,8 +115,8 @@ function rangesSql(sql: Query, ranges: readonly TimeRange[]) {
 }
 
 /**
- * The parts of a range that were fetched at least once, in order, also by windows that were deleted since. Nobody knows
- * when those had fetched it: `readCoverage` and `readPasses` do not count them.
+ * The parts of a range that were fetched at least once, in order, also by windows that were deleted since (decision 264). When those
+ * had fetched it is not stored, so `readCoverage` and `readPasses` do not count them.
  */
 export async function readFetched(sql: Query, productId: string, range: TimeRange): Promise<TimeRange[]> {
   return await sql<TimeRange[]>`

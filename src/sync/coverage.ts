@@ -16,7 +16,7 @@ export const NOT_FETCHED = "not-fetched";
  * The gaps of a range, in order: the time before `until` that no window has fetched. Each gap has one reason.
  * Adjacent gaps have different reasons.
  * @param until later time has not settled yet, and is not missing
- * @param failed ranges with a failed attempt; where several overlap, one of them gives the reason
+ * @param failed ranges with a failed attempt; if several overlap, one of them gives the reason
  */
 export function findGaps(
   range: TimeRange,
@@ -31,7 +31,7 @@ export function findGaps(
   for (const [reason, parts] of Map.groupBy(failed, (gap) => gap.reason)) {
     const known = [...explained, ...parts];
     const unknown = subtractRanges(due, known);
-    // This reason explains what no earlier reason explains and what this reason's parts cover.
+    // This reason explains the time that its parts cover and no earlier reason explains.
     for (const gap of subtractRanges(due, [...explained, ...unknown])) gaps.push({ ...gap, reason });
     explained = known;
   }
@@ -57,7 +57,7 @@ interface MissingTime extends TimeRange {
 }
 
 export interface PulledTime {
-  /** where live pulling began: earlier time is not missing */
+  /** the beginning of live pulling: earlier time is not missing */
   readonly begin: Instant;
   readonly head: Instant;
   /** later time is not due yet */
@@ -106,8 +106,8 @@ export interface StepWindows {
 const MINUTE_MS = 60_000;
 
 /**
- * The longest window and the records per minute of each step. Where windows overlap, the pace is the mean of their
- * paces, weighted by their lengths, so that no record counts twice.
+ * The longest window and the records per minute of each step. If windows overlap, the pace is the mean of their paces, weighted
+ * by their lengths, so no record counts twice.
  * @param range aligned to steps
  */
 export function describeHistory(

@@ -1,4 +1,4 @@
-/** Old records: what may be deleted, and deleting it. */
+/** Finds and deletes the records that retention may delete. */
 
 import type { Query } from "../db/client.ts";
 import { ofShareText, type Share } from "../db/retention-store.ts";
@@ -34,7 +34,7 @@ export async function findExpiredRecords(
     where product_id = ${productId} and accounting_date >= ${at}::text::timestamptz and accounting_date < ${to}
       and (accounting_date, bet_id, username, id) > (${at}::text::timestamptz, ${betId}, ${username}, ${id})
     order by accounting_date, bet_id, username, id`;
-  // Only where there are fewer rows than asked for, they are kept and counted.
+  // A full slice is one read of the index. Only a short one is materialized, to be counted.
   const [row] = await tx<{ count: number; last: string[] }[]>`
     with full_slice as materialized (select * from (${next} limit 1 offset ${most - 1}) next),
     short_slice as materialized (
@@ -69,7 +69,10 @@ export async function readExpiredRecords(
       and ${tx.unsafe(ofShareText(String(share.lanes), String(share.lane)))}`;
 }
 
-/** Whether a record of a product came before the end of a range of its time; also where that range has more than `most`. */
+/**
+ * Whether a record dated in a range was received before the end of that range. Also true if the range has more than `most` records,
+ * because not all of them are looked at.
+ */
 export async function mayRecordsGo(
   sql: Query,
   productId: string,

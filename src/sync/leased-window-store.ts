@@ -1,4 +1,4 @@
-/** What the holder of a window's lease writes, in PostgreSQL. */
+/** The writes that only the holder of a window's lease may make. Each names the lease token, so a slow worker writes nothing. */
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
@@ -22,18 +22,18 @@ export interface LeasedWindow extends TimeRange {
   readonly attempts: number;
   /** it is a gap, and no page of its retry has been committed */
   readonly isGap: boolean;
-  /** a part of a window whose answer may have been cut: its records show that */
+  /** a part of a window whose answer may have been cut: the records of its parts show whether it was */
   readonly isCheck: boolean;
   /** committed pages of the present pass */
   readonly pages: number;
-  /** counts of earlier, postponed attempts, as in `FailureSeen` */
+  /** counts of earlier attempts that were postponed, as in `FailureSeen` */
   readonly failures: number;
   readonly timeouts: number;
   readonly restarts: number;
   readonly leaseToken: string;
 }
 
-/** A dead worker's windows become free after this time. A living worker renews its leases three times in it. */
+/** A dead worker's windows become free after this time. A living worker renews its leases three times as often. */
 export const LEASE_SECONDS = 10;
 
 export function leasedColumns(sql: Query) {
@@ -42,7 +42,7 @@ export function leasedColumns(sql: Query) {
     error_code is not distinct from 'answers-truncated' as "isCheck", pages, failures, timeouts, restarts, lease_token as "leaseToken"`;
 }
 
-/** @throws ReconError `lease-lost` where another worker has taken the window */
+/** @throws ReconError `lease-lost` if another worker has acquired the window */
 export async function renewLease(sql: Query, window: LeasedWindow): Promise<void> {
   const { count } = await sql`
     update windows set lease_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
@@ -50,7 +50,7 @@ export async function renewLease(sql: Query, window: LeasedWindow): Promise<void
   assertLeased(count, window);
 }
 
-/** Ends the lease of a window, so that the next worker need not wait until the lease expires. */
+/** Ends the lease of a window, so the next worker need not wait until it expires. */
 export async function releaseWindow(sql: Query, window: LeasedWindow): Promise<void> {
   await sql`
     update windows set lease_token = null, lease_until = null
@@ -70,7 +70,7 @@ export interface PageCounts {
 /**
  * Moves a window's cursor past a page. Without a next page the window is done, and the head moves. Runs in the page's
  * transaction.
- * @throws ReconError `lease-lost` where another worker has taken the window: the page must not commit
+ * @throws ReconError `lease-lost` if another worker has acquired the window: the page must not commit
  */
 export async function advanceWindow(
   tx: Query,
@@ -110,7 +110,10 @@ export interface Postponement {
   readonly restarts: number;
 }
 
-/** Releases a window with its cursor and counts. Nobody leases the window before `retryAt` (decision 113). */
+/**
+ * Releases a window with its cursor and counts, so a wait occupies no fetcher. Any process may lease it from `retryAt` on. Only the
+ * second try after a time-out follows at once.
+ */
 export async function postponeWindow(
   sql: Query,
   window: LeasedWindow,
@@ -161,7 +164,7 @@ export async function splitLeased(
     order by part.from_at`;
 }
 
-/** Gives a window up for now. The window is a gap with its reason until a later attempt succeeds. */
+/** Makes a window a gap, with its reason, until a later attempt succeeds. */
 export async function recordGap(
   sql: Sql,
   window: LeasedWindow,
@@ -184,7 +187,7 @@ function assertLeased(count: number, window: LeasedWindow): void {
   if (count === 1) return;
   throw new ReconError(
     "lease-lost",
-    `window ${window.id} of ${window.productId} was taken over by another worker`,
+    `window ${window.id} of ${window.productId} is leased by another worker now`,
     {
       retryable: true,
     },

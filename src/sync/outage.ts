@@ -1,10 +1,10 @@
-/** When a provider that does not answer is asked again (decision 118, docs/operations.md#provider-outage). Pure. */
+/** Decides when a provider that does not answer is probed again (decision 118, docs/operations.md#provider-outage). Pure. */
 
 import type { Instant } from "../clock.ts";
 
 /** The stored state of a product that gets no answer. */
 export interface Outage {
-  /** the number of newest windows given up since the last answer */
+  /** how many newest windows became gaps since the last answer */
   readonly failures: number;
   /** the time of the next probe; null: the provider answers */
   readonly probeAt: Instant | null;
@@ -16,20 +16,17 @@ export const NO_OUTAGE: Outage = { failures: 0, probeAt: null, probeMs: null };
 
 const PROBE_STEP_MS = 30_000;
 /**
- * The longest wait of a single product in an outage, so that its pulling goes on within two minutes of the provider's
- * recovery.
+ * The longest wait of a single product in an outage: its pulling resumes within two minutes of the provider's recovery.
  */
 const LONGEST_OWN_WAIT_MS = 90_000;
 /**
- * The time between the probes of different products. The first answer makes the probes of all others due (decision
- * 118).
+ * The time between the probes of different products. The first answer makes the probes of all others due.
  */
 const BETWEEN_PRODUCTS_MS = 60_000;
 const LONGEST_WAIT_MS = 3_600_000;
 
 /**
- * The state after the newest window was given up. The first failure may be that window's fault. The second is an
- * outage (decision 118).
+ * The state after the newest window became a gap. The first failure may be that window's fault. The second is an outage.
  * @param failed whether a shorter window may be answered, and the shortest length of a window
  * @param lastProbeAt the latest probe time of the other products in an outage; null: there is none
  */

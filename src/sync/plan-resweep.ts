@@ -1,9 +1,9 @@
-/** Plans resweeps: fetched time is fetched again at some ages, because records change later. */
+/** Plans resweeps: time that was fetched is fetched again at the ages of `pull.resweepAfter`, because records change later. */
 
 import type { Instant } from "../clock.ts";
 import { cutIntoPieces, type TimeRange } from "../window.ts";
 
-/** What is planned of the resweeps of one age. */
+/** How far the resweeps of one age are planned. */
 export interface ResweepState {
   /** time is fetched again when its end is this old */
   readonly ageMs: number;
@@ -25,8 +25,8 @@ export interface ResweepInput {
 const MOST_PLANNED = 48;
 
 /**
- * The length of the resweeps of an age: that of live windows, so that a plan each minute does not become a request each
- * minute. An age below that length has shorter ones: an age of 50 s must not wait until an hour is full.
+ * The length of the resweeps of an age: that of live windows, because a plan each minute must not cause a request each minute. An age
+ * below that length has shorter ones: an age of 50 s must not wait until an hour is full.
  */
 function lengthAt(ageMs: number, { windowMs, everyMs }: Pick<ResweepInput, "windowMs" | "everyMs">): number {
   return ageMs >= windowMs ? windowMs : Math.min(windowMs, Math.max(everyMs, Math.ceil(ageMs / 4)));
@@ -56,7 +56,7 @@ export function dueResweeps<Due extends DueResweep>(
   input: ResweepInput,
 ): (Due | DueResweep)[] {
   const unplanned = states.map((state) => ({ ageMs: state.ageMs, dueAt: nextDueAt(state, input) }));
-  // Time that was not fetched once is not due again.
+  // Time that was never fetched has no resweep.
   const isFetched = ({ ageMs, dueAt }: DueResweep) => dueAt - ageMs <= input.head;
   return [...waiting, ...unplanned.filter(isFetched)]
     .filter(({ dueAt }) => dueAt <= input.now)
@@ -70,8 +70,7 @@ export interface ResweepPlan {
 }
 
 /**
- * The windows that have reached their ages, the age that is due the longest first. Ages that are behind share what may
- * be planned.
+ * The windows that have reached their ages, the most overdue age first. Ages that are behind share the number that may be planned.
  * @param planned the number of resweeps that are planned already
  */
 export function planResweeps(

@@ -1,4 +1,7 @@
-/** The fetched and the missing time of each product, for status, metrics and alerts. */
+/**
+ * The progress of pulling: fetched and missing time of each product. The cost of a statement grows with the unfinished windows, not
+ * with the history.
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -59,12 +62,12 @@ export async function readGapReason(sql: Query, productId: string): Promise<stri
   return row?.reason ?? null;
 }
 
-/** The state of a product's pulling. */
-export interface PullStand {
+/** The pull state of one product among many. */
+export interface PullSummary {
   readonly productId: string;
-  /** where live pulling began */
+  /** the beginning of live pulling */
   readonly begin: Instant;
-  /** where live pulling goes on */
+  /** the time up to which live pulling has planned */
   readonly head: Instant;
   /** the window length that was learned from the provider's answers */
   readonly windowMs: number;
@@ -72,13 +75,13 @@ export interface PullStand {
   readonly stoppedUntil: Instant | null;
 }
 
-export async function readPullStands(sql: Query, products: readonly string[]): Promise<PullStand[]> {
-  return await sql<PullStand[]>`
+export async function readPullSummaries(sql: Query, products: readonly string[]): Promise<PullSummary[]> {
+  return await sql<PullSummary[]>`
     select product_id as "productId", begin, head, window_ms as "windowMs", stopped_until as "stoppedUntil"
     from pull_states where product_id = any(${products as string[]})`;
 }
 
-/** Time that live pulling has planned and not fetched, and that no other window has fetched. */
+/** Time that live pulling has planned, and that no window has fetched. */
 export interface Unfetched extends TimeRange {
   readonly productId: string;
   /** an attempt has failed */

@@ -2,19 +2,19 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { type LostTime, readLost } from "./lost-store.ts";
+import { type BacklogRange, readBacklog } from "./backlog-store.ts";
 import type { Outage } from "./outage.ts";
 import type { RangeState } from "./range-control.ts";
 
 export interface PullState extends RangeState, Outage {
-  /** where live pulling began */
+  /** the beginning of live pulling */
   readonly begin: Instant;
-  /** where live pulling goes on */
+  /** the time up to which live pulling has planned; the next live window begins here */
   readonly head: Instant;
   /** the provider refused the credentials; nothing is requested before this time */
   readonly stoppedUntil: Instant | null;
-  /** the newest time had its turn; the next window is cut from the lost time, if there is any */
-  readonly lostTurn: boolean;
+  /** the next window is cut from the backlog, if there is any, because the newest time had the last turn */
+  readonly isBacklogTurn: boolean;
 }
 
 export async function ensurePullState(
@@ -45,7 +45,7 @@ export async function readFirstBegin(sql: Query): Promise<Instant | null> {
 function stateColumns(sql: Query) {
   return sql`begin, head, stopped_until as "stoppedUntil", window_ms as "windowMs", ceiling_ms as "ceilingMs",
     hold_for as "holdFor", quick_answers as "quickAnswers", ms_per_hour as "msPerHour", steady_ms as "steadyMs",
-    failures, probe_at as "probeAt", probe_ms as "probeMs", lost_turn as "lostTurn"`;
+    failures, probe_at as "probeAt", probe_ms as "probeMs", lost_turn as "isBacklogTurn"`;
 }
 
 export async function writeRange(sql: Query, productId: string, range: RangeState): Promise<void> {
@@ -64,7 +64,7 @@ export interface PullPlan extends PullState {
   readonly hasPlannedNewest: boolean;
   /** the number of planned resweeps that are not done */
   readonly plannedResweeps: number;
-  readonly lost: readonly LostTime[];
+  readonly backlog: readonly BacklogRange[];
   /** by age in milliseconds, the time up to which resweeps are planned */
   readonly sweptUntil: ReadonlyMap<number, Instant>;
 }
@@ -88,16 +88,16 @@ export async function readPullPlan(sql: Query, productId: string): Promise<PullP
         and w.status = 'planned') as "plannedResweeps"
     from pull_states left join resweep_states r using (product_id)
     where product_id = ${productId}`;
-  const [rows, lost] = await Promise.all([reading, readLost(sql, productId)]);
+  const [rows, backlog] = await Promise.all([reading, readBacklog(sql, productId)]);
   const [state] = rows;
   if (state === undefined) return null;
   const swept = rows.flatMap(({ ageMs, sweptUntil }) =>
     ageMs === null ? [] : [[ageMs, sweptUntil] as const],
   );
-  return { ...state, lost, sweptUntil: new Map(swept) };
+  return { ...state, backlog, sweptUntil: new Map(swept) };
 }
 
-/** Locks the pull state of a product until the transaction ends, so that one worker at a time plans. */
+/** Locks the pull state of a product until the transaction ends, so only one worker at a time plans. */
 export async function lockPullState(tx: Query, productId: string): Promise<PullPlan | null> {
   // Two statements, sent together: a single statement that waits for the lock would not see the windows that the
   // holder of the lock planned.
@@ -141,7 +141,7 @@ export async function stopPulling(sql: Query, productId: string, until: Instant 
   await sql`update pull_states set stopped_until = ${until} where product_id = ${productId}`;
 }
 
-/** Ends all stops when a worker starts, because the credentials may be right now (decision 20). */
+/** Ends all stops when a worker starts: an operator who has corrected the credentials restarts the worker. */
 export async function resumeStopped(sql: Query): Promise<void> {
   await sql`update pull_states set stopped_until = null where stopped_until is not null`;
 }

@@ -1,4 +1,7 @@
-/** Learns how long a product's windows may be from the provider's answers (decision 17). */
+/**
+ * Learns from the provider's answers how long a product's windows may be. `npm run bench -- range` compares the result with the best
+ * fixed range in hindsight.
+ */
 
 import { BEYOND_ENDS_MS } from "../window.ts";
 
@@ -7,7 +10,7 @@ export interface RangeState {
   readonly windowMs: number;
   /** a window of this length failed; null: none did, or the ceiling was dropped since (an answer to such a window, or an outage) */
   readonly ceilingMs: number | null;
-  /** how many quick answers must come before the ceiling is tried again; doubles with each failed try */
+  /** how many quick answers must come before the ceiling is tried once more; doubles with each failed try */
   readonly holdFor: number;
   /** answers since the last slow one, whose pace would allow the length of the ceiling */
   readonly quickAnswers: number;
@@ -23,13 +26,13 @@ export interface RangeLimits {
   readonly requestTimeoutMs: number;
 }
 
-/** The outcome of one window. "given-up": the window became a gap, so it says nothing about lengths. */
+/** The outcome of one window. "given-up": the window became a gap, which says nothing about lengths. */
 export type WindowSeen =
   | { readonly outcome: "given-up" }
   | { readonly outcome: "answered"; readonly windowMs: number; readonly slowestMs: number }
   | { readonly outcome: "too-long"; readonly windowMs: number };
 
-/** An answer within this share of the time-out leaves room for a busier hour. */
+/** An answer within this share of the time-out leaves a margin for a busier hour. */
 const COMFORTABLE = 0.6;
 /** An answer above this share of the time-out nearly timed out. */
 const TIGHT = 0.8;
@@ -53,7 +56,7 @@ export function initialRange(limits: RangeLimits): RangeState {
   };
 }
 
-/** Whether two states remember the same. */
+/** Whether two states are equal. */
 export function isSameRange(a: RangeState, b: RangeState): boolean {
   return (
     a.windowMs === b.windowMs &&
@@ -66,8 +69,8 @@ export function isSameRange(a: RangeState, b: RangeState): boolean {
 }
 
 /**
- * Whether a planned window would fail: windows of its length did, while shorter ones were answered, or it would time out
- * at the pace of the last answer. Such a window is cut before any request, whatever its kind.
+ * Whether a planned window would certainly fail: windows of its length failed while shorter ones were answered, or it would time out
+ * at the pace of the last answer. Such a window of any kind is cut before it is requested.
  */
 export function isTooLong(state: RangeState, windowMs: number, limits: RangeLimits): boolean {
   if (windowMs <= state.windowMs || state.msPerHour === null) return false;
@@ -76,15 +79,15 @@ export function isTooLong(state: RangeState, windowMs: number, limits: RangeLimi
 }
 
 /**
- * The state after one more window. One that was too long halves the length. From an answer follows the length that would take a
- * comfortable time if the time were in proportion to the length. The length grows towards that, and shrinks to it
- * if the answer nearly timed out. Before it grows to a length that failed earlier, `holdFor` quick answers must come,
- * because not every provider slows down in proportion.
+ * The state after one more window. A window that was too long halves the length. An answer shows the length that would take a
+ * comfortable time if time were in proportion to length. The length grows towards that in steps of four, and shrinks to it if the
+ * answer nearly timed out. It grows to a length that failed earlier only after `holdFor` quick answers, because a provider may have a
+ * threshold instead of a slope.
  */
 export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLimits): RangeState {
   if (seen.outcome === "too-long") return shrink(state, seen.windowMs, limits);
   if (seen.outcome === "given-up") {
-    // Shorter windows failed too: that says nothing about lengths, so the length before is restored (decision 118).
+    // Windows of the shortest length failed too. That says nothing about lengths, so the length before them is restored.
     return state.steadyMs === null ? state : { ...initialRange(limits), windowMs: state.steadyMs };
   }
   const passed = state.ceilingMs !== null && seen.windowMs >= state.ceilingMs;
@@ -108,7 +111,7 @@ export function adaptRange(state: RangeState, seen: WindowSeen, limits: RangeLim
 
 function shrink(state: RangeState, failedMs: number, limits: RangeLimits): RangeState {
   const hasFailedBefore = state.ceilingMs !== null && failedMs >= state.ceilingMs;
-  // Windows of one length may fail at the same time: eight hours that are refused teach 30 minutes, not 14 seconds.
+  // Windows of one length may fail together: eight refused hours lead to 30 minutes, not to 14 seconds.
   if (hasFailedBefore && failedMs > state.windowMs) return state;
   return {
     // Half of the request, which is longer than its window: 60 min, 30 min, 15 min.

@@ -11,15 +11,15 @@ import { formatAmount } from "../money.ts";
 import type { PageCounts } from "./leased-window-store.ts";
 
 export interface PageTimes {
-  /** when the page was requested: of two contents with the same updatedDate, the later requested one wins */
+  /** when the page was requested: if two contents have the same updatedDate, the one that was requested later wins */
   readonly requestedAt: Instant;
   readonly now: Instant;
 }
 
 /**
- * Writes a page of one product's records: new records, and newer versions of known ones, whose old versions are kept.
- * Known content is not written again. Marks every round or bet that changed. Runs in the page's transaction, and
- * writes rows in key order, so that two pages cannot deadlock.
+ * Writes a page of one product's records: new records, and newer versions of known ones, whose old versions are kept. Known content
+ * is not written again. Marks every round or bet that changed, for comparison. Runs in the page's transaction, and writes rows in key
+ * order, so two pages cannot deadlock.
  */
 export async function writeRecords(
   tx: Query,
@@ -45,7 +45,7 @@ export async function writeRecords(
   };
 }
 
-/** The columns of a page, each sent as an array (decision 78). */
+/** The columns of a page, each sent as an array (`db/column-array.ts`). */
 const COLUMNS: readonly {
   readonly name: string;
   readonly type: "text" | "numeric" | "timestamptz";
@@ -98,9 +98,8 @@ const MARK = (touched: string) => `
   having count(*) > 0`;
 
 /**
- * The commit of a page does not wait for the disk. If the server crashes then, it loses the records and the window's
- * cursor together, and the page is fetched again. What people see depends on the page only after a later commit,
- * which waits for the disk.
+ * The commit of a page does not wait for the disk. If the server crashes then, it loses the records and the window's cursor together,
+ * and the page is fetched again. A mismatch that depends on the page is written by a later commit, which waits for the disk.
  */
 const WITHOUT_WAITING = "set_config('synchronous_commit', 'off', true)";
 
@@ -138,7 +137,10 @@ function contentOf(row: string): string {
   return `(${CONTENT.map((column) => `${row}.${column}`).join(", ")})`;
 }
 
-/** Whether a page replaces any known content. Most repeated pages do not (decision 70). */
+/**
+ * Whether a page replaces any known content. Most pages of a resweep do not, and preparing to write costs PostgreSQL more than
+ * reading.
+ */
 async function hasOlder(
   tx: Query,
   productId: string,
@@ -194,7 +196,7 @@ async function replaceOlder(
   return row?.changed ?? 0;
 }
 
-/** A page may repeat a record. The newest repeat counts; of equally new ones, the last. */
+/** A page may repeat a record. The newest repeat counts; if several are equally new, the last. */
 function newestOfEach(records: readonly BetRecord[]): BetRecord[] {
   const byKey = new Map<string, BetRecord>();
   for (const record of records) {
@@ -206,7 +208,7 @@ function newestOfEach(records: readonly BetRecord[]): BetRecord[] {
   return [...byKey.values()];
 }
 
-/** Compares to the millisecond, and as text where the milliseconds are equal. */
+/** Compares to the millisecond, and as text if the milliseconds are equal. */
 function isOlder(a: string, b: string): boolean {
   const order = parseInstant(a, "updatedDate") - parseInstant(b, "updatedDate");
   return order === 0 ? a < b : order < 0;
@@ -228,13 +230,13 @@ export async function countRecords(sql: Query): Promise<Map<string, { records: n
 }
 
 /**
- * Limits of one part, so that turning it into parameters never blocks the process for long. Most pages are one part.
+ * Limits of one part of a page: converting a larger part to parameters would block the process. Most pages are one part.
  */
 const MOST_IN_PART = 2_000;
 const MOST_TEXT_IN_PART = 256 * 1024;
 
 /**
- * Several parts follow each other in key order, so that two pages cannot deadlock.
+ * Cuts a page into parts. Several parts follow each other in key order, so two pages cannot deadlock.
  * @param sizeOf the length of an item's longest text
  */
 export function cutIntoParts<Item>(

@@ -1,4 +1,4 @@
-/** Every version of some bet records, with the times at which the program saw and replaced them. */
+/** The versions of bet records, with the times at which the program first saw and then replaced each. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -58,7 +58,7 @@ export interface WholeVersion extends RecordVersion {
 const LONGEST_NAME = 500;
 const LONGEST_EXTRA_BYTES = 64 * 1024;
 
-/** As `readRecordVersions`, with every field. */
+/** Like `readRecordVersions`, with every field. */
 export async function readWholeVersions(
   sql: Query,
   productId: string,
@@ -112,7 +112,7 @@ function readable(sql: Query, column: string) {
  * the subject of a mismatch: they are its evidence (§3.10).
  * @param datedFrom versions with an earlier accountingDate stay
  * @param most the most rows to visit, and all that were replaced at the same time as the last of them
- * @returns `last`: where the next call goes on, which is a millisecond after the last visited row
+ * @returns `last`: the time at which the next call continues, a millisecond after the last visited row
  */
 export async function dropExpiredVersions(
   sql: Query,
@@ -149,7 +149,7 @@ export async function dropExpiredVersions(
 
 /**
  * The accounting dates of the replaced versions of some bets' records, the latest version first.
- * @returns a list for each bet; empty where no record of it was ever changed, or its versions were deleted
+ * @returns a list for each bet; empty if no record of it ever changed, or if its versions were deleted
  */
 export async function readFormerDates(
   sql: Query,

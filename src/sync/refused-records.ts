@@ -1,4 +1,4 @@
-/** A page that PostgreSQL refuses because of its data: finds the records that it refuses. */
+/** Finds the records because of which PostgreSQL refuses a page. */
 
 import { LosslessNumber, parse, stringify } from "lossless-json";
 import type { BetPage, BetRecord, RejectedRecord } from "../bet.ts";
@@ -10,11 +10,11 @@ import { describeError, ReconError } from "../errors.ts";
 import { formatAmount } from "../money.ts";
 import { writeRecords } from "./record-store.ts";
 
-/** Each is found by some statements, so that more would hold a fetcher for long. */
+/** Finding one record takes several statements, so more of them would occupy a fetcher for long. */
 const MOST_REFUSED = 100;
 
 /**
- * Writes halves of the page, and halves of those that are refused, in a transaction that is undone.
+ * Writes the halves of the page, then the halves of each refused half, in a transaction that is rolled back.
  * @param refusal the error of the whole page
  * @returns the page with the refused records among its rejected ones
  * @throws ReconError `provider-bad-envelope` if no record is refused alone, or more than `MOST_REFUSED` are
@@ -28,7 +28,7 @@ export async function withoutRefused(
 ): Promise<BetPage> {
   const refused = new Map<BetRecord, RejectedRecord>();
   const times = { requestedAt: page.requestedAt, now };
-  const look = async (tx: Query, records: readonly BetRecord[]): Promise<void> => {
+  const search = async (tx: Query, records: readonly BetRecord[]): Promise<void> => {
     const [record] = records;
     if (record === undefined || refused.size > MOST_REFUSED) return;
     try {
@@ -41,14 +41,14 @@ export async function withoutRefused(
         return;
       }
       const middle = Math.ceil(records.length / 2);
-      await look(tx, records.slice(0, middle));
-      await look(tx, records.slice(middle));
+      await search(tx, records.slice(0, middle));
+      await search(tx, records.slice(middle));
     }
   };
   const undone = new Error("undone");
   await sql
     .begin(async (tx) => {
-      await look(tx, page.records);
+      await search(tx, page.records);
       throw undone;
     })
     .catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** Rejected records in PostgreSQL: keeping them, and taking them out again. */
+/** Rejected records in PostgreSQL: storing, locking and deleting them. */
 
 import type { RejectedRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
@@ -10,7 +10,7 @@ import type { TimeRange } from "../window.ts";
 import { cutIntoParts } from "./record-store.ts";
 
 /**
- * Keeps each rejected record once, with its text.
+ * Stores each rejected record once, with its text.
  * @param requestedAt when its page was requested: a retry writes it as of then
  * @returns how many were not known before
  */
@@ -55,7 +55,7 @@ const NOTE_REJECTED = noteAddedText(
   "product_id",
 );
 
-/** Locks rows, in one order for everybody. @returns those that are still there */
+/** Locks rows in one order, so two callers cannot deadlock. @returns the rows that still exist */
 export async function lockRejectedRecords(tx: Query, rows: readonly number[]): Promise<Set<number>> {
   const found = await tx<{ row: number }[]>`
     select id as row from rejected_records where id = any(${rows as number[]}::bigint[])
@@ -70,7 +70,10 @@ const NOTE_GONE = noteAddedText(
   "product_id",
 );
 
-/** Drops rows in the transaction that writes what they say. Its commit waits for the disk, unlike that of a page. */
+/**
+ * Deletes rows in the transaction that writes their content as records or entries. Its commit waits for the disk, unlike that of a
+ * page: a page would be fetched again, but these rows would be lost.
+ */
 export async function forgetRejectedRecords(tx: Query, rows: readonly number[]): Promise<void> {
   await tx`
     with gone as (

@@ -1,4 +1,7 @@
-/** Decides which product's window is fetched next, over all products and worker processes (decisions 112, 267). */
+/**
+ * Decides which product's window is fetched next, with one statement over all products and worker processes (decision 267). BullMQ's
+ * order would not do: it knows neither which requests are under way nor which product another process served.
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
@@ -8,7 +11,7 @@ import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./leased-window
 export const LANES = ["live", "confirm", "resweep"] as const;
 export type Lane = (typeof LANES)[number];
 
-/** Adds the turns of new products. Products that were never served come first. */
+/** Adds turns for new products. Products that were never served come first. */
 export async function ensureTurns(sql: Query, lane: Lane, products: readonly string[]): Promise<void> {
   await sql`
     insert into pull_turns (product_id, lanes, served_at)
@@ -17,10 +20,10 @@ export async function ensureTurns(sql: Query, lane: Lane, products: readonly str
 }
 
 /**
- * Whether a fetcher may begin with the product of a turn `t`: it is neither stopped nor paused, and no other fetcher
- * waits for its first answer since a time-out.
+ * Whether a fetcher may serve the product of a turn `t`: it is neither stopped nor paused, and no other fetcher waits for its first
+ * answer since a time-out.
  */
-function awakeSql(sql: Query, now: Instant) {
+function mayServeSql(sql: Query, now: Instant) {
   return sql`not exists (
       select from pull_states s where s.product_id = t.product_id and s.stopped_until > ${now})
     and not exists (
@@ -33,8 +36,9 @@ function awakeSql(sql: Query, now: Instant) {
 }
 
 /**
- * Whether a window `w` may be leased: it is unfinished and due, and nobody works on it. While its product is in an
- * outage, only planned live windows (the probe) and backfills may be leased (decision 119).
+ * Whether a window `w` may be leased: it is unfinished and due, and not leased. While its product is in an outage, only planned live
+ * windows (the probe) and backfills may be leased. Confirm fetches and resweeps would fail too, and their growing delays would outlast
+ * the outage. Backfills continue: an operator requested them, and their attempts are counted.
  */
 function mayBeLeasedSql(sql: Query, now: Instant) {
   return sql`w.status in ('planned', 'gap') and (w.next_attempt_at is null or w.next_attempt_at <= ${now})
@@ -44,8 +48,8 @@ function mayBeLeasedSql(sql: Query, now: Instant) {
 }
 
 /**
- * Whether a live window `w` ends before the head. Such windows come after newer ones, because a range that always fails
- * must delay no newer time. In every tenth turn of a product they come first: under load there is always newer time.
+ * Whether a live window `w` ends before the head. Such windows come after newer ones, because a range that always fails must not delay
+ * newer time. In every tenth turn of a product they come first: under load there is always newer time.
  */
 function isOldSql(sql: Query) {
   return sql`w.to_at <= (select s.head from pull_states s where s.product_id = w.product_id)`;
@@ -64,7 +68,7 @@ function moreUrgentWaitsSql(sql: Query, kind: Lane | "backfill", products: reado
   return sql`exists (
     select from pull_turns t
     where t.lanes = any(${COMES_AFTER[kind] as Lane[]}::text[]) and t.product_id = any(${products as string[]}::text[])
-      and ${awakeSql(sql, now)}
+      and ${mayServeSql(sql, now)}
       and exists (
         select from windows w where w.product_id = t.product_id and w.kind = t.lanes and ${mayBeLeasedSql(sql, now)}))`;
 }
@@ -82,9 +86,8 @@ export async function doesMoreUrgentWait(
 }
 
 /**
- * Leases the next window of the product that was served least recently; null: no window is due, or the windows must wait
- * for more urgent ones. Products that are being fetched already come last. Products that are stopped or paused are
- * skipped.
+ * Leases the next window of the product that was served least recently; null: no window is due, or the due windows must wait for more
+ * urgent ones. Products that are being fetched already come last. Products that are stopped or paused are skipped.
  * @param products the products to lease from; `ensureTurns` must have added them
  * @param most the most windows of this kind to lease at once, over all processes
  * @param now the time by which windows must be due
@@ -101,7 +104,8 @@ export async function leaseInTurn(
   const due = mayBeLeasedSql(sql, now);
   const isLeased = sql`b.kind = ${lane} and b.lease_token is not null and b.lease_until > clock_timestamp()`;
   const mayBegin = isReserved ? sql`true` : sql`not ${moreUrgentWaitsSql(sql, lane, products, now)}`;
-  // Resweeps and confirm fetches in the order of their planning: by time, old ones that keep arriving would hold up new ones.
+  // Resweeps and confirm fetches in the order in which they were planned. In order of time, old ones that keep arriving would hold up
+  // new ones.
   const order =
     lane === "live" ? sql`coalesce(${isOldSql(sql)}, false) <> (t.leases % 10 = 9), w.from_at` : sql`w.id`;
   const [row] = await sql<LeasedWindow[]>`
@@ -114,7 +118,7 @@ export async function leaseInTurn(
         order by ${order} limit 1
       ) first
       where t.lanes = ${lane} and t.product_id = any(${products as string[]}::text[])
-        and ${awakeSql(sql, now)} and ${mayBegin} and (select count(*) from windows b where ${isLeased}) < ${most}
+        and ${mayServeSql(sql, now)} and ${mayBegin} and (select count(*) from windows b where ${isLeased}) < ${most}
       order by exists (
           select from windows b where b.product_id = t.product_id and ${isLeased}
         ), t.served_at, t.product_id
@@ -133,8 +137,8 @@ export async function leaseInTurn(
   return row ?? null;
 }
 
-/** Postpones a window that a fault of this program ended, so that it is not tried without pause. */
-export async function restWindow(sql: Query, { id }: LeasedWindow, until: Instant): Promise<void> {
+/** Delays a window after an internal error, so it is not retried without a pause. */
+export async function delayWindow(sql: Query, { id }: LeasedWindow, until: Instant): Promise<void> {
   await sql`
     update windows set next_attempt_at = ${until}
     where id = ${id} and lease_token is null and status in ('planned', 'gap')`;

@@ -1,4 +1,4 @@
-/** The planned windows, in PostgreSQL (decision 2). */
+/** The windows in PostgreSQL: planning and deleting them (decision 2). */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -37,7 +37,7 @@ export async function planWindows(
     order by asked.from_at`;
 }
 
-/** Moves the ends of gaps that nobody works on, so that one fetch covers what was added (decision 116). */
+/** Moves the ends of gaps that are not leased, so one fetch covers the time that was added to their hour. */
 export async function extendGaps(
   sql: Query,
   extended: readonly { readonly id: number; readonly to: Instant }[],
@@ -52,10 +52,10 @@ export async function extendGaps(
 }
 
 /**
- * The windows of a range that are planned or lost and have not begun: resweeps, and live windows that will fetch the time for
- * the first time. They serve every age that is due now (decision 120).
+ * The windows of a range that are unfinished and have not begun: resweeps, live windows and the backlog. A fetch serves every age that
+ * is due by then. Otherwise an outage of days would fetch the same hours once for each age.
  */
-export async function readFetchesToCome(
+export async function readPlannedFetches(
   sql: Query,
   productId: string,
   range: TimeRange,
@@ -68,9 +68,9 @@ export async function readFetchesToCome(
 }
 
 /**
- * Deletes finished windows of a range of time that were also fetched before its end. Keeps the windows that fetched a time
- * which another window still has as a gap: without them, the gap would count as missing. Remembers the time that the
- * deleted windows had fetched (decision 264).
+ * Deletes finished windows of a range of time that were also fetched before its end. Keeps a window if another window over the same
+ * time is still a gap: without it, that time would count as missing. Adds the time of the deleted windows to `fetched_times`
+ * (decision 264).
  */
 export function dropExpiredWindows(
   tx: Query,
@@ -92,7 +92,7 @@ export function dropExpiredWindows(
   });
 }
 
-/** Whether some window is being fetched. */
+/** Whether any window is being fetched: deletion rests meanwhile. */
 export async function isFetching(sql: Query): Promise<boolean> {
   const [row] = await sql<{ fetching: boolean }[]>`
     select exists (select from windows where lease_token is not null) as fetching`;

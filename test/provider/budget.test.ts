@@ -163,7 +163,7 @@ describe("a renewal", () => {
     expect(await countHeld()).toBe(0);
   });
 
-  test("that comes after the end of a lease keeps the slot that nobody else took", async () => {
+  test("that comes after the end of a lease keeps a slot that no other request took", async () => {
     const slot = await takeOnlySlot();
     await database.sql`update request_slots set held_until = clock_timestamp() - interval '1 second'`;
     await renewSlots(database.sql, [slot.holder]);
@@ -224,7 +224,7 @@ describe("a 429 of one product", () => {
     expect(await mayAsk("P2")).toBe(true);
   });
 
-  test("also holds where a request about another product has just left its slot to the process", async () => {
+  test("also holds if a request about another product has just left its slot to the process", async () => {
     await refuse("P1");
     const one = budget({ concurrency: 4 }, database.sql, { ...systemClock, now: () => NOON });
     await one.spend("live", async () => {}, never, { productId: "P2" });
@@ -252,7 +252,7 @@ describe("a 429 of one product", () => {
     await running;
   });
 
-  test("pauses all requests where another product is paused already: the provider means all of them", async () => {
+  test("pauses all requests if another product is paused already: the provider limits the whole account", async () => {
     await refuse("P1");
     await refuse("P2");
     expect(await mayAsk("P3")).toBe(false);
@@ -265,7 +265,7 @@ describe("a 429 of one product", () => {
     expect(await mayAsk("P2")).toBe(true);
   });
 
-  test("pauses all requests where the request concerned no single product", async () => {
+  test("pauses all requests if the request concerned no single product", async () => {
     await refuse(null);
     expect(await mayAsk("P1")).toBe(false);
   });
@@ -307,7 +307,7 @@ describe("a request that follows another one of its process at once", () => {
   const holder = async () =>
     (await database.sql`select holder from request_slots where slot = 1`)[0]?.["holder"];
 
-  test("takes over the slot, and frees it where no other request follows", async () => {
+  test("takes over the slot, and frees it if no other request follows", async () => {
     // A process may reuse a slot only soon after it took the slot: here the time does not matter.
     const one = budget({}, database.sql, { ...systemClock, now: () => NOON });
     const first = await one.spend("backfill", holder, never);
@@ -318,7 +318,7 @@ describe("a request that follows another one of its process at once", () => {
   test.each<[what: string, first: RequestUrgency, limits: { minIntervalMs?: number }]>([
     ["it is less urgent", "live", {}],
     ["requests have to keep an interval", "backfill", { minIntervalMs: 1 }],
-  ])("must ask for a slot where %s", async (_, urgency, limits) => {
+  ])("must ask for a slot if %s", async (_, urgency, limits) => {
     const one = budget(limits);
     const first = await one.spend(urgency, holder, never);
     expect(await one.spend("backfill", holder, never)).not.toBe(first);
@@ -339,7 +339,7 @@ describe("a request that follows another one of its process at once", () => {
   });
 });
 
-test("a request that gives up waiting is forgotten, and delays nobody", async () => {
+test("a request that gives up waiting is removed, and delays no other", async () => {
   const one = budget();
   const held = heldRequest();
   const running = one.spend("live", held.run, never);
@@ -400,7 +400,7 @@ describe("requests that hang", () => {
     expect(gone.filter((name) => name === "ended")).toHaveLength(3);
   }, 30_000);
 
-  test("and are known to hang keep to the lower half, where no request passes them", async () => {
+  test("and are known to hang keep to the lower half, and no other request waits for them", async () => {
     const ending = new AbortController();
     const started: string[] = [];
     const one = budget({ concurrency: 4 });

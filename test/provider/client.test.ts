@@ -510,7 +510,7 @@ describe("each failure has a code of its own, and names product and range", () =
 
   test.each([
     ["none at all", hang, "provider-timeout"],
-    ["one that goes on and on", openStill(pageBody([])), "provider-drip"],
+    ["one that never ends", openStill(pageBody([])), "provider-drip"],
   ])("an answer that does not end within the request time-out: %s", async (_, answer, code) => {
     provider.answer(() => answer);
     const failWithin = (requestTimeoutMs: number) =>
@@ -523,7 +523,7 @@ describe("each failure has a code of its own, and names product and range", () =
     expectNoSecret(error);
   });
 
-  test("a connection where nobody listens", async () => {
+  test("a connection to a closed port", async () => {
     const client = open("http://127.0.0.1:1");
     const error = await failureOf(client.fetchBetPage({ ...RANGE, nextId: null }, never));
     expect(error).toMatchObject({ code: "provider-unreachable", retryable: true });

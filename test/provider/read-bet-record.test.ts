@@ -9,7 +9,7 @@ import { parseUsual, SURE_TIME } from "../../src/provider/read-bet-record.ts";
 
 const AMOUNTS = new Set(["stake", "payout"]);
 
-/** Mostly the first, so that many texts are usual. */
+/** Mostly the first, because many texts must be usual. */
 const mostly = <Value>(usual: fc.Arbitrary<Value>, other: fc.Arbitrary<Value>) =>
   fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: other });
 

@@ -47,7 +47,7 @@ describe("a list", () => {
     ["nothing after the last comma", '{"data":{"txns":[1,]}}', ["1", ""]],
     ["no comma between two items", '{"data":{"txns":[1 2]}}', ["1 2"]],
     ["brackets of two kinds", '{"data":{"txns":[{]}}', ["{]"]],
-  ])("is left to the parser where it is malformed: %s", (_, text, items) => {
+  ])("is left to the parser if it is malformed: %s", (_, text, items) => {
     expect(split(text).items).toEqual(items);
   });
 
@@ -56,12 +56,12 @@ describe("a list", () => {
     ["lies elsewhere", '{"txns":[1],"data":[{"txns":[1]}]}'],
     ["has a name that only begins with the list's name", '{"data":{"txnsx":[1],"x":{"txns":[1]}}}'],
     ["is part of a text", '{"a":"\\"data\\":{\\"txns\\":[1]"}'],
-  ])("stays in the rest where it %s", (_, text) => {
+  ])("stays in the rest if it %s", (_, text) => {
     const { items, splitter } = split(text);
     expect([items, splitter.rest()]).toEqual([[], text]);
   });
 
-  test("is found where its name is written with escapes", () => {
+  test("is found if its name is written with escapes", () => {
     expect(split('{"d\\u0061ta":{"\\u0074xns":[1]}}').items).toEqual(["1"]);
   });
 });

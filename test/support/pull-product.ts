@@ -20,7 +20,7 @@ export interface PullResult {
 
 /**
  * Plans what is due once, and fetches what is planned: live windows, each followed by a plan of the next step, then confirm
- * fetches, then resweeps. It waits for what is to be tried again soon; a worker with other products serves them meanwhile
+ * fetches, then resweeps. It waits for windows that are to be retried soon; a worker with other products serves them meanwhile
  * (`openFetchers`).
  * @throws ReconError `provider-refused` if the credentials are not accepted
  */
@@ -59,7 +59,7 @@ export async function pullProduct(
 /**
  * @param kinds which windows to take, in the order of their urgency
  * @param now windows that are due by then
- * @returns null if nothing is due; what became of the window otherwise, and of what kind it is
+ * @returns null if nothing is due; otherwise the outcome of the window, and its kind
  * @throws ReconError `provider-refused` if the credentials are not accepted
  */
 export async function fetchNextWindow(

@@ -46,7 +46,7 @@ test("a time-out after another failure is repeated once too", () => {
   expect(decide("provider-timeout", { failures: 4, timeouts: 1 })).toEqual({ step: "retry", waitMs: 0 });
 });
 
-test("the shortest window is not halved but tried again, then it is a gap", () => {
+test("the shortest window is not halved but retried, then it is a gap", () => {
   expect(decide("provider-timeout", { failures: 2, windowMs: MINUTE_MS })).toMatchObject({ step: "retry" });
   expect(decide("provider-timeout", { failures: 3, windowMs: MINUTE_MS })).toEqual({
     step: "gap",
@@ -54,7 +54,7 @@ test("the shortest window is not halved but tried again, then it is a gap", () =
   });
 });
 
-test("a gap is tried again with growing delays, at most an hour", () => {
+test("a gap is retried with growing delays, at most an hour", () => {
   const retry = (gapsBefore: number) =>
     decide("provider-server-error", { failures: 3, gapsBefore, windowMs: MINUTE_MS });
   expect([0, 1, 2, 6, 500].map(retry)).toEqual(
@@ -84,7 +84,7 @@ test.each(["provider-not-json", "provider-bad-envelope", "cursor-expired", "page
   },
 );
 
-test("a cursor loop is a gap at once, and its window is halved when the gap is tried again", () => {
+test("a cursor loop is a gap at once, and its window is halved when the gap is retried", () => {
   expect(decide("cursor-loop")).toMatchObject({ step: "gap" });
   expect(decide("cursor-loop", { isGapRetry: true, gapsBefore: 1 })).toEqual({ step: "split" });
   expect(decide("cursor-loop", { isGapRetry: true, windowMs: MINUTE_MS })).toMatchObject({ step: "gap" });
@@ -95,7 +95,7 @@ test("too many requests: the provider sets the wait, and the window is never hal
   expect(decide("provider-throttled", { failures: 3 })).toMatchObject({ step: "gap" });
 });
 
-test("the longest wait is an hour, whatever the provider asks for", () => {
+test("the longest wait is an hour, even if the provider asks for a longer one", () => {
   const asked = decide("provider-throttled", {}, { retryAfterMs: 9e12 });
   expect(asked).toEqual({ step: "retry", waitMs: 60 * MINUTE_MS });
 });

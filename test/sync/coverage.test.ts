@@ -135,7 +135,7 @@ test("an hour with a minute that could not be fetched is a gap, with its reason"
   ]);
 });
 
-test("a gap that is being tried again has no reason, and stays a gap", () => {
+test("a gap that is being retried has no reason, and stays a gap", () => {
   expect(hours({ missing: [missing(1, 60, true)] })[5]).toBe("gap");
 });
 

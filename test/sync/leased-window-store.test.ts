@@ -103,7 +103,7 @@ describe("a lease", () => {
     expect(await leaseNextWindow(sql, "P1", NOON)).toBeNull();
   });
 
-  test("that ended lets another worker go on where the last page ended", async () => {
+  test("that ended lets another worker continue after the last page", async () => {
     await plan([hours(0, 1)]);
     const first = await lease();
     await commitPage(first, "page-2", NOON - 5);
@@ -113,7 +113,7 @@ describe("a lease", () => {
     expect(second.leaseToken).not.toBe(first.leaseToken);
   });
 
-  test("that ended while its holder commits delays nobody", async () => {
+  test("that ended while its holder commits delays no other worker", async () => {
     await plan([hours(0, 1), hours(1, 2)]);
     const first = await lease();
     await endLeases();
@@ -269,7 +269,7 @@ describe("a gap", () => {
     });
   });
 
-  test("is tried again when it is due, not before, and after time that is newer than the head", async () => {
+  test("is retried when it is due, not before, and after time that is newer than the head", async () => {
     await plan([hours(0, 1)]);
     await giveUp(await lease(), NOON + MINUTE_MS);
     expect(await leaseNextWindow(sql, "P1", NOON + MINUTE_MS - 1)).toBeNull();
@@ -278,7 +278,7 @@ describe("a gap", () => {
     expect(rangeOf(await lease(NOON + MINUTE_MS))).toEqual(hours(0, 1));
   });
 
-  test("begins at its first page, whatever was read before", async () => {
+  test("begins at its first page, although pages were read before", async () => {
     await plan([hours(0, 1)]);
     const window = await lease();
     await commitPage(window, "page-2");
@@ -286,7 +286,7 @@ describe("a gap", () => {
     expect(await lease()).toMatchObject({ cursor: null, startedAt: null, attempts: 1 });
   });
 
-  test("stops the watermark until its last page has come, also while it is tried again or split", async () => {
+  test("stops the watermark until its last page has come, also while it is retried or split", async () => {
     await plan([hours(0, 1), hours(1, 2)]);
     await giveUp(await lease(), NOON);
     await commitPage(await lease(), null);
@@ -319,7 +319,7 @@ describe("a gap", () => {
 describe("the head", () => {
   const readHead = async () => (await readPullState(sql, "P1"))?.head;
 
-  test("stands before the first live window that is not fetched, in whatever order windows are fetched", async () => {
+  test("stands before the first live window that is not fetched, in any order of fetching", async () => {
     await plan([hours(0, 1), hours(1, 2), hours(2, 3)]);
     const [first, second, third] = [await lease(), await lease(), await lease()];
     await commitPage(third, null);

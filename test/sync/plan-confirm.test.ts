@@ -66,14 +66,14 @@ describe("time that an unfinished window covers", () => {
       nextAttemptAt: NOON + HOUR_MS,
     });
 
-    test("is not planned again with added time while its fetch is under way or will soon be tried again", () => {
+    test("is not planned again with added time while its fetch is under way or will soon be retried", () => {
       const planned = window({ from: begin, to: minute(29) });
       expect(planConfirm(asked(30), minute(30), HOUR_MS, [planned])).toEqual(NOTHING);
       const postponed = { ...planned, nextAttemptAt: minute(31) };
       expect(planConfirm(asked(30), minute(30), HOUR_MS, [postponed])).toEqual(NOTHING);
     });
 
-    test("is extended by added time where its fetch failed, however often a comparison asks", () => {
+    test("is extended by added time if its fetch failed, however often a comparison asks", () => {
       const extended = [{ id: begin, to: minute(30) }];
       expect(planConfirm(asked(30), minute(30), HOUR_MS, [gap(0, 20)])).toEqual({ windows: [], extended });
       const whole = { windows: [], extended: [{ id: begin, to: NOON }] };

@@ -63,12 +63,12 @@ test("after a collapse quick answers make the length grow again by a factor of f
   expect(minutesAfter(...collapsed, answered(1.875, 500), answered(3.75, 900))).toBeCloseTo(15, 0);
 });
 
-test("the length does not grow where the pace of the last answer would make it uncomfortable", () => {
+test("the length does not grow if the pace of the last answer would make it uncomfortable", () => {
   expect(minutesAfter(tooLong(60), tooLong(30), answered(15, 20_000))).toBeCloseTo(15, 0);
   expect(minutesAfter(tooLong(60), tooLong(30), tooLong(15), answered(7.5, 9_000))).toBeCloseTo(15, 0);
 });
 
-test("a length that timed out is tried again less and less often, where the provider's slowness has a threshold", () => {
+test("a length that timed out is tried less and less often if the provider's slowness has a threshold", () => {
   const seen = [tooLong(60)];
   for (const holdFor of [16, 32, 64, 64]) {
     seen.push(...Array.from({ length: holdFor - 1 }, () => answered(30, 200)));

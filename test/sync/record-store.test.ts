@@ -191,7 +191,7 @@ describe("of two versions of a record", () => {
     expect(await readStakes("bet_records")).toEqual(["20"]);
   });
 
-  test("the newest stays and no current version is lost, in whatever order pages arrive", async () => {
+  test("the newest stays and no current version is lost, in any order of pages", async () => {
     const versions = fc.uniqueArray(
       fc.record({ updatedMs: fc.integer({ min: 0, max: 3 }), requestedMs: fc.integer({ min: 0, max: 5 }) }),
       { minLength: 1, maxLength: 6, selector: ({ updatedMs, requestedMs }) => `${updatedMs} ${requestedMs}` },
@@ -219,7 +219,7 @@ describe("a record that occurs twice in a page", () => {
     ["the newer one counts, in either position", [version("20", 1), version("10", 0)], "20"],
     ["of equally new ones the last counts", [version("10", 0), version("20", 0)], "20"],
     [
-      "the newer one counts, in whatever form the times are written",
+      "the newer one counts, in any notation of the times",
       [
         version("20", 0, { updatedDate: "2026-11-20 19:01+07" }),
         version("10", 0, { updatedDate: "2026-11-20T12:00:59.999Z" }),
@@ -248,12 +248,12 @@ describe("a changed record gets marks", () => {
     expect(await takeMarks(NOON + 5)).toEqual([mark("round-1", "bet-1"), mark("round-1", "bet-1", "bert")]);
   });
 
-  test.each(["", "UNKNOWN"])('for its bet only, where its round is "%s"', async (roundId) => {
+  test.each(["", "UNKNOWN"])('for its bet only, if its round is "%s"', async (roundId) => {
     await write([exampleRecord({ roundId }), exampleRecord({ roundId, betId: "bet-2" })]);
     expect(await takeMarks()).toEqual([mark(null, "bet-1"), mark(null, "bet-2")]);
   });
 
-  test("for both rounds, where its round changed", async () => {
+  test("for both rounds, if its round changed", async () => {
     await write([exampleRecord()]);
     await takeMarks();
     await write([exampleRecord({ roundId: "round-2" })]);
@@ -345,7 +345,7 @@ describe("two pages with the same records at the same time", () => {
     expect(await readStakes("bet_records")).toEqual(["10"]);
   });
 
-  test("never deadlock and never lose a version, in whatever order they name the records", async () => {
+  test("never deadlock and never lose a version, in any order of their records", async () => {
     const ids = Array.from({ length: 30 }, (_, i) => `rec-${String(i).padStart(2, "0")}`);
     const isIn = (page: number, round: number, index: number) => (index * 7 + round * 5 + page) % 3 !== 0;
     const lastRound = 24;

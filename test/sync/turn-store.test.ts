@@ -4,11 +4,11 @@ import { type LeasedWindow, postponeWindow, releaseWindow } from "../../src/sync
 import { ensurePullState, stopPulling } from "../../src/sync/pull-state-store.ts";
 import { initialRange } from "../../src/sync/range-control.ts";
 import {
+  delayWindow,
   doesMoreUrgentWait,
   ensureTurns,
   type Lane,
   leaseInTurn,
-  restWindow,
 } from "../../src/sync/turn-store.ts";
 import { planWindows, type WindowKind } from "../../src/sync/window-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -48,7 +48,7 @@ describe("a turn", () => {
     expect(await inTurn(() => leaseLive(), 8)).toEqual(["P1", "P2", "P3", "P1", "P2", "P1", "P1", null]);
   });
 
-  test("continues in the same order, whatever a product has to fetch at that moment", async () => {
+  test("continues in the same order, even if a product has nothing to fetch at that moment", async () => {
     await plan("P1", "live");
     await plan("P3", "live");
     const served = await leaseLive();
@@ -159,14 +159,14 @@ test("while a confirm fetch waits for a fetcher, no resweep is begun", async () 
   expect(productOf(await lease("resweep"))).toBe("P1");
 });
 
-test("a window that rests after a fault of this program is leased by nobody until its time, unless a process works on it", async () => {
+test("a window that is delayed after an internal error is not leased until its time, unless a process holds its lease", async () => {
   await plan("P1", "live");
   const window = await leaseLive();
   if (window === null) throw new Error("nothing was leased");
-  await restWindow(sql, window, NOON + HOUR_MS);
+  await delayWindow(sql, window, NOON + HOUR_MS);
   expect(await sql`select from windows where next_attempt_at is not null`).toHaveLength(0);
   await releaseWindow(sql, window);
-  await restWindow(sql, window, NOON + HOUR_MS);
+  await delayWindow(sql, window, NOON + HOUR_MS);
   expect(await leaseLive()).toBeNull();
   expect(productOf(await leaseLive(NOON + HOUR_MS))).toBe("P1");
 });

@@ -7,7 +7,7 @@ import type { Query } from "../../db/client.ts";
 import type { MismatchChange } from "../../mismatch.ts";
 import { writeTransitions } from "../../mismatches/transition-store.ts";
 import type { Transition } from "../../mismatches/transitions.ts";
-import { readLateBackfills } from "../../sync/backfill-store.ts";
+import { readBackfillsSince } from "../../sync/backfill-store.ts";
 
 /** Writes the transitions of `decideTransitions`. Everything that finds mismatches writes here, best all at once. */
 export async function recordTransitions(
@@ -32,7 +32,7 @@ export async function recordChanges(
   if (changes.length === 0) return;
   const { diff, alerts } = config;
   const products = [...new Set(changes.map(({ productId }) => productId))];
-  const backfills = await readLateBackfills(tx, products, now - diff.callbackGrace - alerts.incidentGap);
+  const backfills = await readBackfillsSince(tx, products, now - diff.callbackGrace - alerts.incidentGap);
   const ofBackfills = changes.map((change) => {
     const { productId, occurredAt } = change;
     const source = backfills.find(

@@ -1,4 +1,4 @@
-/** Backfills as people use them: plans, queues, lists, pauses, resumes and cancels. */
+/** What operators do with backfills: plan, request, list, pause, resume and cancel. */
 
 import { formatInstant, type Instant, showDuration } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
@@ -7,11 +7,11 @@ import { ReconError } from "../../errors.ts";
 import { type Backfill, type BackfillChange, type BackfillStatus, statusAfter } from "../../sync/backfill.ts";
 import {
   cancelWindows,
-  forgiveGaps,
   insertBackfill,
   listBackfills,
   lockBackfill,
   readBackfill,
+  resetGaps,
   withdrawLeases,
   writeBackfillStatus,
 } from "../../sync/backfill-store.ts";
@@ -69,7 +69,7 @@ function checkSettled({ to }: TimeRange, settledUntil: Instant): void {
   );
 }
 
-/** Records that were deleted would come back as new, and lack their callbacks. */
+/** A record that was deleted would come back as new, and its callbacks would be missing. */
 function checkKept(asked: ProductRange, deleted: TimeRange): void {
   if (!overlaps(asked, deleted)) return;
   const { productId, from, to } = asked;
@@ -92,7 +92,7 @@ export async function requestBackfill(
 /**
  * Pauses, resumes or cancels. Running fetches commit no further page. A paused backfill continues after its last
  * page; a cancelled one keeps its records.
- * @throws ReconError `not-found`, or `conflict` where the status does not allow the change
+ * @throws ReconError `not-found`, or `conflict` if the status does not allow the change
  */
 export async function changeBackfill(
   context: FlowContext,
@@ -121,11 +121,11 @@ const PAST_OF: Readonly<Record<BackfillChange, string>> = {
 
 async function changeWindows(tx: Query, id: number, change: BackfillChange): Promise<void> {
   if (change === "pause") await withdrawLeases(tx, id);
-  else if (change === "resume") await forgiveGaps(tx, id);
+  else if (change === "resume") await resetGaps(tx, id);
   else await cancelWindows(tx, id);
 }
 
-/** One page, the newest first. @param page `after` is the `next` of the page before */
+/** One page, the newest first. @param page `after` is the `next` of the previous page; null: the first page */
 export async function listBackfillPage(
   { sql }: FlowContext,
   page: { readonly limit: number; readonly after: string | null },
@@ -188,7 +188,7 @@ export function describeBackfill(backfill: Backfill): BackfillDocument {
   };
 }
 
-/** The answer of a dry run: the planned backfill, and the state of its range. */
+/** The output of a dry run: the planned backfill, and how much of its range was fetched before. */
 export interface PlanDocument {
   readonly backfill: BackfillDocument;
   readonly plan: {

@@ -1,4 +1,8 @@
-/** Finds out whether the provider cuts answers without saying so: its records end at the same number again and again. */
+/**
+ * Detects that the provider cuts its answers without a nextId: several windows in a row have the same number of records. A window that
+ * may have been cut does not count as fetched before its halves are, because the records that the provider left out would look missing
+ * to a comparison (decision 292).
+ */
 
 import { recordAlert } from "../../alerts/store.ts";
 import { formatInstant, type Instant, showInstant } from "../../clock.ts";
@@ -10,7 +14,7 @@ import { halve, lengthOf, type TimeRange } from "../../window.ts";
 /**
  * Halves a window after its last page if its answer may have been cut. Runs in the transaction of that page.
  * @param total all records of the window, rejected ones included
- * @returns "known": the answer has as many records as the product's limit; "none": the window is whole
+ * @returns "known": the answer has as many records as the product's limit; "none": the window counts as complete
  */
 export async function halveIfSuspicious(
   tx: Query,
@@ -37,8 +41,8 @@ export async function halveIfSuspicious(
 }
 
 /**
- * Compares the parts of a window with the whole, after a part was fetched. If they hold more records, the provider cuts its
- * answers: it is reported, and what may have been cut is fetched again.
+ * Compares the parts of a halved window with the whole, after a part was fetched. If the parts hold more records, the provider cuts its
+ * answers: an alert says so, and the windows that may have been cut are fetched again.
  * @returns the window that was cut; null: none was found
  */
 export async function findCutAnswer(tx: Query, part: LeasedWindow, now: Instant): Promise<TimeRange | null> {

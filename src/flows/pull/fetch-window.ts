@@ -5,6 +5,12 @@ import { formatInstant, type Instant } from "../../clock.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import {
+  convertLiveWindowsToBacklog,
+  endOutage,
+  readLastProbe,
+  writeOutage,
+} from "../../sync/backlog-store.ts";
+import {
   LEASE_SECONDS,
   type LeasedWindow,
   postponeWindow,
@@ -14,7 +20,6 @@ import {
   restartWindow,
   splitWindow,
 } from "../../sync/leased-window-store.ts";
-import { endOutage, loseLive, readLastProbe, writeOutage } from "../../sync/lost-store.ts";
 import { afterNoAnswer } from "../../sync/outage.ts";
 import { type PullState, readPullState, stopPulling, writeRange } from "../../sync/pull-state-store.ts";
 import {
@@ -196,7 +201,7 @@ export function rangeLimits(context: PullContext): RangeLimits {
   return { windowMinMs: pull.windowMin, windowMaxMs: pull.windowMax, requestTimeoutMs: pull.requestTimeout };
 }
 
-/** @param known the range before the window was fetched; an unchanged range is not written */
+/** Adapts the product's window length. @param known the range before the window was fetched; an unchanged range is not written */
 async function learn(
   context: PullContext,
   window: LeasedWindow,
@@ -230,15 +235,14 @@ function whatWasSeen(window: LeasedWindow, outcome: WindowOutcome, cut: CutAnswe
 }
 
 /**
- * Whether a live window reaches beyond the start of the overlap. A failure of older time says little about the
- * provider.
+ * Whether a live window reaches beyond the start of the overlap. If older time fails, that says little about the provider.
  */
 function isNewest({ config }: PullContext, { kind, to }: LeasedWindow, { head }: PullState): boolean {
   return kind === "live" && to > head - config.pull.overlap;
 }
 
 /**
- * The newest window shows whether the provider answers; the first answer after an outage ends it
+ * The newest window shows whether the provider answers. The first answer ends an outage, the second failure in a row begins one
  * (docs/operations.md#provider-outage).
  */
 async function noteAnswer(
@@ -253,13 +257,13 @@ async function noteAnswer(
   if (outcome.outcome === "done" && known.probeAt !== null) {
     const wasOutage = known.failures > 1;
     await endOutage(sql, productId, wasOutage, clock.now());
-    if (wasOutage) log.info("the provider answers again: the time of the outage is fetched now");
+    if (wasOutage) log.info("the provider answers again: fetching the backlog of the outage");
   }
   if (outcome.outcome !== "gap") return;
   const { error } = outcome;
   const failed = { mayBeTooLong: error.code !== "provider-throttled", windowMinMs: config.pull.windowMin };
   const reason = { code: error.code, message: describeError(error) };
-  if (known.failures > 0) await loseLive(sql, productId, reason);
+  if (known.failures > 0) await convertLiveWindowsToBacklog(sql, productId, reason);
   const lastProbeAt = await readLastProbe(sql, productId);
   await writeOutage(sql, productId, afterNoAnswer(known, failed, lastProbeAt, clock.now()));
 }
@@ -280,23 +284,20 @@ function logOutcome(log: Log, outcome: WindowOutcome): void {
   } else if (outcome.outcome === "split") {
     log.info(
       { code: outcome.error.code },
-      "the provider did not answer the window; its halves are fetched instead",
+      "the provider did not answer the window; fetching its halves instead",
     );
   } else if (outcome.outcome === "halved") {
     log.info(
-      "the answer has the same number of records as others before: its halves show whether it was cut",
+      "the answer has as many records as the answers before it; fetching its halves to check whether it was cut",
     );
   } else if (outcome.outcome === "postponed") {
     const { error, retryAt } = outcome;
-    log.debug(
-      { code: error.code, retryAt: formatInstant(retryAt) },
-      "a request failed; it is sent again at retryAt",
-    );
+    log.debug({ code: error.code, retryAt: formatInstant(retryAt) }, "a request failed; retrying at retryAt");
   } else if (outcome.outcome === "gap") {
     const { code, message } = outcome.error;
     log.error(
       { code, error: message },
-      "a window could not be fetched; it is a gap and is tried again later",
+      "a window could not be fetched; it is a gap and will be retried later",
     );
   }
 }

@@ -1,39 +1,38 @@
 /**
- * Fetches the planned windows of all products, each kind with fetchers of its own. Products take turns. Live windows come
- * before confirm fetches, and these before resweeps; but none of them waits without an end (decision 267).
+ * Fetches the planned windows of all products, each kind with fetchers of its own. Products take turns. Live windows come before confirm
+ * fetches, and confirm fetches before resweeps, but each kind keeps a share of the requests (decision 267).
  */
 
 import { describeError, ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 import type { LeasedWindow } from "../../sync/leased-window-store.ts";
 import {
+  delayWindow,
   doesMoreUrgentWait,
   ensureTurns,
   LANES,
   type Lane,
   leaseInTurn,
-  restWindow,
 } from "../../sync/turn-store.ts";
 import { type PullContext, pulledProducts } from "../context.ts";
 import { fetchWindow } from "./fetch-window.ts";
 import { planNextStep } from "./plan-product.ts";
 
-/** The most windows of a fetcher in one run, so that no job lasts for ever. The next run fetches the rest. */
+/** The most windows of a fetcher in one run, so no job lasts for ever. The next run fetches the rest. */
 const MOST_WINDOWS_PER_FETCHER = 500;
 /**
- * The most leased windows of all processes, for each slot of the request budget. More leased windows would wait for
- * slots out of turn; the windows of a dead worker count until their leases end.
+ * How many windows may be leased over all processes, for each slot of the request budget. More would wait for slots out of turn. The
+ * windows of a dead worker count until their leases end.
  */
 const LEASED_PER_SLOT = 2;
 
-/** The fetchers of one kind in this process that work although more urgent windows wait: enough for a tenth of the slots. */
+/** The number of fetchers of one kind that work in this process while more urgent windows wait: enough for a tenth of the slots. */
 export function reservedFetchers(concurrency: number): number {
   return Math.ceil(concurrency / 10);
 }
 
 /**
- * Fetches until nothing more is due. Runs may overlap. `log` names the run in its lines; the default is the context's
- * log.
+ * Fetches until nothing more is due. Runs may overlap. The lines of `log` name the run; the default is the context's log.
  */
 export type RunFetchers = (signal: AbortSignal, log?: Log) => Promise<void>;
 
@@ -65,7 +64,7 @@ interface Leased {
   readonly isReserved: boolean;
 }
 
-/** While more urgent windows wait, the requests of such a context take only the slots of their share (decision 267). */
+/** While more urgent windows wait, the requests of the returned context take only the slots of their share (decision 267). */
 export function waitingForTurns(context: PullContext, kind: Lane | "backfill"): PullContext {
   const { sql, clock, config } = context;
   const waitsForTurn = () => doesMoreUrgentWait(sql, kind, pulledProducts(config), clock.now());
@@ -85,7 +84,7 @@ function openFetchersOf(context: PullContext, lane: Lane, size: number) {
   let leasing: Promise<unknown> = Promise.resolve();
 
   const lease = async (): Promise<Leased | null> => {
-    // Of all lanes, because each asks whether a more urgent one waits.
+    // The turns of all lanes, because each lane checks whether a more urgent one waits.
     if (!ensured) for (const one of LANES) await ensureTurns(sql, one, products);
     ensured = true;
     const isReserved = underWay < reserved;
@@ -94,7 +93,7 @@ function openFetchersOf(context: PullContext, lane: Lane, size: number) {
     underWay += 1;
     return { window, isReserved };
   };
-  /** Leases one after the other: two at once would skip each other's products. */
+  /** Leases windows one after the other: two leases at once would skip each other's products. */
   const leaseNext = (): Promise<Leased | null> => {
     const leased = leasing.then(lease);
     leasing = leased.catch(() => {});
@@ -112,7 +111,7 @@ function openFetchersOf(context: PullContext, lane: Lane, size: number) {
     } catch (error) {
       if (signal.aborted) return;
       logFailure(log, productId, error);
-      if (!(error instanceof ReconError)) await restWindow(sql, window, clock.now() + config.pull.every);
+      if (!(error instanceof ReconError)) await delayWindow(sql, window, clock.now() + config.pull.every);
     } finally {
       underWay -= 1;
     }
@@ -142,7 +141,7 @@ function openFetchersOf(context: PullContext, lane: Lane, size: number) {
 
   let isStarting = false;
   let isAskedAgain = false;
-  /** @returns whether the run fetched anything. Where another run is starting fetchers, that run checks once more. */
+  /** @returns whether the run fetched anything. If another run is starting fetchers at the moment, that run checks once more instead. */
   return async (signal: AbortSignal, log: Log): Promise<boolean> => {
     if (isStarting) {
       isAskedAgain = true;
@@ -165,7 +164,7 @@ function openFetchersOf(context: PullContext, lane: Lane, size: number) {
 
 function logFailure(log: Log, productId: string, error: unknown): void {
   if (!(error instanceof ReconError)) {
-    log.error({ productId, err: error }, "a window could not be fetched; it is tried again later");
+    log.error({ productId, err: error }, "a window could not be fetched; it will be retried later");
     return;
   }
   const message = describeError(error);

@@ -1,10 +1,10 @@
-/** Plans the due windows of one product, for any free fetcher. */
+/** Plans the due windows of one product. Any free fetcher then fetches them. */
 
 import type { Instant } from "../../clock.ts";
 import type { Config, ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
+import { mergeBacklog, writeBacklog, writeBacklogTurn } from "../../sync/backlog-store.ts";
 import { readCoverage } from "../../sync/coverage-store.ts";
-import { rangesOf, writeLost, writeLostTurn } from "../../sync/lost-store.ts";
 import { isWaiting } from "../../sync/outage.ts";
 import { type LivePlan, planLive } from "../../sync/plan-live.ts";
 import { planResweeps, type ResweepPlan } from "../../sync/plan-resweep.ts";
@@ -18,15 +18,15 @@ import {
   writeResweep,
 } from "../../sync/pull-state-store.ts";
 import { initialRange } from "../../sync/range-control.ts";
-import { planWindows, readFetchesToCome } from "../../sync/window-store.ts";
+import { planWindows, readPlannedFetches } from "../../sync/window-store.ts";
 import { subtractRanges, type TimeRange } from "../../window.ts";
 import { findProduct, type PullContext } from "../context.ts";
 import { planResweepRereads } from "../ledger/follow-ledger.ts";
 import { rangeLimits } from "./fetch-window.ts";
 
 /**
- * Plans what is due of a product at `now`: the next step of live pulling, and the resweeps. One worker at a time plans a
- * product; a check without the lock shows whether anything is due.
+ * Plans the work of a product that is due at `now`: the next step of live pulling, and the resweeps. One worker at a time plans a
+ * product. A check without the lock comes first, because most of the time nothing is due.
  * @returns whether anything was due; null: the product must not be pulled, because it has transfers only or its
  * credentials were refused
  */
@@ -45,12 +45,12 @@ export async function planProduct(
 
 /** The time up to which to plan: catching up may take longer than a tick, and must not fall behind meanwhile. */
 function untilWhen({ clock, config }: PullContext, plan: PullPlan | null, now: Instant): Instant {
-  const isLong = plan !== null && plan.lost.length > 0 && clock.now() - now >= config.pull.every;
+  const isLong = plan !== null && plan.backlog.length > 0 && clock.now() - now >= config.pull.every;
   return isLong ? clock.now() : now;
 }
 
 /**
- * Plans the next step of a product after a live window. New time of at least a tick and lost time take turns. Shorter
+ * Plans the next step of a product after a live window. New time of at least a tick and the backlog take turns. Shorter
  * new time waits for the next tick; otherwise half of all requests would be for the last moments.
  */
 export async function planNextStep(context: PullContext, productId: string): Promise<void> {
@@ -61,7 +61,7 @@ export async function planNextStep(context: PullContext, productId: string): Pro
   const now = clock.now();
   const isBehind = now - settleDelay - plan.head >= Math.min(plan.windowMs, every);
   if (isBehind) await planDue(context, productId, plan, now);
-  else if (plan.lost.length > 0) await planDue(context, productId, plan, plan.head + settleDelay);
+  else if (plan.backlog.length > 0) await planDue(context, productId, plan, plan.head + settleDelay);
 }
 
 async function isStopped(
@@ -103,13 +103,13 @@ interface Due {
   readonly resweeps: readonly ResweepPlan[];
 }
 
-const NO_LIVE: LivePlan = { windows: [], lost: [] };
+const NO_LIVE: LivePlan = { windows: [], backlog: [] };
 
-/** By a real clock there is new time at every tick, so no kind of window may wait until another has nothing to do. */
+/** There is new time at every tick, so no kind of window may wait until another kind has nothing due (decision 267). */
 function whatIsDue({ config: { pull } }: PullContext, plan: PullPlan | null, now: Instant): Due {
   if (plan === null) return { live: NO_LIVE, resweeps: [] };
   const live = liveDue(pull, plan, now);
-  // In an outage resweeps would fail too (decision 119).
+  // In an outage resweeps would fail too, and their growing delays would outlast it.
   if (plan.probeAt !== null) return { live, resweeps: [] };
   const { head, begin, windowMs, sweptUntil, plannedResweeps } = plan;
   const states = pull.resweepAfter.map((ageMs) => ({ ageMs, sweptUntil: sweptUntil.get(ageMs) ?? begin }));
@@ -124,24 +124,24 @@ function liveDue(pull: Config["pull"], plan: PullPlan, now: Instant): LivePlan {
   const { settleDelay: settleDelayMs, overlap: overlapMs } = pull;
   const isProbe = plan.probeAt !== null;
   const windowMs = plan.probeMs ?? plan.windowMs;
-  const lost = rangesOf(plan.lost);
+  const backlog = mergeBacklog(plan.backlog);
   const live = planLive({
     head,
     now,
     windowMs,
     settleDelayMs,
     overlapMs,
-    lost,
+    backlog,
     isProbe,
-    lostTurn: plan.lostTurn && !hasPlannedLive,
+    isBacklogTurn: plan.isBacklogTurn && !hasPlannedLive,
   });
   return hasPlannedLive && live.windows.every(({ to }) => to <= head) ? NO_LIVE : live;
 }
 
 /**
- * Plans under the product's lock: one worker at a time.
+ * Plans under the product's lock, so one worker at a time does.
  * @param plan the state, read without the lock
- * @param now the end of new time to plan; the head: lost time only
+ * @param now the end of new time to plan; the head: the backlog only
  * @returns whether anything was due
  */
 async function planDue(
@@ -171,18 +171,18 @@ async function planLiveWindows(tx: Query, productId: string, plan: PullPlan, liv
   if (live.windows.length === 0) return;
   const isProbe = plan.probeAt !== null;
   const isTried = (one: TimeRange) =>
-    plan.lost.some(({ attempts, from, to }) => attempts > 0 && from < one.to && to > one.from);
-  // A failed probe leaves the time lost: only an answer elsewhere proves a failure of the window itself.
+    plan.backlog.some(({ attempts, from, to }) => attempts > 0 && from < one.to && to > one.from);
+  // A failed probe leaves the time in the backlog: only an answer elsewhere proves a failure of the window itself.
   const attempts = !isProbe && live.windows.some(isTried) ? 1 : 0;
   await planWindows(tx, productId, "live", live.windows, attempts);
-  await writeLost(tx, productId, plan.lost, live.lost, isProbe);
+  await writeBacklog(tx, productId, plan.backlog, live.backlog, isProbe);
   const isNewest = live.windows.some(({ to }) => to > plan.head);
-  const isNext = isNewest && live.lost.length > 0;
-  if (isNext !== plan.lostTurn) await writeLostTurn(tx, productId, isNext);
+  const isNext = isNewest && live.backlog.length > 0;
+  if (isNext !== plan.isBacklogTurn) await writeBacklogTurn(tx, productId, isNext);
 }
 
 /**
- * Plans resweeps, except for time that was fetched at this age already, or that another resweep covers (decision 120).
+ * Plans resweeps, except for time that was fetched at this age already, or that a planned fetch covers.
  */
 async function writeResweeps(tx: Query, productId: string, { ageMs, ranges }: ResweepPlan): Promise<void> {
   const last = ranges.at(-1);
@@ -190,7 +190,7 @@ async function writeResweeps(tx: Query, productId: string, { ageMs, ranges }: Re
   const missing: TimeRange[] = [];
   for (const range of ranges) {
     const covered = await readCoverage(tx, productId, range, range.to + ageMs);
-    const toCome = await readFetchesToCome(tx, productId, range);
+    const toCome = await readPlannedFetches(tx, productId, range);
     missing.push(...subtractRanges(range, [...covered, ...toCome]));
   }
   await planWindows(tx, productId, "resweep", missing, 0, ageMs);

@@ -1,4 +1,7 @@
-/** Runs backfills: several windows at once, with turns between backfills. */
+/**
+ * Runs backfills: several windows at once, with turns between backfills. In one order of time over all backfills, a short one would wait
+ * for a long one that reaches further back.
+ */
 
 import { ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
@@ -15,16 +18,15 @@ import { fetchWindow } from "./fetch-window.ts";
 import { reservedFetchers, waitingForTurns } from "./fetchers.ts";
 
 /**
- * Starts queued backfills, and fetches until nothing is due. Runs may overlap. `log` names the run in its lines; the
- * default is the context's log.
+ * Starts queued backfills, and fetches until nothing is due. Runs may overlap, and each uses the free fetchers of the process, so a long
+ * window delays neither the other fetchers nor a new backfill. The lines of `log` name the run; the default is the context's log.
  */
 export type RunBackfills = (signal: AbortSignal, log?: Log) => Promise<void>;
 
 /**
- * All runs of one runner together fetch at most `pull.concurrency` windows at once. The runners of other processes
- * share the windows. While a live window waits for a fetcher, only the reserved fetchers begin windows; the next run
- * continues. A run rejects with the error that stopped it, such as refused credentials; then nothing runs for
- * `pull.every`.
+ * All runs of one runner together fetch at most `pull.concurrency` windows at once. The runners of other processes share the windows.
+ * While a live window waits for a fetcher, only the reserved fetchers begin windows, and the next run continues. A run rejects with the
+ * error that stopped it, such as refused credentials. Nothing runs then for `pull.every`.
  */
 export function openBackfillRunner(context: PullContext): RunBackfills {
   const { sql, clock } = context;
@@ -63,7 +65,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
     }
     const own = isReserved ? waitingForTurns(context, "backfill") : context;
     await fetchWindow({ ...own, log }, window, signal).catch(tolerateLostLease);
-    // After a split its parts are due, although another fetcher may have found nothing before.
+    // A split leaves parts that are due, although another fetcher may have found nothing due a moment before.
     if (!isResting(signal)) turns.set(backfill.id, backfill);
   };
 
@@ -94,7 +96,7 @@ export function openBackfillRunner(context: PullContext): RunBackfills {
   };
 }
 
-/** A lost lease is no error: pausing and cancelling withdraw leases, and another worker may take an expired one. */
+/** A lost lease is no error: pausing and cancelling withdraw leases, and another worker may acquire an expired one. */
 function tolerateLostLease(error: unknown): void {
   if (!(error instanceof ReconError && error.code === "lease-lost")) throw error;
 }

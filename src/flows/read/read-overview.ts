@@ -13,9 +13,9 @@ import { type PresentBackfill, readPresentBackfills } from "../../sync/backfill-
 import { type CoverageHour, describeHistory, describeHours, type HistoryStep } from "../../sync/coverage.ts";
 import {
   type FetchedSteps,
-  type PullStand,
+  type PullSummary,
   readFetchedSteps,
-  readPullStands,
+  readPullSummaries,
   readUnfetched,
   type Unfetched,
 } from "../../sync/progress-store.ts";
@@ -140,7 +140,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     work,
     storage,
   ] = await Promise.all([
-    readPullStands(sql, products),
+    readPullSummaries(sql, products),
     readUnfetched(sql, products),
     readHistory(products, now),
     readRisk(sql),
@@ -160,7 +160,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     Map.groupBy(fetched, (one) => one.productId),
     Map.groupBy(risk, (one) => one.productId),
   ];
-  const progressOf = ({ productId, head, stoppedUntil }: PullStand) => {
+  const progressOf = ({ productId, head, stoppedUntil }: PullSummary) => {
     const gaps = unfetchedOf.get(productId)?.filter(({ isGap }) => isGap).length ?? 0;
     return { productId, head, stoppedUntil, gaps };
   };
@@ -197,7 +197,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
 }
 
 interface PulledRows {
-  readonly stand: PullStand | null;
+  readonly stand: PullSummary | null;
   readonly unfetched: readonly Unfetched[];
   readonly fetched: readonly FetchedSteps[];
 }
@@ -258,7 +258,7 @@ export function longestLag({ settleDelay, every }: FlowContext["config"]["pull"]
 function stateOf(
   { config }: FlowContext,
   pulled: PulledOverview | null,
-  stand: PullStand | null,
+  stand: PullSummary | null,
 ): ProductState {
   if (pulled === null) return "not-begun";
   if (pulled.stoppedUntil !== null) return "stopped";

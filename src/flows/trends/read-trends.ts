@@ -6,7 +6,7 @@
 import type { Instant } from "../../clock.ts";
 import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/trend-store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
-import { readPullProgress, readPullStands, readUnfetched, watermarkOf } from "../../sync/progress-store.ts";
+import { readPullProgress, readPullSummaries, readUnfetched, watermarkOf } from "../../sync/progress-store.ts";
 import type { TimeRange } from "../../window.ts";
 import { QUARTER_MS, readWorkSteps, type WorkStep } from "../../work/trend-store.ts";
 import { readWorkFacts } from "../../work/work-store.ts";
@@ -122,7 +122,7 @@ async function findKnown(
   const now = clock.now();
   if (pulled.length === 0) return ({ from }) => from < now;
   const [stands, unfetched, { marks }] = await Promise.all([
-    readPullStands(sql, pulled),
+    readPullSummaries(sql, pulled),
     readUnfetched(sql, pulled),
     readWorkFacts(sql, { now, compared: pulled, relation: null, most: 1 }),
   ]);

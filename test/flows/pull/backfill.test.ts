@@ -169,7 +169,7 @@ describe("a backfill", () => {
     expect((await plan(100_000)).windows).toHaveLength(100_000);
   });
 
-  test("counts a record once, also where its window was split after a page", async () => {
+  test("counts a record once, even if its window was split after a page", async () => {
     const { context } = await openPastWorld(sql, {
       faults: [{ when: { page: 2, longerThan: "PT20M" }, do: { kind: "status", status: 504 } }],
     });
@@ -252,7 +252,7 @@ describe("several windows", () => {
 });
 
 describe("a paused backfill", () => {
-  test("commits no further page, keeps what was read, and goes on there when it is resumed", async () => {
+  test("commits no further page, keeps what was read, and continues there when it is resumed", async () => {
     const { context, asked } = await openPastWorld(sql, { pull: { concurrency: 1 } });
     const { id } = await ask(context);
     await run(whenAnswered(context, 3, () => change(context, id, "pause")));
@@ -322,7 +322,7 @@ test("an impossible change, or one of an unknown backfill, is refused and change
   }
 });
 
-test("a backfill whose worker was killed between two pages goes on after the last page, and doubles nothing", async () => {
+test("a backfill whose worker was killed between two pages continues after the last page, and doubles nothing", async () => {
   const { context, asked } = await openPastWorld(sql, { pull: { concurrency: 1 } });
   const { id } = await ask(context);
   const silence = Promise.withResolvers<void>();
@@ -362,7 +362,7 @@ describe("a backfill that cannot be fetched", () => {
       ],
     });
 
-  test("keeps running and shows its gaps, which are tried again when they are due", async () => {
+  test("keeps running and shows its gaps, which are retried when they are due", async () => {
     const { context, clock, asked } = await open();
     const { id } = await ask(context);
     await runBackfills(context, clock);

@@ -164,7 +164,7 @@ describe.each([...TOO_SLOW, ...FAILED])("%s", (_, fault, code, settings = {}) =>
 
   test(`for a moment: everything is stored once`, async () => {
     await provider({ when: { times: 1 }, do: fault });
-    // A cursor loop is a gap at once, which is tried again after a minute.
+    // A cursor loop is a gap at once, which is retried after a minute.
     const isGap = code === "cursor-loop";
     expect(await pull(settings, 1)).toMatchObject({ gaps: isGap ? 1 : 0 });
     expect(sandbox.requests().faults[fault.kind]).toBe(1);
@@ -187,7 +187,7 @@ describe.each([...TOO_SLOW, ...FAILED])("%s", (_, fault, code, settings = {}) =>
 });
 
 describe.each([401, 403])("HTTP %i", (status) => {
-  test("stops the product, because a person must act; an hour later it is tried again, and everything is stored once", async () => {
+  test("stops the product, because an operator must act; an hour later it is retried, and everything is stored once", async () => {
     await provider({ when: LASTS, do: { kind: "status", status } });
     await expect(pull()).rejects.toMatchObject({ code: "provider-refused" });
     await pull();

@@ -58,7 +58,7 @@ function worker(hoursBehind: number, pull: Record<string, unknown> = {}, hanging
     // Time that passes during a wait is not fetched before the next tick.
     pull: { ...EACH_INSTANT_ONCE, requestTimeout: "PT1M", every: "PT1H", ...pull },
   });
-  // Windows of a whole hour, so that the times are round; this provider would answer longer ranges.
+  // Windows of a whole hour give round times; this provider would answer longer ranges.
   const windowMax = pull["windowMax"] === undefined ? HOUR_MS : parsed.pull.windowMax;
   const config = { ...parsed, pull: { ...parsed.pull, windowMax } };
   const open = (requestTimeoutMs: number) => {
@@ -176,7 +176,7 @@ describe("a window", () => {
     expect(await countRecords()).toBe(59);
   });
 
-  test("keeps good records and sets each bad record aside once", async () => {
+  test("keeps good records and stores each bad record once as rejected", async () => {
     const bad = betItem({ id: '"bad"', stake: '"1\\u0000"' });
     provider.answer(() => page([betItem(), bad, betItem({ id: '"rec-2"' })]));
     const context = worker(2);
@@ -288,7 +288,7 @@ describe("an answer that is too slow", () => {
 describe("a window that cannot be fetched", () => {
   const isBad = ({ from, to }: TimeRange) => from < NOON - 108 * MINUTE_MS && to > NOON - 112 * MINUTE_MS;
 
-  test("becomes a gap with its reason at the shortest length, and pulling goes on after it", async () => {
+  test("becomes a gap with its reason at the shortest length, and pulling continues after it", async () => {
     const bets = betsIn({ from: NOON - 3 * HOUR_MS, to: NOON }, MINUTE_MS);
     provider.answer((asked) => (isBad(asked) ? status(504) : chunkOf(bets, asked, 100)));
     const context = worker(3, { windowMin: "PT15M", attempts: 3 });
@@ -304,7 +304,7 @@ describe("a window that cannot be fetched", () => {
     expectExactly(filled, { from: NOON - 3 * HOUR_MS, to: NOON });
   });
 
-  test("is tried again when it is due, not before, and then nothing is missing", async () => {
+  test("is retried when it is due, not before, and then nothing is missing", async () => {
     const bets = betsIn({ from: NOON - 3 * HOUR_MS, to: NOON + HOUR_MS }, MINUTE_MS);
     let isMended = false;
     provider.answer((asked) => (!isMended && isBad(asked) ? status(504) : chunkOf(bets, asked, 100)));
@@ -346,7 +346,7 @@ describe("a window that cannot be fetched", () => {
     expect(provider.asked).toHaveLength(9);
   });
 
-  test("is no such window where its pages are exactly the limit", async () => {
+  test("is no such window if its pages are exactly the limit", async () => {
     answerInTurn(page([], "a"), page([], "b"), page([]));
     await pull(worker(1, { maxPages: 3 }));
     expect(await readWindows()).toMatchObject([{ status: "done", pages: 3 }]);
@@ -465,7 +465,7 @@ test("a cursor that grew too old while its request waited for a slot is not sent
 describe("a window that waits for its next attempt", () => {
   const bets = betsIn({ from: NOON - HOUR_MS, to: NOON }, MINUTE_MS);
 
-  test("is leased by nobody meanwhile, and its pass goes on where the same process tries again", async () => {
+  test("is not leased meanwhile, and its pass continues if the same process retries it", async () => {
     let left = 1;
     provider.answer((asked) => {
       if (asked.nextId === "25" && left-- > 0) return status(503);
@@ -516,7 +516,7 @@ describe("a worker that ends in the middle of a window", () => {
     return held.promise;
   }
 
-  test("leaves the window resumable: the next worker goes on at the page that was under way", async () => {
+  test("leaves the window resumable: the next worker continues with the page that was under way", async () => {
     const context = worker(1);
     const ending = new AbortController();
     const held = holdSecondPage();
@@ -541,7 +541,7 @@ describe("a worker that ends in the middle of a window", () => {
     expect(await readCoverage(sql, "P1", { from: NOON - HOUR_MS, to: NOON }, NOON + 1)).toEqual([]);
   });
 
-  test("leaves the cursor known, so that the next worker recognises a cursor that leads to itself", async () => {
+  test("leaves the cursor known, so the next worker recognises a cursor that leads to itself", async () => {
     const ending = new AbortController();
     provider.answer(() => {
       if (provider.asked.length === 1) return page([], "c");

@@ -39,7 +39,7 @@ function worker(hoursBehind: number, pull: Record<string, unknown> = {}) {
     products: PRODUCTS.map((productId) => ({ productId, since })),
     pull: { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: [], concurrency: 1, ...pull },
   });
-  // Windows of a whole hour, so that the times are round; this provider would answer longer ranges.
+  // Windows of a whole hour give round times; this provider would answer longer ranges.
   const config = { ...parsed, pull: { ...parsed.pull, windowMax: HOUR_MS } };
   const { requestTimeout, concurrency } = config.pull;
   const open = (requestTimeoutMs: number) => {
@@ -160,7 +160,7 @@ describe("under a load of live windows that never ends", () => {
         if (provider.asked.length >= 150) ending.abort();
         return page([]);
       });
-      // As the worker's ticks do: a run may end while another one goes on for hours.
+      // As the worker's ticks do: a run may end while another one continues for hours.
       const runs: Promise<unknown>[] = [];
       while (!ending.signal.aborted) {
         runs.push(run(ending.signal), runBackfills(ending.signal));
@@ -181,7 +181,7 @@ describe("under a load of live windows that never ends", () => {
 });
 
 describe("a product that cannot be fetched delays no other", () => {
-  test("where it never answers", async () => {
+  test("if it never answers", async () => {
     provider.answer(({ parameters }) => (parameters["productId"] === BAD ? hang : page([])));
     const { planAll, run } = worker(3, { requestTimeout: "PT0.1S", windowMin: "PT30M" });
     await planAll();
@@ -194,7 +194,7 @@ describe("a product that cannot be fetched delays no other", () => {
     for (const productId of OTHERS) expect(heads.get(productId)).toBe(NOON);
   });
 
-  test("where it answers 5xx: its fetcher does not wait, and its attempts and waits are those of one window", async () => {
+  test("if it answers 5xx: its fetcher does not wait, and its attempts and waits are those of one window", async () => {
     provider.answer(({ parameters }) => (parameters["productId"] === BAD ? status(503) : page([])));
     const { planAll, run } = worker(1, { attempts: 3, windowMin: "PT45M" });
     await planAll();
@@ -215,14 +215,14 @@ describe("a product that cannot be fetched delays no other", () => {
     ]);
   });
 
-  test("where it answers 429: no request for this product is sent for as long as it asks", async () => {
+  test("if it answers 429: no request for this product is sent for as long as it asks", async () => {
     provider.answer(({ parameters }) =>
       parameters["productId"] === BAD ? status(429, { "retry-after": "600" }) : page([]),
     );
     const { planAll, run } = worker(3);
     await planAll();
     await run();
-    // By the database's clock the pause goes on.
+    // By the database's clock the pause continues.
     clock.advance(HOUR_MS);
     await planAll();
     await run();
@@ -231,7 +231,7 @@ describe("a product that cannot be fetched delays no other", () => {
     for (const productId of OTHERS) expect(heads.get(productId)).toBe(NOON + HOUR_MS);
   });
 
-  test("where its credentials are refused", async () => {
+  test("if its credentials are refused", async () => {
     provider.answer(({ parameters }) => (parameters["productId"] === BAD ? status(403) : page([])));
     const { planAll, run } = worker(3);
     await planAll();
@@ -241,7 +241,7 @@ describe("a product that cannot be fetched delays no other", () => {
     for (const productId of OTHERS) expect(heads.get(productId)).toBe(NOON);
   });
 
-  test("where its page cannot be written", async () => {
+  test("if its page cannot be written", async () => {
     await sql.unsafe(`
       create function refuse() returns trigger language plpgsql as $$ begin raise exception 'disk full'; end $$;
       create trigger refuse before update on windows for each row
@@ -263,7 +263,7 @@ describe("a product that cannot be fetched delays no other", () => {
   });
 });
 
-test("an hour of lost time that is never answered delays nothing newer", async () => {
+test("an hour of backlog that is never answered delays nothing newer", async () => {
   const { planAll, run } = worker(8);
   const isBad = ({ from, to }: { from: number; to: number }) =>
     from < NOON - 4 * HOUR_MS && to > NOON - 5 * HOUR_MS;
@@ -296,7 +296,7 @@ test("an hour of lost time that is never answered delays nothing newer", async (
   expect(longestLagMs).toBeLessThanOrEqual(3 * MINUTE_MS);
 });
 
-test("several fetchers fetch windows of one product side by side where no other product needs them", async () => {
+test("several fetchers fetch windows of one product side by side if no other product needs them", async () => {
   let atOnce = 0;
   let mostAtOnce = 0;
   const held: (() => void)[] = [];

@@ -90,7 +90,7 @@ describe("while the provider does not answer", () => {
     expect(provider.asked.slice(asked).every(({ to }) => to > NOON + 10 * MINUTE_MS)).toBe(true);
   });
 
-  test("the first product that is answered lets the others ask at once, and everything lost is fetched", async () => {
+  test("the first product that is answered lets the others ask at once, and the whole backlog is fetched", async () => {
     const products = Array.from({ length: 6 }, (_, index) => `P${index}`);
     const context = worker(products);
     await tick(context, 1);

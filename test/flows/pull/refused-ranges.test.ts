@@ -51,7 +51,7 @@ async function expectFetched(from: Instant, to: Instant): Promise<void> {
   expect(minutes).toHaveLength((to - from) / MINUTE_MS);
 }
 
-/** The chunk's length is no number, so that its end cannot be found. */
+/** The chunk's length is no number, so its end cannot be found. */
 const brokenChunk: Respond = (response) => {
   response.writeHead(200, { "content-type": "application/json" });
   response.write('{"code":0', () => response.socket?.end("zz\r\nnonsense\r\n"));
@@ -118,7 +118,7 @@ describe("a provider that refuses long ranges", () => {
     await runBackfills(context, clock());
     expect(await findBackfill(context, String(id))).toMatchObject({ status: "done", records: 22 * 60 });
     await expectFetched(range.from, range.to);
-    // Eight fetchers ask at the same time before the first refusal, and later the length is tried again now and then. Each hour by
+    // Eight fetchers ask at the same time before the first refusal, and later the length is retried now and then. Each hour by
     // itself would be refused three times: 66.
     expect(tooLongAsked()).toBeLessThanOrEqual(40);
   });

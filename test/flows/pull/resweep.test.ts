@@ -29,7 +29,7 @@ function worker(): PullContext {
     products: [{ productId: "P1", since: formatInstant(NOON - HOUR_MS) }],
     pull: { settleDelay: "PT0S", overlap: "PT0S", resweepAfter: ["PT2H", "P1D"], attempts: 1 },
   });
-  // Windows of a whole hour, so that the times are round; this provider would answer longer ranges.
+  // Windows of a whole hour give round times; this provider would answer longer ranges.
   const config = { ...parsed, pull: { ...parsed.pull, windowMax: HOUR_MS } };
   client = openProvider(
     { baseUrl: provider.url(), ...CREDENTIALS },
@@ -66,7 +66,7 @@ test("a change of a record is found when the record's hour is fetched again", as
   expect(await sql`select payout from bet_record_versions`).toEqual([{ payout: "0" }]);
 });
 
-test("each hour is fetched again at each age, while the head goes on and no gap appears", async () => {
+test("each hour is fetched again at each age, while the head advances and no gap appears", async () => {
   const context = worker();
   await pullHourly(context, 30);
   const swept = await resweeps();

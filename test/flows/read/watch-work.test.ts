@@ -38,7 +38,7 @@ const transfersOf = (productId: string): WorkName => ({
   subject: `transfer ${productId}`,
 });
 
-/** All work goes on except the named parts, such as "comparing P1" or "head P1". */
+/** All work continues except the named parts, such as "comparing P1" or "head P1". */
 async function workOn(except: readonly string[] = []): Promise<void> {
   const now = clock.now();
   const goesOn = (name: string) => !except.includes(name);
@@ -104,7 +104,7 @@ beforeEach(async () => {
   await workOn();
 });
 
-test("while all work goes on there is no alert, and the overview says that all is well", async () => {
+test("while all work continues there is no alert, and the overview says that all is well", async () => {
   await workFor(6);
   expect(await kinds()).toEqual([]);
   expect(await verdict()).toMatchObject({ tone: "good" });
@@ -127,7 +127,7 @@ test("while all work goes on there is no alert, and the overview says that all i
   expect((await metric("stalls")).every((one) => one.endsWith(": 0"))).toBe(true);
 });
 
-test("where all work is done once an hour, all is well in between", async () => {
+test("if all work is done once an hour, all is well in between", async () => {
   const hourly = {
     ...config,
     pull: { ...config.pull, every: HOUR_MS },
@@ -149,7 +149,7 @@ test("where all work is done once an hour, all is well in between", async () => 
   expect(judgeHealth(await openOverview({ ...context, config: hourly })())).toMatchObject({ tone: "good" });
 });
 
-test("where no worker has ever run nothing looks well, and nothing unknown is 0", async () => {
+test("if no worker has ever run, nothing looks well, and nothing unknown is 0", async () => {
   await emptyTables(sql);
   const { comparing: compared, verifying } = await readStatus(context);
   expect(compared).toMatchObject({ upTo: null, behindSeconds: null, problem: expect.any(String) });
@@ -200,7 +200,7 @@ describe("resweeps", () => {
   });
 });
 
-test("where every worker is dead the ages grow, and the status, the overview and the metrics say so", async () => {
+test("if every worker is dead the ages grow, and the status, the overview and the metrics say so", async () => {
   await workFor(2);
   clock.advance(60 * MINUTE_MS);
   const { comparing: compared, verifying } = await readStatus(context);
@@ -211,14 +211,14 @@ test("where every worker is dead the ages grow, and the status, the overview and
   expect(await metric("work_age_seconds")).toContain("work=comparing: 3600");
   expect(await metric("stalls")).toContain("kind=alerting-stalled: 1");
   expect((await readWorkReport(context)).stop).toContain("no alert is sent");
-  // A worker that begins again gives all work time to go on, without an alert.
+  // A worker that begins again gives all work time to continue, without an alert.
   await workOn();
   expect(await kinds()).toEqual([]);
 });
 
 interface StallCase {
   readonly kind: string;
-  /** breaks a part; all other parts go on */
+  /** breaks a part; all other parts continue */
   readonly breaks: () => Promise<void>;
   readonly except: readonly string[];
   readonly mends: () => Promise<void>;
@@ -370,7 +370,7 @@ describe.each(Object.entries(STALLS))("%s", (_, { kind, breaks, except, mends, w
     expect(await kinds()).toEqual([kind]);
   });
 
-  test("is over once the work goes on, and all is well again", async () => {
+  test("is over once the work continues, and all is well again", async () => {
     await workFor(3);
     await breaks();
     await workFor(within, except);

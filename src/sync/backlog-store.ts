@@ -1,7 +1,6 @@
 /**
- * Lost ranges in PostgreSQL: the time that an outage of the provider, or of this program, left behind (decision 117).
- * A lost range is a row of `windows` with the kind "lost" and any length. Nobody leases it; live windows are cut from
- * it.
+ * The backlog in PostgreSQL: the time that an outage of the provider, or of this program, left behind (decision 117). A backlog
+ * range is a row of `windows` with the kind "lost" and any length. It is never leased; live windows are cut from it.
  */
 
 import type { Instant } from "../clock.ts";
@@ -9,7 +8,7 @@ import type { Query } from "../db/client.ts";
 import { mergeRanges, type TimeRange } from "../window.ts";
 import { NO_OUTAGE, type Outage } from "./outage.ts";
 
-export interface LostTime extends TimeRange {
+export interface BacklogRange extends TimeRange {
   /** 0: never requested; 1: a request for this range, or for the time beside it, has failed */
   readonly attempts: number;
   /** the code of the last error; null: there was none */
@@ -18,21 +17,21 @@ export interface LostTime extends TimeRange {
 }
 
 /** In order of time. */
-export async function readLost(sql: Query, productId: string): Promise<LostTime[]> {
-  return await sql<LostTime[]>`
+export async function readBacklog(sql: Query, productId: string): Promise<BacklogRange[]> {
+  return await sql<BacklogRange[]>`
     select from_at as "from", to_at as "to", attempts, error_code as code, error_message as message
     from windows where product_id = ${productId} and kind = 'lost' and status = 'gap' order by from_at`;
 }
 
 /**
- * Replaces a product's lost ranges. Needs the lock of its pull state.
- * @param before the lost ranges as read under that lock
- * @param isProbe the provider does not answer: new lost ranges get the reason of the existing ones
+ * Replaces a product's backlog ranges. Needs the lock of its pull state.
+ * @param before the backlog ranges as read under that lock
+ * @param isProbe the provider does not answer: new backlog ranges get the reason of the existing ones
  */
-export async function writeLost(
+export async function writeBacklog(
   tx: Query,
   productId: string,
-  before: readonly LostTime[],
+  before: readonly BacklogRange[],
   after: readonly TimeRange[],
   isProbe: boolean,
 ): Promise<void> {
@@ -44,29 +43,28 @@ export async function writeLost(
     const [from, to] = [gone.map((one) => one.from), gone.map((one) => one.to)];
     const isGone = tx`product_id = ${productId} and kind = 'lost' and status = 'gap'
       and (from_at, to_at) in (select * from unnest(${from}::timestamptz[], ${to}::timestamptz[]))`;
-    // Keeps the row of a range that has read records, so that their counts stay, although its parts are fetched
-    // instead.
+    // A range that has already written records keeps its row and its counts, although its parts are fetched instead.
     await tx`update windows set kind = 'live', status = 'split' where ${isGone} and created + changed > 0`;
     await tx`delete from windows where ${isGone}`;
   }
   if (come.length === 0) return;
-  const lost = come.map((range) => ({ ...reasonOf(range, before, isProbe), ...range }));
+  const backlog = come.map((range) => ({ ...reasonOf(range, before, isProbe), ...range }));
   await tx`
     insert into windows (product_id, kind, status, from_at, to_at, attempts, error_code, error_message)
     select ${productId}, 'lost', 'gap', *
-    from unnest(${lost.map(({ from }) => from)}::timestamptz[], ${lost.map(({ to }) => to)}::timestamptz[],
-      ${lost.map(({ attempts }) => attempts)}::integer[], ${lost.map(({ code }) => code)}::text[],
-      ${lost.map(({ message }) => message)}::text[])`;
+    from unnest(${backlog.map(({ from }) => from)}::timestamptz[], ${backlog.map(({ to }) => to)}::timestamptz[],
+      ${backlog.map(({ attempts }) => attempts)}::integer[], ${backlog.map(({ code }) => code)}::text[],
+      ${backlog.map(({ message }) => message)}::text[])`;
 }
 
-/** Merges lost ranges into as few ranges as possible, in order. */
-export function rangesOf(lost: readonly LostTime[]): TimeRange[] {
-  return mergeRanges(lost.map(({ from, to }) => ({ from, to })));
+/** Merges backlog ranges into as few ranges as possible, in order. */
+export function mergeBacklog(backlog: readonly BacklogRange[]): TimeRange[] {
+  return mergeRanges(backlog.map(({ from, to }) => ({ from, to })));
 }
 
 const NEVER_ASKED = { attempts: 0, code: null, message: null };
 
-function reasonOf(range: TimeRange, before: readonly LostTime[], isProbe: boolean) {
+function reasonOf(range: TimeRange, before: readonly BacklogRange[], isProbe: boolean) {
   const tried = before.filter(({ attempts }) => attempts > 0);
   const own = tried.findLast(({ from, to }) => from < range.to && to > range.from);
   const { attempts, code, message } = own ?? (isProbe ? tried.at(-1) : undefined) ?? NEVER_ASKED;
@@ -74,10 +72,10 @@ function reasonOf(range: TimeRange, before: readonly LostTime[], isProbe: boolea
 }
 
 /**
- * Turns a product's live windows into lost ranges when an outage begins: the windows that failed once at the most. A
- * window that failed more often, although others were answered, keeps its own delays (decision 118).
+ * Moves a product's live windows into the backlog when an outage begins, if they failed at most once. A window that failed more
+ * often, while others were answered, keeps its own delays (decision 118).
  */
-export async function loseLive(
+export async function convertLiveWindowsToBacklog(
   sql: Query,
   productId: string,
   reason: { readonly code: string; readonly message: string },
@@ -90,8 +88,8 @@ export async function loseLive(
       and (kind = 'live' and status in ('planned', 'gap') or kind = 'lost' and status = 'gap')`;
 }
 
-/** @param isNext the next window is cut from the lost time, not from the newest time */
-export async function writeLostTurn(tx: Query, productId: string, isNext: boolean): Promise<void> {
+/** @param isNext the next window is cut from the backlog, not from the newest time */
+export async function writeBacklogTurn(tx: Query, productId: string, isNext: boolean): Promise<void> {
   await tx`update pull_states set lost_turn = ${isNext} where product_id = ${productId}`;
 }
 
@@ -102,7 +100,7 @@ export async function writeOutage(sql: Query, productId: string, outage: Outage)
     where product_id = ${productId}`;
 }
 
-/** The latest probe time among the other products in an outage; null: no other product is in one. */
+/** The latest probe of the other products in an outage; null: no other product is in one. */
 export async function readLastProbe(sql: Query, productId: string): Promise<Instant | null> {
   const [row] = await sql<{ at: Instant | null }[]>`
     select max(probe_at) as at from pull_states where product_id <> ${productId}`;
@@ -110,8 +108,8 @@ export async function readLastProbe(sql: Query, productId: string): Promise<Inst
 }
 
 /**
- * Ends a product's outage. Its confirm fetches and resweeps that failed once are due at once. Every other product in
- * an outage may send its probe at once, with a window of the learned length.
+ * Ends a product's outage. Its confirm fetches and resweeps that failed once become due now, and so do the probes of every other
+ * product in an outage, with windows of the learned length.
  */
 export async function endOutage(
   sql: Query,
