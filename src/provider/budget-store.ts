@@ -1,4 +1,4 @@
-/** The request budget in PostgreSQL, so that all worker processes share it (decision 18). */
+/** The request budget in PostgreSQL, which all worker processes share (decision 18). */
 
 import { randomUUID } from "node:crypto";
 import { REQUEST_URGENCIES } from "../bet.ts";
@@ -20,12 +20,12 @@ export interface BudgetLimits {
 }
 
 /**
- * A statement that selects this commits without waiting for the disk. A crash of the server can lose slots and
- * waiters: they would expire anyway.
+ * A statement that selects this commits without waiting for the disk. A crash of the server can lose slots and waiters, which would
+ * expire anyway.
  */
 const withoutDisk = (sql: Sql) => sql`set_config('synchronous_commit', 'off', true)`;
 
-/** A waiter that has not asked for this long no longer counts. */
+/** A waiter that has not polled for this long no longer counts. */
 const WAITER_SECONDS = 3;
 /** How long a slot is leased. A living process renews its slots; those of a dead process become free. */
 export const SLOT_LEASE_MS = 5_000;
@@ -49,17 +49,17 @@ export interface SlotChoice {
   /** the highest number of a slot that the request may take */
   readonly most: number;
   /**
-   * true: the request takes the free slot with the lowest number. false: it takes the highest, and so leaves the lower
-   * slots to requests that may hang (decision 135)
+   * true: the request takes the free slot with the lowest number. false: it takes the highest, and leaves the lower slots to requests
+   * that may hang (decision 135)
    */
   readonly fromBelow: boolean;
   /** the request takes a slot only in the turn of its kind (decision 267) */
   readonly onlyInTurn?: boolean;
-  /** the name by which `rememberWaiter` knows the request; absent: it has not waited yet */
+  /** the name under which `storeWaiter` stored the request; absent: it has not waited yet */
   readonly waiter?: string;
 }
 
-/** After so many requests of others, the next slot belongs to a kind that waits: a tenth of all requests (decision 267). */
+/** After nine requests of other kinds, the next slot belongs to a kind that waits: a tenth of all requests (decision 267). */
 export const OTHERS_IN_BETWEEN = 9;
 
 /** The kinds of requests that have a share of their own, and their smallest and largest urgency. */
@@ -68,7 +68,7 @@ const REST = REQUEST_URGENCIES.indexOf("confirm");
 const isRest = (urgency: number) => urgency >= REST;
 
 /**
- * Takes a slot for `SLOT_LEASE_MS`. Simultaneous callers do not wait for each other: each takes a slot of its own.
+ * Acquires a slot for `SLOT_LEASE_MS`. Simultaneous callers do not wait for each other: each gets a slot of its own.
  * @param urgency smaller is more urgent
  * @param productId null: the request is about no single product
  * @returns null if no slot is free, everything or this product is paused, the last request began too recently, or the
@@ -121,7 +121,7 @@ export async function takeSlot(
   return taken === undefined ? null : { slot: taken.slot, holder, isTurn: taken.isTurn };
 }
 
-/** Whether the next slot belongs to a request's kind; among confirm fetches, resweeps and backfills, to the oldest waiter. */
+/** Whether the next slot belongs to a request's kind. Among confirm fetches, resweeps and backfills it belongs to the oldest waiter. */
 function isTurnSql(sql: Sql, urgency: number, waiter: string | null) {
   if (urgency === VERIFY) return sql`(select verify >= ${OTHERS_IN_BETWEEN} from owed)`;
   if (!isRest(urgency)) return sql`false`;
@@ -146,18 +146,18 @@ function spaceOut(sql: Sql, minIntervalMs: number) {
   )`;
 }
 
-/** Stores that a request waits. Less urgent requests get no slot while it keeps asking, but for their share. */
-export async function rememberWaiter(sql: Sql, waiter: string, urgency: number): Promise<void> {
+/** Stores that a request waits. While it keeps polling, less urgent requests get only the slots of their share. */
+export async function storeWaiter(sql: Sql, waiter: string, urgency: number): Promise<void> {
   await sql`
     insert into request_waiters (waiter, urgency, seen_at) values (${waiter}, ${urgency}, clock_timestamp())
     on conflict (waiter) do update set seen_at = excluded.seen_at returning ${withoutDisk(sql)}`;
 }
 
-/** What a kind can be owed at the most, for each slot: after a long time without such requests they come in a short burst. */
+/** The most that a kind can be owed for each slot. After a long time without such requests it limits their burst. */
 const MOST_OWED = 2 * OTHERS_IN_BETWEEN;
 
 /**
- * Frees a slot, and counts the requests that it served for the shares of others (decision 267).
+ * Frees a slot, and counts the requests that it served towards the shares of other kinds (decision 267).
  * @param served the number of requests, all of this urgency
  */
 export async function releaseSlot(
@@ -193,14 +193,14 @@ export async function isSlotWanted(sql: Sql, urgency: number, slots: number): Pr
   return row?.wanted ?? false;
 }
 
-/** Removes the waiter of a request that has taken a slot, or has given up. */
-export async function forgetWaiter(sql: Sql, waiter: string): Promise<void> {
+/** Removes the waiter of a request that has acquired a slot, or has given up. */
+export async function removeWaiter(sql: Sql, waiter: string): Promise<void> {
   await sql`delete from request_waiters where waiter = ${waiter} returning ${withoutDisk(sql)}`;
 }
 
 /**
- * Renews the leases of these holders' slots. A released slot stays free, because a renewal may reach PostgreSQL after
- * the release, and would then hold a slot that nobody uses.
+ * Renews the leases of these holders' slots. A released slot stays free: a renewal that reaches PostgreSQL after the release would
+ * otherwise hold an unused slot.
  */
 export async function renewSlots(sql: Sql, holders: readonly string[]): Promise<void> {
   await sql`
@@ -209,8 +209,9 @@ export async function renewSlots(sql: Sql, holders: readonly string[]): Promise<
 }
 
 /**
- * Pauses the requests about a product, after a 429. Where another product is paused already, or the refused request was
- * about no single product, the provider limits the whole account: then all requests pause (decision 114).
+ * Pauses the requests about a product, after a 429. If another product is paused already, or the refused request was about no single
+ * product, the provider limits the whole account, and all requests pause. Pausing all of them at once would let one product that is
+ * always refused stop the others.
  */
 export async function pauseRequests(sql: Sql, productId: string | null, pauseMs: number): Promise<void> {
   const until = sql`clock_timestamp() + make_interval(secs => ${pauseMs / 1000})`;
@@ -236,7 +237,7 @@ export async function readPauseMs(sql: Sql, productId: string): Promise<number> 
   return row?.ms ?? 0;
 }
 
-/** Removes waiters that have not asked for an hour: their processes have ended. */
-export async function forgetDeadWaiters(sql: Query): Promise<void> {
+/** Removes waiters that have not polled for an hour: their processes have ended. */
+export async function removeDeadWaiters(sql: Query): Promise<void> {
   await sql`delete from request_waiters where seen_at < clock_timestamp() - interval '1 hour'`;
 }

@@ -1,4 +1,4 @@
-/** One request budget for all work and all worker processes: urgent requests first, none during a pause. */
+/** One request budget for all work and all worker processes: urgent requests first, and none during a pause (decision 18). */
 
 import { randomUUID } from "node:crypto";
 import { setInterval } from "node:timers";
@@ -10,35 +10,34 @@ import {
   type BudgetLimits,
   ensureBudget,
   ensureSlots,
-  forgetWaiter,
   isSlotWanted,
   OTHERS_IN_BETWEEN,
   pauseRequests,
   type RequestSlot,
   readPauseMs,
   releaseSlot,
-  rememberWaiter,
+  removeWaiter,
   renewSlots,
   SLOT_LEASE_MS,
   type SlotChoice,
+  storeWaiter,
   takeSlot,
 } from "./budget-store.ts";
 import { type HeldSlot, keepSlots } from "./kept-slots.ts";
-import { lowerHalf, openRoom } from "./room.ts";
+import { lowerHalf, openPreemption } from "./preemption.ts";
 
-/** What the budget must know about a request besides its urgency. */
+/** The properties of a request that the budget must know, besides its urgency. */
 export interface About {
   /** the product that a 429 of this request pauses; absent: the request is about no single product */
   readonly productId?: string | null;
   /**
-   * where the product is paused for long, the request is rejected with `provider-throttled` instead of waiting, so
-   * that the caller can do other work
+   * if the product is paused for more than five seconds, the request is rejected with `provider-throttled` instead of waiting, so the
+   * caller can do other work
    */
   readonly leavesWhilePaused?: boolean;
   /**
-   * may-hang: the request is given up with `RoomMade` where it is slow in the upper half of the slots while others
-   * wait. hangs: the request may use the lower half only, and no other request waits for it. Absent: the request may
-   * use any slot and is never given up
+   * may-hang: the request is aborted with `Preempted` if it is slow in the upper half of the slots while others wait. hangs: the
+   * request may use the lower half only, and no other request waits for it. Absent: the request may use any slot and is never preempted
    */
   readonly pace?: "may-hang" | "hangs";
   /** as in `BetPageRequest` */
@@ -48,11 +47,11 @@ export interface About {
 export interface RequestBudget {
   /**
    * Runs one request when the budget allows it. Rejects like `request`, or with the signal's reason.
-   * @param request its signal aborts where the request must make room
+   * @param request its signal aborts if the request is preempted; null: it cannot be
    */
   spend<Answer>(
     urgency: RequestUrgency,
-    request: (room: AbortSignal | null) => Promise<Answer>,
+    request: (preempted: AbortSignal | null) => Promise<Answer>,
     signal: AbortSignal,
     about?: About,
   ): Promise<Answer>;
@@ -67,12 +66,12 @@ const LONGEST_WAIT_MS = 250;
 const DEFAULT_PAUSE_MS = 5_000;
 /** The time for which a slot may serve the next request of its process; others ask no more often than this. */
 const REUSED_MS = LONGEST_WAIT_MS;
-/** The longest pause by Retry-After, so that a wrong header does not stop everything for ever. */
+/** The longest pause by Retry-After: a wrong header must not stop everything for ever. */
 const LONGEST_PAUSE_MS = 3_600_000;
 /** Callers wait for a pause up to this length. */
 const SHORT_PAUSE_MS = 5_000;
 
-/** Wraps requests so that each stays within the budget. */
+/** Wraps `fetchPage` so each request takes its slot of the budget. */
 export function withinBudget(fetchPage: FetchBetPage, budget: RequestBudget): FetchBetPage {
   return async (request, signal, urgency = "live") => {
     const send = async () => {
@@ -94,13 +93,13 @@ export function openBudget(
   clock: Clock,
 ): RequestBudget {
   const slotSignal = createSlotSignal(clock);
-  const room = openRoom(limits.concurrency);
-  const makeRoom = () => room.make(() => isSlotWanted(sql, MAY_HANG, limits.concurrency));
-  const leases = leaseSlots(sql, requestTimeoutMs, makeRoom);
+  const preemption = openPreemption(limits.concurrency);
+  const preemptSlow = () => preemption.preemptSlow(() => isSlotWanted(sql, MAY_HANG, limits.concurrency));
+  const leases = leaseSlots(sql, requestTimeoutMs, preemptSlow);
   const giveBack = async ({ slot, urgency, served }: HeldSlot) => {
     leases.end(slot);
     await releaseSlot(sql, slot, urgency, served);
-    slotSignal.ring();
+    slotSignal.wakeWaiters();
   };
   // With a minimal interval each request must ask for its own slot.
   const reusedMs = limits.minIntervalMs > 0 ? 0 : Math.min(REUSED_MS, requestTimeoutMs);
@@ -119,20 +118,20 @@ export function openBudget(
       const most = pace === "hangs" ? lowerHalf(limits.concurrency) : limits.concurrency;
       const asking = { ...about, productId, urgency, choice: { most, fromBelow: pace !== undefined } };
       const held: HeldSlot = (waitsForTurn ? undefined : kept.reuse(productId, urgency, most)) ?? {
-        slot: await waitForSlot(sql, limits, asking, { slotSignal, makeRoom }, signal),
+        slot: await waitForSlot(sql, limits, asking, { slotSignal, preemptSlow }, signal),
         urgency,
         productId,
         takenAt: clock.now(),
         served: 0,
       };
-      // The caller may have given up while the database handed out the slot.
+      // The caller may have given up while the statement that takes the slot was under way.
       if (signal.aborted) {
         await giveBack(held);
         signal.throwIfAborted();
       }
       const used = { ...held, served: held.served + 1 };
       leases.begin(held.slot);
-      const own = pace === "may-hang" ? room.begin(held.slot) : null;
+      const own = pace === "may-hang" ? preemption.begin(held.slot) : null;
       let mayKeep = false;
       try {
         const answer = await request(own?.signal ?? null);
@@ -140,7 +139,7 @@ export function openBudget(
         return answer;
       } catch (error) {
         if (error instanceof ReconError && error.code === "provider-throttled") {
-          kept.forget();
+          kept.discardAll();
           const pauseMs = Math.min(error.retryAfterMs ?? DEFAULT_PAUSE_MS, LONGEST_PAUSE_MS);
           await pauseRequests(sql, productId, pauseMs);
         }
@@ -161,12 +160,12 @@ async function waitForSlot(
     readonly productId: string | null;
     readonly choice: SlotChoice;
   },
-  { slotSignal, makeRoom }: { readonly slotSignal: SlotSignal; readonly makeRoom: () => Promise<void> },
+  { slotSignal, preemptSlow }: { readonly slotSignal: SlotSignal; readonly preemptSlow: () => Promise<void> },
   signal: AbortSignal,
 ): Promise<RequestSlot> {
   const { urgency, productId, leavesWhilePaused = false, choice, pace, waitsForTurn } = asking;
   const waiter = randomUUID();
-  const place = slotSignal.comeIn(pace === "hangs" ? null : urgency);
+  const place = slotSignal.enter(pace === "hangs" ? null : urgency);
   let waitMs = FIRST_WAIT_MS;
   let isRemembered = false;
   try {
@@ -177,20 +176,20 @@ async function waitForSlot(
       if (slot !== null) return slot;
       const pauseMs = productId === null ? 0 : await readPauseMs(sql, productId);
       if (leavesWhilePaused && pauseMs > SHORT_PAUSE_MS) throw asThrottled(productId, pauseMs);
-      // No other request may wait for one that is paused, or that is known to hang.
+      // A stored waiter makes less urgent requests wait. One that is paused, or is known to hang, must not hold them up.
       if (pace !== "hangs" && pauseMs === 0) {
-        await rememberWaiter(sql, waiter, urgency);
+        await storeWaiter(sql, waiter, urgency);
         isRemembered = true;
-        await makeRoom();
+        await preemptSlow();
       } else if (isRemembered) {
-        await forgetWaiter(sql, waiter);
+        await removeWaiter(sql, waiter);
         isRemembered = false;
       }
       await place.wait(waitMs, signal);
       waitMs = Math.min(waitMs * 1.5, LONGEST_WAIT_MS);
     }
   } finally {
-    if (isRemembered) await forgetWaiter(sql, waiter);
+    if (isRemembered) await removeWaiter(sql, waiter);
   }
 }
 
@@ -203,11 +202,10 @@ function asThrottled(productId: string | null, retryAfterMs: number): ReconError
 const RENEW_MS = SLOT_LEASE_MS / 3;
 
 /**
- * Renews the slots of this process with one statement while their requests are under way, and no longer than a
- * request can take, so that a hanging request does not keep its slot for ever. Each renewal also makes room for
- * waiters of other processes.
+ * Renews the slots of this process with one statement while their requests are under way, but no longer than a request can take, so a
+ * hanging request cannot keep its slot for ever. Each renewal also preempts slow requests for the waiters of other processes.
  */
-function leaseSlots(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<void>) {
+function leaseSlots(sql: Sql, requestTimeoutMs: number, preemptSlow: () => Promise<void>) {
   const renewalsLeft = new Map<string, number>();
   let timer: NodeJS.Timeout | null = null;
   const renew = () => {
@@ -215,9 +213,9 @@ function leaseSlots(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<
     for (const [holder, left] of living) renewalsLeft.set(holder, left - 1);
     if (living.length === 0) return;
     const holders = living.map(([holder]) => holder);
-    // The next renewal makes up for a failed one.
+    // If a renewal fails, the next one comes before the lease ends.
     renewSlots(sql, holders)
-      .then(makeRoom)
+      .then(preemptSlow)
       .catch(() => {});
   };
   return {
@@ -234,11 +232,11 @@ function leaseSlots(sql: Sql, requestTimeoutMs: number, makeRoom: () => Promise<
   };
 }
 
-/** Wakes those waiters of this process that may take a slot of it that becomes free. Other processes poll. */
+/** Wakes the waiters of this process when one of its slots becomes free. Waiters of other processes poll. */
 interface SlotSignal {
-  /** @param urgency null: it is known to hang, and is woken last */
-  comeIn(urgency: number | null): { wait(waitMs: number, signal: AbortSignal): Promise<void> };
-  ring(): void;
+  /** @param urgency null: the request is known to hang, and is woken last */
+  enter(urgency: number | null): { wait(waitMs: number, signal: AbortSignal): Promise<void> };
+  wakeWaiters(): void;
   isAwaited(): boolean;
 }
 
@@ -246,7 +244,7 @@ function createSlotSignal(clock: Clock): SlotSignal {
   const waiting = new Set<{ urgency: number; place: number; woken: AbortController }>();
   let places = 0;
   return {
-    comeIn: (urgency) => {
+    enter: (urgency) => {
       const place = places++;
       return {
         wait: async (waitMs, signal) => {
@@ -257,8 +255,8 @@ function createSlotSignal(clock: Clock): SlotSignal {
         },
       };
     },
-    // The most urgent one, and of each share the one that has waited longest: the database decides between them.
-    ring: () => {
+    // Wakes the most urgent waiter, and the one of each share that has waited longest. The database decides between them.
+    wakeWaiters: () => {
       const inOrder = [...waiting].sort((a, b) => a.place - b.place);
       const mostUrgent = inOrder.toSorted((a, b) => a.urgency - b.urgency)[0];
       const verify = inOrder.find(({ urgency }) => urgency === MAY_HANG);

@@ -1,4 +1,7 @@
-/** The agent API (§4.B, §4.C), typed: returns domain types, or rejects with a ReconError. */
+/**
+ * The agent API (§4.B, §4.C), typed: returns domain types, or rejects with a ReconError. Each request is observed here, so its outcome is
+ * the code that the caller gets and the wait for a slot does not count.
+ */
 
 import type { MoneyAnswer, MoneyRequest, TransferApi } from "../agent-api.ts";
 import type { BetPage, BetPageRequest } from "../bet.ts";
@@ -42,7 +45,7 @@ import {
 } from "./requests.ts";
 import { LARGEST_PAGE_BYTES, openBetPage } from "./wire.ts";
 
-/** Enough for some thousand games. Small, because the list is parsed at once and blocks the process meanwhile. */
+/** Enough for some thousand games. Not more, because parsing the list blocks the process. */
 const LARGEST_LIST_BYTES = 4 * 1024 * 1024;
 /** The largest answer that is not a list. */
 const LARGEST_ANSWER_BYTES = 256 * 1024;
@@ -66,7 +69,7 @@ export interface ProviderClient extends TransferApi {
   listSeamlessGames(productId: string, signal?: AbortSignal): Promise<Game[]>;
   /** GET /seamless/betTransactionsV2 by range (§4.B3): one page. */
   fetchBetPage(request: BetPageRequest, signal: AbortSignal): Promise<BetPage>;
-  /** The same by day. Such requests often time out, so only people send them. */
+  /** The same by day. Such requests often time out, so no job sends them: only `recon provider` and your own service do. */
   fetchBetDay(request: BetDayRequest, signal?: AbortSignal): Promise<BetPage>;
   /** GET /seamless/freeGameList (§4.B4). */
   listFreeGames(productId: string, signal?: AbortSignal): Promise<Game[]>;
@@ -96,7 +99,7 @@ export function openProvider(
   clock: Clock,
 ): ProviderClient {
   const http = openHttp(settings, options, clock);
-  const ask = openAsk(http, options);
+  const ask = openCall(http, options);
   return {
     ...openLobby(ask),
     ...openMoney(ask),
@@ -138,7 +141,7 @@ async function fetchBets(
     const tookMs = clock.now() - requestedAt;
     return { ...list.finish(answered), requestedAt, tookMs };
   };
-  const question: ProviderQuestion = {
+  const question: ProviderCall = {
     method: "GET",
     path,
     query,
@@ -232,23 +235,23 @@ function openMoney(ask: Ask): TransferApi {
 
 function post<Result>(
   ask: Ask,
-  question: Pick<ProviderQuestion, "path" | "what" | "productId"> & { readonly body: object },
+  question: Pick<ProviderCall, "path" | "what" | "productId"> & { readonly body: object },
   read: (answered: ReceivedAnswer) => Result,
   signal: AbortSignal | undefined,
 ): Promise<Result> {
   return ask({ method: "POST", ...question, largestBytes: LARGEST_ANSWER_BYTES }, read, signal);
 }
 
-export interface ProviderQuestion extends ProviderRequest {
-  /** null: the question names no product */
+export interface ProviderCall extends ProviderRequest {
+  /** null: the request names no product */
   readonly productId: string | null;
-  /** the range of a question by range */
+  /** of a request by range */
   readonly window?: TimeRange;
 }
 
-/** Sends the question once and reads the answer. Rejects with the error of `ProviderHttp.send` or of `read`. */
+/** Sends the request once and reads the answer. Rejects with the error of `ProviderHttp.send` or of `read`. */
 export type Ask = <Result>(
-  question: ProviderQuestion,
+  question: ProviderCall,
   read: (answered: ReceivedAnswer) => Result,
   signal: AbortSignal | undefined,
 ) => Promise<Result>;
@@ -260,7 +263,7 @@ export interface Listeners {
   readonly watch?: WatchRequest;
 }
 
-export function openAsk(http: ProviderHttp, { onAnswer, watch }: Listeners): Ask {
+export function openCall(http: ProviderHttp, { onAnswer, watch }: Listeners): Ask {
   return async (question, read, signal) => {
     const end = watch?.(describeRequest(question));
     let status: number | null = null;
@@ -279,8 +282,8 @@ export function openAsk(http: ProviderHttp, { onAnswer, watch }: Listeners): Ask
   };
 }
 
-function describeRequest({ path, method, productId, window }: ProviderQuestion): BegunRequest {
-  // The only path that differs from product to product (§4.B5).
+function describeRequest({ path, method, productId, window }: ProviderCall): BegunRequest {
+  // This path alone differs from product to product (§4.B5).
   const endpoint = path.endsWith("/verify-topup") ? "verify-topup" : path;
   return { endpoint, method, productId, window: window ?? null };
 }

@@ -1,7 +1,4 @@
-/**
- * Reads the envelope of every answer of the agent API (§4.B, §4.C), and cuts the part of an answer that may be shown
- * as evidence.
- */
+/** Reads the envelope of every answer of the agent API (§4.B, §4.C), and the part of an answer that may be shown as evidence. */
 
 import { isLosslessNumber, parse, stringify } from "lossless-json";
 import { describeError, type ErrorCode, type ProviderAnswer, ReconError } from "../errors.ts";
@@ -10,7 +7,7 @@ export type JsonObject = Record<string, unknown>;
 
 /** A complete answer. */
 export interface ReceivedAnswer {
-  /** names the request for people: "deposit R1 of P1 for anna" */
+  /** names the request in messages: "deposit R1 of P1 for anna" */
   readonly what: string;
   /** the HTTP status */
   readonly status: number;
@@ -31,7 +28,7 @@ export interface ProviderEnvelope {
 }
 
 /**
- * Reads the envelope, whatever its code.
+ * Reads the envelope, also of an answer that is no success.
  * @throws ReconError `provider-not-json`, `provider-cut-short` or `provider-bad-envelope`
  */
 export function readEnvelope(answered: ReceivedAnswer): ProviderEnvelope {
@@ -70,7 +67,7 @@ function unread(answered: ReceivedAnswer, code: ErrorCode, problem: string, caus
 
 /**
  * Reads the data of an answer that must be a success.
- * @throws ReconError as `readEnvelope`, and `provider-rejected` where `code` is not 0
+ * @throws ReconError as `readEnvelope`, and `provider-rejected` if `code` is not 0
  */
 export function readData(answered: ReceivedAnswer): unknown {
   const envelope = readEnvelope(answered);
@@ -88,7 +85,7 @@ export function rejection(answered: ReceivedAnswer, { code, message }: ProviderE
   );
 }
 
-/** A field that differs from the interface. Its `rule` names the field without the value, which may be a secret. */
+/** A field that breaks the interface. Its `rule` names the field without the value, which may be a secret. */
 export class FieldError extends ReconError {
   readonly rule: string;
 
@@ -99,7 +96,7 @@ export class FieldError extends ReconError {
   }
 }
 
-/** @throws ReconError `provider-bad-envelope` where `read` finds a field that differs from the interface */
+/** @throws ReconError `provider-bad-envelope` if `read` finds a field that breaks the interface */
 export function readFields<Result>(answered: ReceivedAnswer, read: () => Result): Result {
   try {
     return read();
@@ -121,8 +118,7 @@ export function badEnvelope(what: string, problem: string, answer: ProviderAnswe
 const BRACKET_OR_TEXT = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)|[{}[\]]/gs;
 
 /**
- * Whether the body is the beginning of a longer answer: a server ran out of time or memory, and a shorter window may
- * succeed.
+ * Whether the body is only the beginning of an answer. The server may have run out of time or memory, so a shorter window may succeed.
  */
 function isBeginning(body: string): boolean {
   if (!body.trimStart().startsWith("{")) return false;
@@ -184,8 +180,7 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * A value as JSON text. A value that is nested too deeply keeps only its plain fields, so that the rest of the page
- * can be read.
+ * A value as JSON text. A value that is nested too deeply keeps only its plain fields, so the rest of the page can be read.
  */
 export function textOf(item: unknown): string {
   try {

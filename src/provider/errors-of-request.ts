@@ -1,4 +1,4 @@
-/** Turns errors of got into ReconErrors; only this module knows got's errors. */
+/** Converts got's errors and HTTP statuses to ReconErrors. No other module knows got's errors. */
 
 import { MaxRedirectsError, ReadError, RequestError, TimeoutError } from "got";
 import { DateTime } from "luxon";
@@ -11,9 +11,9 @@ const DROPPED = new Set(["ECONNRESET", "EPIPE", "ERR_HTTP2_STREAM_ERROR", "UND_E
 
 /**
  * The ReconError for an error of got.
- * @param what names the request for people: "GET /seamless/betTransactionsV2 of P1"
+ * @param what names the request in the message: "betTransactionsV2 of P1 from … to …"
  */
-export function sortRequestError(error: unknown, what: string): unknown {
+export function toReconError(error: unknown, what: string): unknown {
   if (error instanceof MaxRedirectsError || !(error instanceof RequestError)) return error;
   // got's errors hold the request's options with the credentials, so only their cause is kept.
   const { code, cause } = error;
@@ -40,13 +40,13 @@ export function sortRequestError(error: unknown, what: string): unknown {
   return failure("provider-unreachable", `${what}: the provider cannot be reached (${code})`, cause);
 }
 
-/** Whether zlib, brotli or zstd found wrong bytes. Too few bytes are another error. */
+/** Whether zlib, brotli or zstd found wrong bytes. Missing bytes are another error. */
 function isGarbled(cause: unknown): boolean {
   const { code } = (cause ?? {}) as { code?: unknown };
   return /^(Z_DATA_ERROR$|ERR__ERROR_FORMAT|ZSTD_error_)/.test(String(code));
 }
 
-/** The answer is not ready (202), or is only a part of one (206): what it lacks must not count as empty. */
+/** The answer is not ready (202), or is only a part (206): the missing records must not count as absent. */
 export const NOT_WHOLE: ReadonlySet<number> = new Set([202, 206]);
 
 /** The error for an HTTP status other than 2xx. The interface names no such statuses (§7.7). */
@@ -78,8 +78,8 @@ const CODE_OF_STATUS: ReadonlyMap<number, ErrorCode> = new Map([
 
 /**
  * Reads both forms of Retry-After: seconds, or an HTTP date.
- * @param nowMs by the clock of the provider, if the answer has its Date: a date by a clock that is 10 minutes behind would ask
- *   for no wait at all
+ * @param nowMs by the clock of the provider, if the answer has a Date: compared with our clock, a date by a clock that is 10 minutes
+ *   behind would mean no wait at all
  * @returns milliseconds from now
  */
 export function readRetryAfter(header: string | undefined, nowMs: number): number | null {

@@ -1,4 +1,4 @@
-/** Reads the fields of an answer one by one: strict with fields that the interface names, tolerant of others. */
+/** Reads the fields of an answer: strict with fields that the interface names, tolerant of others. */
 
 import { isLosslessNumber, isSafeNumber } from "lossless-json";
 import type { ReconError } from "../errors.ts";
@@ -29,14 +29,14 @@ export function readText(source: FieldSource, field: string): string {
   return text;
 }
 
-/** Text for people, which may be empty. */
+/** Text that is only shown, and may be empty. */
 export function readLabel(source: FieldSource, field: string): string {
   const text = readOptionalText(source, field);
   if (text === null) throw wrong(`${source.name}.${field}`, "text", source.fields[field]);
   return text;
 }
 
-/** @returns null where the field is absent or null */
+/** @returns null if the field is absent or null */
 export function readOptionalText({ name, fields }: FieldSource, field: string): string | null {
   const value = fields[field] ?? null;
   if (value === null || typeof value === "string") return value;
@@ -86,7 +86,7 @@ export function readAmount(source: FieldSource, field: string): Amount {
   return amount;
 }
 
-/** @returns null where the field is absent or null */
+/** @returns null if the field is absent or null */
 export function readOptionalAmount(source: FieldSource, field: string): Amount | null {
   const text = readOptionalText(source, field);
   return text === null ? null : parseAmount(text, `${source.name}.${field}`);

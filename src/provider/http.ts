@@ -1,4 +1,4 @@
-/** One request to the provider over HTTP: returns a complete answer, otherwise rejects with a ReconError. */
+/** Sends one request to the provider over HTTP: returns a complete answer, or rejects with a ReconError. */
 
 import { isUtf8 } from "node:buffer";
 import { setImmediate as afterOtherEvents } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { isLoopback, type ProviderSettings } from "../config.ts";
 import { ReconError } from "../errors.ts";
 import { openAgents } from "../outgoing.ts";
 import { describe, LONGEST_EVIDENCE, type ReceivedAnswer } from "./envelope.ts";
-import { errorOfStatus, NOT_WHOLE, readDate, readRetryAfter, sortRequestError } from "./errors-of-request.ts";
+import { errorOfStatus, NOT_WHOLE, readDate, readRetryAfter, toReconError } from "./errors-of-request.ts";
 
 export interface ProviderLimits {
   readonly requestTimeoutMs: number;
@@ -25,11 +25,11 @@ export interface ProviderRequest {
   readonly query?: Readonly<Record<string, string>>;
   /** sent as JSON */
   readonly body?: object;
-  /** names the request for people: "deposit R1 of P1 for anna" */
+  /** names the request in messages: "deposit R1 of P1 for anna" */
   readonly what: string;
   /** the most bytes after decompression; a larger answer is an error */
   readonly largestBytes: number;
-  /** reads the answer's list while it arrives, so that only the beginning of the text is kept */
+  /** reads the answer's list while it arrives, so only the beginning of the text is kept */
   readonly list?: ListReader;
   /** keeps the whole text even with `list` */
   readonly keepsText?: boolean;
@@ -38,7 +38,7 @@ export interface ProviderRequest {
 }
 
 export interface ListReader {
-  /** @throws ReconError where the rest need not be read */
+  /** @throws ReconError if the rest need not be read */
   take(chunk: Buffer): void;
   /** the text without the items, to be parsed */
   rest(): string;
@@ -91,7 +91,7 @@ export function openHttp(settings: ProviderSettings, limits: ProviderLimits, clo
   };
 }
 
-/** What got decodes in every Node that is supported. */
+/** The encodings that got decodes in every supported version of Node. */
 const ENCODINGS = "gzip, deflate, br";
 
 /** The secrets that no error may show: the password, and both values as in the header. */
@@ -126,11 +126,11 @@ async function send(
     );
   } catch (error) {
     signal?.throwIfAborted();
-    throw sortRequestError(error, what);
+    throw toReconError(error, what);
   }
 }
 
-/** A piece of this size is read within some milliseconds. */
+/** Reading a piece of this size takes a few milliseconds. */
 const PIECE_BYTES = 16 * 1024;
 
 const isSuccess = ({ statusCode }: PlainResponse) =>
@@ -171,7 +171,7 @@ async function readAnswer(
   if (transcoder !== null && transcoder !== undefined) await takeText(transcoder.end());
   if (response === null) throw new Error(`${what} was answered with nothing`);
   const whole = Buffer.concat(kept);
-  // What a list's reader has read is kept as evidence only.
+  // The list's reader has read the text already, so it is kept as evidence only.
   const isEvidence = !isSuccess(response) || list !== undefined;
   if (!isEvidence && !isUtf8(whole)) {
     const problem = `${what}: the answer has a text that is not in its charset`;
@@ -195,7 +195,7 @@ async function readAnswer(
 /** Whether an answer begins as JSON does. Some servers name a charset as its encoding: "Content-Encoding: utf-8". */
 const isPlain = (chunk: Buffer) => /^(?:\xef\xbb\xbf)?\s*\{/.test(chunk.subarray(0, 64).toString("latin1"));
 
-/** got removes the header of what it has decoded. */
+/** got removes the header of an encoding that it has decoded. */
 function refuseEncoding(response: PlainResponse | null, what: string): void {
   const encoding = response?.headers["content-encoding"] ?? "identity";
   if (encoding.toLowerCase() === "identity") return;
@@ -210,16 +210,16 @@ function contentTypeOf(response: PlainResponse | null): string | undefined {
 export interface Transcoder {
   /** @returns UTF-8; bytes that are not of the charset become `NO_TEXT` */
   take(chunk: Buffer): Buffer;
-  /** the rest, if the answer ended within a letter */
+  /** the rest, if the answer ended within a character */
   end(): Buffer;
 }
 
-/** Never part of UTF-8, so that whatever holds it is refused. A replacement character would make one name of two. */
+/** Never part of UTF-8, so a text with it is refused. With a replacement character, two player names could become one. */
 const NO_TEXT = Buffer.from([0xff]);
 const REPLACEMENT = "\ufffd";
 
 /**
- * Shift_JIS and GBK have a backslash among the bytes of their letters, so an answer is decoded before it is cut into records.
+ * Shift_JIS and GBK use the byte of a backslash within characters, so an answer is decoded before it is cut into records.
  * @returns null: the answer is in UTF-8, or does not say its charset
  * @throws ReconError `provider-not-json` if the charset is unknown
  */
@@ -248,7 +248,7 @@ export function openTranscoder(contentType: string | undefined, what: string): T
   };
 }
 
-/** After pieces have run for this long, the other events of the process come first. */
+/** When pieces have run for this long, the process handles its other events first. */
 const LONGEST_BLOCK_MS = 20;
 
 let last: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** Slots of the request budget that pass from one request of a process to the next, which saves statements. */
+/** Passes a slot of the request budget from one request of a process to the next, which saves most of the statements. */
 
 import type { Clock, Instant } from "../clock.ts";
 import type { RequestSlot } from "./budget-store.ts";
@@ -15,20 +15,20 @@ export interface HeldSlot {
 }
 
 interface KeptSlots {
-  /** Keeps the slot, unless it was taken too long ago or in a turn of its kind. @returns false where the slot must be released */
+  /** Keeps the slot, unless it was taken too long ago or in a turn of its kind. @returns false if the slot must be released */
   keep(held: HeldSlot): boolean;
   /**
    * Takes a kept slot for a request about this product and of this urgency, with a number up to `most`.
-   * @returns undefined where none fits
+   * @returns undefined if no kept slot fits
    */
   reuse(productId: string | null, urgency: number, most: number): HeldSlot | undefined;
-  /** Prevents that any slot held now serves another request. */
-  forget(): void;
+  /** No slot that is held now serves another request. */
+  discardAll(): void;
 }
 
 /**
- * Keeps the slot of an ended request for the next request of this process, which saves two statements. Without a next
- * request at once, the slot is released.
+ * Keeps the slot of an ended request for the next request of this process, which saves two statements. If no request follows in the same
+ * turn of the event loop, the slot is released.
  * @param reusedMs the time after which a slot serves no further request; 0: slots are not reused
  */
 export function keepSlots(
@@ -37,16 +37,16 @@ export function keepSlots(
   clock: Clock,
 ): KeptSlots {
   let kept: HeldSlot[] = [];
-  let forgottenAt: Instant = 0;
+  let discardedAt: Instant = 0;
   return {
     keep: (held) => {
-      const isYoung = held.takenAt > forgottenAt && clock.now() - held.takenAt < reusedMs;
+      const isYoung = held.takenAt > discardedAt && clock.now() - held.takenAt < reusedMs;
       if (!isYoung || held.slot.isTurn) return false;
       kept.push(held);
       setImmediate(() => {
         if (!kept.includes(held)) return;
         kept = kept.filter((one) => one !== held);
-        // Without this release the lease ends by itself.
+        // If the release fails, the lease ends by itself.
         giveBack(held).catch(() => {});
       });
       return true;
@@ -54,7 +54,7 @@ export function keepSlots(
     reuse: (productId, urgency, most) => {
       const found = kept.find(
         (one) =>
-          one.takenAt > forgottenAt &&
+          one.takenAt > discardedAt &&
           one.productId === productId &&
           urgency <= one.urgency &&
           one.slot.slot <= most,
@@ -62,8 +62,8 @@ export function keepSlots(
       kept = kept.filter((one) => one !== found);
       return found;
     },
-    forget: () => {
-      forgottenAt = clock.now();
+    discardAll: () => {
+      discardedAt = clock.now();
     },
   };
 }

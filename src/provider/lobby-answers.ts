@@ -71,7 +71,7 @@ function readGame(source: FieldSource, isNamed: boolean): Game {
 
 const GAME_FIELDS = ["name", "category", "type", "code", "img", "rank", "providerCode", "locale"];
 
-/** Keeps languages that the interface does not name too. Capital and small letters count as equal (§2.5). */
+/** Also keeps languages that the interface does not name. Upper and lower case are the same language (§2.5). */
 function readLocale({ name, fields }: FieldSource): Readonly<Record<string, string>> | null {
   if (fields["locale"] === undefined || fields["locale"] === null) return null;
   const source = readObject(fields["locale"], `${name}.locale`);

@@ -40,7 +40,7 @@ export function readMoneyAnswer(answered: ReceivedAnswer, transactionRef: string
   });
 }
 
-/** @throws ReconError `provider-*`; also where the answer is about another transfer */
+/** @throws ReconError `provider-*`; also if the answer is about another transfer */
 export function readTransferAnswer(answered: ReceivedAnswer, transactionRef: string): TransferAnswer {
   const data = readData(answered);
   return readFields(answered, () => {

@@ -1,7 +1,6 @@
 /**
- * Cuts the items out of one list of a JSON text while it arrives, so that a long answer is neither held nor parsed as
- * a whole. It reads only brackets, texts and commas; the parser decides later whether the pieces are JSON
- * (decision 129).
+ * Cuts the items out of one list of a JSON text while it arrives, so a long answer is neither held nor parsed as a whole. It reads only
+ * brackets, texts and commas; the parser decides later whether the pieces are JSON. A thread for large answers would hold them twice.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -25,7 +24,7 @@ export interface ListItem {
 
 export interface ListSplitter {
   take(chunk: Buffer): void;
-  /** The text so far without the items, so that its list is empty. @throws TypeError if it is not UTF-8 */
+  /** The text so far without the items, that is, with an empty list. @throws TypeError if it is not UTF-8 */
   rest(): string;
   /** the text without the items was too long, or has the list twice */
   readonly problem: "rest-too-long" | "second-list" | null;
@@ -87,7 +86,7 @@ export function splitList(
     const isCut = itemBytes > limits.itemBytes;
     item = [];
     itemBytes = 0;
-    const read = isCut ? withoutPartOfLetter(bytes) : bytes;
+    const read = isCut ? withoutPartialCharacter(bytes) : bytes;
     const isGarbled = !isUtf8(read);
     onItem({ text: (isGarbled ? showBytes(read) : read.toString("utf8")).trim(), isCut, isGarbled });
   };
@@ -114,7 +113,7 @@ export function splitList(
     for (let at = 0; at < chunk.length; at += 1) {
       if (isInText) {
         const from = at;
-        // The byte behind a backslash ends no text.
+        // The byte after a backslash does not end the text.
         if (isEscaped) isEscaped = false;
         else {
           at = findTextEnd(chunk, at);
@@ -176,11 +175,11 @@ export function splitList(
   };
 }
 
-const LONGEST_LETTER_BYTES = 4;
+const LONGEST_CHARACTER_BYTES = 4;
 
-/** A text that was cut may end within a letter. */
-function withoutPartOfLetter(bytes: Buffer): Buffer {
-  for (let less = 0; less < LONGEST_LETTER_BYTES; less += 1) {
+/** A text that was cut may end within a character. */
+function withoutPartialCharacter(bytes: Buffer): Buffer {
+  for (let less = 0; less < LONGEST_CHARACTER_BYTES; less += 1) {
     const shorter = bytes.subarray(0, bytes.length - less);
     if (isUtf8(shorter)) return shorter;
   }
@@ -202,7 +201,7 @@ function hasMore(parts: readonly Buffer[]): boolean {
   return parts.some((part) => part.some((byte) => byte > LAST_SPACE));
 }
 
-/** Decodes a name, which may contain escapes. @returns null where the text is not a name */
+/** Decodes a name, which may contain escapes. @returns null if the text is not a name */
 function decodeName(bytes: readonly number[]): string | null {
   try {
     const text: unknown = JSON.parse(`"${Buffer.from(bytes).toString("utf8")}"`);

@@ -1,4 +1,4 @@
-/** Reads pages of bet records (§4.B3). No other folder knows the wire format. */
+/** Reads pages of bet records (§4.B3) while they arrive. No other folder knows the wire format. */
 
 import { isLosslessNumber, parse } from "lossless-json";
 import type { BetPage, BetRecord, RejectedRecord } from "../bet.ts";
@@ -93,7 +93,7 @@ function tooLarge(what: string, problem: string): ReconError {
   return new ReconError("provider-too-large", `${what}: the answer is not a page of bets: ${problem}`);
 }
 
-/** @throws SyntaxError where the item is not JSON: then the whole answer is invalid */
+/** @throws SyntaxError if the item is not JSON: then the whole answer is invalid */
 function readItem(
   { text, isCut, isGarbled }: ListItem,
   productId: string,
@@ -102,12 +102,12 @@ function readItem(
 ): void {
   if (isCut) {
     const reason = `the record is longer than ${LIMITS.itemBytes} bytes; only its beginning is kept`;
-    rejected.push({ raw: storable(text), reason });
+    rejected.push({ raw: withoutNul(text), reason });
     return;
   }
   if (isGarbled) {
     const reason = "the record has a text that is not in the charset of the answer";
-    rejected.push({ raw: storable(text), reason });
+    rejected.push({ raw: withoutNul(text), reason });
     return;
   }
   const usual = withoutStacks(() => readUsualItem(text, productId));
@@ -121,12 +121,12 @@ function readItem(
   } catch (error) {
     // The parser's stack overflows at some thousand levels.
     if (!(error instanceof RangeError)) throw error;
-    rejected.push({ raw: storable(text), reason: "the record nests too deeply to be read" });
+    rejected.push({ raw: withoutNul(text), reason: "the record nests too deeply to be read" });
     return;
   }
   const { item, doubled } = parsed;
   if (doubled !== null) {
-    rejected.push({ raw: text, reason: sayDoubled(doubled) });
+    rejected.push({ raw: text, reason: describeDuplicate(doubled) });
     return;
   }
   try {
@@ -137,7 +137,7 @@ function readItem(
 }
 
 /** PostgreSQL cannot store NUL. */
-function storable(text: string): string {
+function withoutNul(text: string): string {
   return text.replaceAll("\0", "\\x00");
 }
 
@@ -153,7 +153,7 @@ function parseItem(text: string): { readonly item: unknown; readonly doubled: st
   return { item, doubled };
 }
 
-function sayDoubled(name: string): string {
+function describeDuplicate(name: string): string {
   return `the record has the name ${excerpt(JSON.stringify(name))} twice, with two values`;
 }
 
@@ -170,7 +170,7 @@ export function readRecordAgain(raw: string): BetRecord | null {
   } catch {
     return null;
   }
-  if (read.doubled !== null) throw new ReconError("bad-record", sayDoubled(read.doubled));
+  if (read.doubled !== null) throw new ReconError("bad-record", describeDuplicate(read.doubled));
   return readBetRecord(read.item, null);
 }
 
@@ -185,7 +185,7 @@ function readUsualItem(text: string, productId: string): BetRecord | null {
   }
 }
 
-/** Reads without stack traces: recording one takes longer than reading a record, and nobody reads them. */
+/** Reads without stack traces: recording one takes longer than reading a record, and the errors are reported without it. */
 function withoutStacks<Result>(read: () => Result): Result {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
@@ -197,8 +197,8 @@ function withoutStacks<Result>(read: () => Result): Result {
 }
 
 /**
- * Whether data without a list means that the range has no records: Go writes an empty list as null, PHP an empty object as
- * []. A list under another name means that the answer is not understood.
+ * Whether data without a list means that the range has no records: Go writes an empty list as null, PHP an empty object as []. A list under
+ * another name is not understood, so the answer is refused.
  */
 function isEmpty(data: unknown): boolean {
   if (!isObject(data))

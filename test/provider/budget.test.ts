@@ -5,7 +5,7 @@ import { openDatabase } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
 import { openBudget, withinBudget } from "../../src/provider/budget.ts";
 import { releaseSlot, renewSlots, SLOT_LEASE_MS, takeSlot } from "../../src/provider/budget-store.ts";
-import { RoomMade } from "../../src/provider/room.ts";
+import { Preempted } from "../../src/provider/preemption.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 
@@ -387,7 +387,7 @@ describe("requests that hang", () => {
     const hanging = ["a", "b", "c", "d"].map((name) =>
       one
         .spend("verify", hang(started, name, ending.signal), never, { pace: "may-hang" })
-        .catch((error: unknown) => gone.push(error instanceof RoomMade ? name : "ended")),
+        .catch((error: unknown) => gone.push(error instanceof Preempted ? name : "ended")),
     );
     await expect.poll(() => started).toHaveLength(4);
     // Another process waits, which the database shows.

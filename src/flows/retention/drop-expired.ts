@@ -7,7 +7,7 @@ import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedRows } from "../../db/drop-oldest.ts";
 import { dropExpiredImports } from "../../ledger/past-import-store.ts";
-import { forgetDeadWaiters } from "../../provider/budget-store.ts";
+import { removeDeadWaiters } from "../../provider/budget-store.ts";
 import { dropExpiredVersions } from "../../sync/record-version-store.ts";
 import type { TimeRange } from "../../window.ts";
 import { dropOldSamples } from "../../work/trend-store.ts";
@@ -65,7 +65,7 @@ export async function dropExpired(
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
   await dropAll(context, dropExpiredImports, KEEP_AUDIT_MS, limits, signal);
   await dropSamples(context, limits, signal);
-  await forgetDeadWaiters(context.sql);
+  await removeDeadWaiters(context.sql);
   if (recordVersions + rawBodies > 0) {
     context.log.info({ recordVersions, rawBodies }, "expired rows were deleted");
   }

@@ -7,7 +7,7 @@ import type { Query } from "../../../src/db/client.ts";
 import { dropExpired } from "../../../src/flows/retention/drop-expired.ts";
 import { silentLog } from "../../../src/log.ts";
 import type { Finding } from "../../../src/mismatch.ts";
-import { ensureBudget, rememberWaiter } from "../../../src/provider/budget-store.ts";
+import { ensureBudget, storeWaiter } from "../../../src/provider/budget-store.ts";
 import { writeRecords } from "../../../src/sync/record-store.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
@@ -192,7 +192,7 @@ describe("at the same time", () => {
 test("a process that died waiting for the provider is deleted, and one that waits is not", async () => {
   await ensureBudget(sql);
   const [dead, alive] = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"];
-  for (const waiter of [dead, alive]) await rememberWaiter(sql, waiter, 1);
+  for (const waiter of [dead, alive]) await storeWaiter(sql, waiter, 1);
   await sql`update request_waiters set seen_at = seen_at - interval '2 hours' where waiter = ${dead}`;
   await drop();
   expect(await sql`select waiter from request_waiters`).toEqual([{ waiter: alive }]);

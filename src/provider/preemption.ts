@@ -1,0 +1,50 @@
+/** Preempts slow requests that may hang, so hanging requests hold at most half of the slots (decision 135). */
+
+import { monotonicMs } from "../clock.ts";
+import type { RequestSlot } from "./budget-store.ts";
+
+/** The reason with which a preempted request is aborted. The caller retries it, within the lower half of the slots. */
+export class Preempted extends Error {}
+
+/** A request that takes longer than this is slow. */
+const SLOW_MS = 2_000;
+
+interface UnderWay {
+  readonly slot: number;
+  readonly begunAtMs: number;
+  readonly ending: AbortController;
+}
+
+interface Preemption {
+  /** @returns a signal that aborts if the request is preempted, and a function to call at its end */
+  begin(held: RequestSlot): { readonly signal: AbortSignal; end(): void };
+  /** Preempts the youngest slow request of the upper half if another request waits for a slot; one at a time. */
+  preemptSlow(isSlotWanted: () => Promise<boolean>): Promise<void>;
+}
+
+/** The number of slots that hanging requests may keep: half of them, at least one. */
+export function lowerHalf(slots: number): number {
+  return Math.max(1, Math.floor(slots / 2));
+}
+
+/** @param slots the number of slots of the whole budget */
+export function openPreemption(slots: number): Preemption {
+  const underWay = new Set<UnderWay>();
+  const half = lowerHalf(slots);
+  const findSlow = () => {
+    const all = [...underWay];
+    if (all.some(({ ending }) => ending.signal.aborted)) return undefined;
+    return all.filter((one) => one.slot > half && monotonicMs() - one.begunAtMs >= SLOW_MS).at(-1);
+  };
+  return {
+    begin: ({ slot }) => {
+      const one = { slot, begunAtMs: monotonicMs(), ending: new AbortController() };
+      underWay.add(one);
+      return { signal: one.ending.signal, end: () => underWay.delete(one) };
+    },
+    preemptSlow: async (isSlotWanted) => {
+      if (findSlow() === undefined || !(await isSlotWanted())) return;
+      findSlow()?.ending.abort(new Preempted("the request was slow, and another one needed its slot"));
+    },
+  };
+}
