@@ -1,4 +1,4 @@
-/** The progress of comparing, and the problems that hold it up. */
+/** Judges the progress of comparing, and the problems that hold it up. Pure. */
 
 import { type Instant, showInstant } from "../clock.ts";
 import {
@@ -109,7 +109,7 @@ function describeLate(productId: string, doneAt: Instant | null, error: string |
 }
 
 const FAILING =
-  "The worker's log has the error; the worker tries again by itself. Nothing is lost: bets that arrive are compared later. recon status shows how many wait.";
+  "The worker's log has the error; the worker retries by itself. Nothing is lost: bets that arrive are compared later. recon status shows how many wait.";
 const ALL = "all products";
 
 function joinAll({ states, marks }: ComparingSeen, late: readonly Stall[]): Stall {
@@ -127,7 +127,7 @@ function joinAll({ states, marks }: ComparingSeen, late: readonly Stall[]): Stal
   };
 }
 
-/** The stall of all products, where the ledger cannot be read for too long: newer bets cannot be judged. */
+/** The stall of all products if the ledger has been unreadable for too long: newer bets cannot be judged. */
 function findHeldByLedger(seen: ComparingSeen): Stall | null {
   const { ledger, everyMs, marks } = seen;
   if (ledger === null || ledger.problem === null || ledger.readAt === null || marks.length === 0) return null;
@@ -137,7 +137,7 @@ function findHeldByLedger(seen: ComparingSeen): Stall | null {
     subject: ALL,
     productId: null,
     what: `nothing has been compared since ${showInstant(ledger.readAt)}, because of the ledger: ${ledger.problem}`,
-    toDo: "Make the ledger readable: recon doctor names its problems. Comparing then goes on by itself from where it stopped.",
+    toDo: "Make the ledger readable: recon doctor names its problems. Comparing then resumes by itself at the point where it stopped.",
     whatWhenOver: "products are compared again",
     isWhole: true,
   };
@@ -156,7 +156,7 @@ function describeSetAside({ productId, setAside, setAsideSince, setAsideReason }
     subject: productId,
     productId,
     what: `${productId}: ${things} set aside${since}: ${setAsideReason ?? "the reason is not known"}`,
-    toDo: "Everything else is compared, and the worker tries again by itself. The table comparisons_set_aside names the player, the round or bet, and the reason.",
+    toDo: "Everything else is compared, and the worker retries by itself. The table comparisons_set_aside names the player, the round or bet, and the reason.",
     whatWhenOver: `${productId}: nothing is set aside any more`,
     isWhole: false,
   };
@@ -166,7 +166,7 @@ function andMore(count: number): string {
   return count > 1 ? ` (and ${count - 1} more ${count === 2 ? "product" : "products"})` : "";
 }
 
-/** The earliest time; null where one of them is unknown, or there are none. */
+/** The earliest time; null if one of them is unknown, or there are none. */
 function earliest(instants: readonly (Instant | null)[]): Instant | null {
   const known = instants.filter((one) => one !== null);
   return known.length === 0 || known.length < instants.length ? null : Math.min(...known);

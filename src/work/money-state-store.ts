@@ -1,4 +1,4 @@
-/** What a worker has added up about money, in PostgreSQL: written by workers, read by all processes. */
+/** The sums of money that workers have measured, in PostgreSQL: workers write them, all processes read them. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -17,7 +17,7 @@ export async function writeMoneyState<Name extends keyof MoneySeen>(
       settings = excluded.settings, content = excluded.content`;
 }
 
-/** What was measured with these settings. */
+/** The measurements that were made with these settings. A measurement with other settings says nothing about these. */
 export async function readMoneyStates(sql: Query, settings: string): Promise<MoneySeen> {
   const rows = await sql<(Measured<never> & { readonly name: keyof MoneySeen })[]>`
     select name, measured_at as "measuredAt", took_ms as "tookMs", content from money_states

@@ -10,10 +10,10 @@ import type { Stall } from "./stall.ts";
 const LONGEST_AGE_MS = 900_000;
 
 export interface MoneyReport {
-  /** what moved outside; null: unknown, because no worker has measured it lately */
+  /** the money that moved outside the comparison; null: unknown, because no worker has measured it lately */
   readonly outside: MoneySeen["outside"];
   readonly sums: MoneySeen["sums"];
-  /** why it is unknown whether money moved outside; null: it is known */
+  /** the reason why it is unknown whether money moved outside; null: it is known */
   readonly problem: string | null;
   readonly stalls: readonly Stall[];
 }
@@ -43,7 +43,7 @@ export function judgeMoney(
   };
 }
 
-/** Measuring takes at most a fiftieth of a connection. */
+/** The pause after a measurement, so measuring takes at most a fiftieth of a connection's time. */
 export function restAfter(tookMs: number): number {
   return 50 * tookMs;
 }
@@ -79,7 +79,7 @@ function judgeOutside(outside: MoneySeen["outside"], known: readonly string[]): 
           subject: productId,
           productId,
           what: `${productId} is not in the settings, and nothing of it is compared: it has ${entries === 1 ? "1 entry" : `${entries} entries`} in the ledger${moved}`,
-          toDo: `Add ${productId} to products of recon.config.json and restart the worker; its bets are then compared. If it is not this program's business, keep its entries out of the ledger.`,
+          toDo: `Add ${productId} to products of recon.config.json and restart the worker; its bets are then compared. If wallet-recon must not compare it, keep its entries out of the ledger.`,
           whatWhenOver: `${productId} is in the settings, or nothing of it is new any more`,
           isWhole: false,
         };

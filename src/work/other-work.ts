@@ -1,4 +1,7 @@
-/** Judges all work but comparing and verifying: pulling, following the ledger, closing, alerting, the queues, the heartbeat, retention. */
+/**
+ * Judges all work except comparing and verifying: pulling, following the ledger, closing, alerting, the queues, the heartbeat and
+ * retention. Pure.
+ */
 
 import { formatInstant, type Instant, showDuration, showInstant } from "../clock.ts";
 import {
@@ -25,7 +28,7 @@ interface PulledHead {
 }
 
 export interface PullingSeen extends StatesSeen {
-  /** without products that have gaps or were stopped, which other texts describe */
+  /** without products that have gaps or were stopped: other texts describe those */
   readonly products: readonly PulledHead[];
   /** the number of all products */
   readonly all: number;
@@ -72,7 +75,7 @@ export function judgePulling(seen: PullingSeen): Stall[] {
 }
 
 const FAILING =
-  "The worker's log has the error; the worker tries again by itself. Nothing is lost: the work goes on where it stopped.";
+  "The worker's log has the error; the worker retries by itself. Nothing is lost: the work resumes at the point where it stopped.";
 
 /** The resweeps of a product that are due and not done, the oldest first. */
 export interface ResweepsSeen {
@@ -84,7 +87,7 @@ export interface ResweepsSeen {
   }[];
 }
 
-/** A resweep may be this late at least: the next one of the age 1 h would be due then. */
+/** Every resweep may be this late: the next one of the age 1 h would be due then. */
 const LATE_RESWEEP_MS = 3_600_000;
 
 /** The products whose resweeps are late by more than a tenth of their age, or an hour if that is longer. */
@@ -129,7 +132,7 @@ export interface Following {
   readonly stalls: readonly Stall[];
 }
 
-/** An unreadable relation is a stall at once. A relation that was not read is a stall after a while. */
+/** An unreadable relation is a stall at once. A relation that was only not read yet is a stall after the usual pause. */
 export function judgeFollowing(seen: FollowingSeen): Following {
   const { states, relation, readAt, everyMs } = seen;
   const state = findState(states, "following", relation);
@@ -157,14 +160,14 @@ export function judgeFollowing(seen: FollowingSeen): Following {
   return { readAt, problem: what, stalls: [stall] };
 }
 
-/** Longer than a confirm fetch or a repeated window takes. */
+/** Longer than a confirm fetch or a retried window takes. */
 const LONGEST_OPEN_MS = 3_600_000;
 
-/** The stall of closing: for an hour a due day has stayed open, or corrections could not be found. */
+/** The stall of closing: a due day has stayed open for an hour, or corrections could not be found for an hour. */
 export function judgeClosing({ states }: Pick<StatesSeen, "states">): Stall[] {
   const state = findState(states, "closing", "");
   const failingSince = state?.failingSince ?? null;
-  // From failure to failure, so that a pause of the workers does not count.
+  // From the first failure to the last, so a pause of the workers does not count.
   if (failingSince === null || (state?.failedAt ?? failingSince) - failingSince < LONGEST_OPEN_MS) return [];
   const isOpen = state?.errorCode === DAY_OPEN;
   return [
@@ -174,7 +177,7 @@ export function judgeClosing({ states }: Pick<StatesSeen, "states">): Stall[] {
       productId: null,
       what: `no day has been closed and no correction found since ${showInstant(failingSince)}: ${state?.error ?? "unknown error"}`,
       toDo: isOpen
-        ? "Mend what the reason names: fetch the time with recon backfill, or let comparing go on. The worker then closes the day by itself. Later days wait for it."
+        ? "Remove the cause that the reason names: fetch the missing time with recon backfill, or make comparing continue. The worker then closes the day by itself. Later days wait for it."
         : FAILING,
       whatWhenOver: "days are closed again",
       isWhole: false,
@@ -182,10 +185,10 @@ export function judgeClosing({ states }: Pick<StatesSeen, "states">): Stall[] {
   ];
 }
 
-/** An alert names no more days; the others are counted. */
+/** An alert names this many days and counts the others. */
 const MOST_DAYS = 5;
 
-/** Entries that were accepted and are gone: one finding for the days of each run of the comparison that found some. */
+/** Accepted entries that are gone. Days that the same run found become one stall. */
 export function judgeGone(gone: readonly GoneEntries[]): Stall[] {
   return [...Map.groupBy(gone, ({ goneAt }) => goneAt)].map(([goneAt, days]) => {
     const [first] = days;
@@ -226,8 +229,8 @@ export interface Alerting {
 }
 
 /**
- * Whether alerting goes on. No alert can report that alerting has stopped, so the status, the metrics, the overview
- * and the heartbeat do.
+ * Whether alerting continues. No alert can report that alerting has stopped, so the status, the metrics, the overview and the heartbeat
+ * report it.
  */
 export function judgeAlerting({
   states,
@@ -258,7 +261,7 @@ export function judgeQueues({ states, ...moment }: StatesSeen): Stall[] {
     subject,
     productId: null,
     what: `${which} has ${last === null ? "ever begun" : `begun since ${showInstant(last)}`}: no worker takes them`,
-    toDo: `${NO_WORKER} Check that the queues can be reached (at REDIS_URL, or in PostgreSQL where REDIS_URL is not set).`,
+    toDo: `${NO_WORKER} Check that the queues can be reached (at REDIS_URL, or in PostgreSQL if REDIS_URL is not set).`,
     whatWhenOver: `${subject === ALL_QUEUES ? "the queues are" : `the queue "${subject}" is`} served again`,
     isWhole: subject === ALL_QUEUES,
   });
@@ -273,31 +276,31 @@ export function judgeQueues({ states, ...moment }: StatesSeen): Stall[] {
 
 const ALL_QUEUES = "all queues";
 /**
- * Some queues have jobs every few seconds. Where no job of any queue begins for this long, the queues cannot be
- * reached.
+ * Some queues have jobs every few seconds. If no job of any queue begins for this long, the queues cannot be reached.
  */
 const ALL_SILENT_MS = 120_000;
 
+/** Sending the heartbeat, or deleting old rows. A page shows its state; no alert reports it. */
 export interface SideWork {
   /** when it was last done; null: never yet */
   readonly doneAt: Instant | null;
-  /** what holds it up, and what to do; null: nothing does, or it was never done */
+  /** the problem that holds it up, and what to do; null: there is none, or it was never done */
   readonly problem: { readonly what: string; readonly toDo: string } | null;
 }
 
 const HEARTBEAT_EVERY_MS = 60_000;
 const RETENTION_EVERY_MS = 600_000;
 
-/** The error says whether the service did not accept the request, or which work stands still. */
+/** The stored error says that the service did not accept the request, or which work has stopped. */
 export function judgeHeartbeat(seen: StatesSeen): SideWork {
   const toDo =
-    "While work stands still, no heartbeat is sent: see the rows above. Otherwise check HEARTBEAT_URL and the service behind it.";
+    "While any work has stopped, no heartbeat is sent: see the rows above. Otherwise check HEARTBEAT_URL and the service behind it.";
   return judge(seen, "heartbeat", HEARTBEAT_EVERY_MS, { what: "no heartbeat has been sent", toDo });
 }
 
 export function judgeRetention(seen: StatesSeen): SideWork {
   const toDo =
-    "The worker's log has the error; the worker tries again every ten minutes. Nothing is lost, but tables grow.";
+    "The worker's log has the error; the worker retries every ten minutes. Nothing is lost, but tables grow.";
   return judge(seen, "retention", RETENTION_EVERY_MS, { what: "no run has ended", toDo });
 }
 

@@ -1,4 +1,4 @@
-/** Stalls: their texts, and the pause after which work counts as stalled. */
+/** Stalls: work that should have continued and did not. Their texts, and the pause after which work counts as stalled. */
 
 import type { Instant } from "../clock.ts";
 import type { WorkKind, WorkState } from "./work-store.ts";
@@ -34,7 +34,7 @@ export interface Stall {
 export interface Watch {
   readonly now: Instant;
   /**
-   * since when the work was watched without a pause: time before that does not count as late (decision 108); null:
+   * the beginning of the time in which the work was watched without a pause: earlier time does not count as late (decision 108); null:
    * all time counts, and work that was never done is not late
    */
   readonly watchedSince: Instant | null;
@@ -42,7 +42,7 @@ export interface Watch {
 
 const MINUTE_MS = 60_000;
 
-/** The fewest failures in a row that count as failing: a single failure may be a lost race or a restarting server. */
+/** How many failures in a row count as failing. A single failure may be a lost race or a restarting server. */
 const FEWEST_FAILURES = 2;
 
 export function isFailing<State extends Pick<WorkState, "failures">>(state: State | null): state is State {
@@ -50,17 +50,17 @@ export function isFailing<State extends Pick<WorkState, "failures">>(state: Stat
 }
 
 /**
- * The pause after which work is late: one failed tick for failing work, longer for silent work, which may wait for
- * its turn.
+ * The pause after which work is late: a minute or one and a half ticks if it fails; longer if it is silent, because it may wait for its
+ * turn.
  */
 export function patienceOf(everyMs: number, fails: boolean): number {
   return fails ? Math.max(1.5 * everyMs, MINUTE_MS) : Math.max(3 * everyMs, 5 * MINUTE_MS);
 }
 
-/** Work that goes on may be this far behind before people should see it. */
+/** Work that continues may be this far behind before the operator should see it. */
 const LATE_MS = 300_000;
 
-/** Whether work that goes on is so far behind that people should see it. */
+/** Whether work that continues is so far behind that the operator should see it. */
 export function isFarBehind(behindMs: number | null, everyMs: number): boolean {
   return behindMs !== null && behindMs > Math.max(2 * everyMs, LATE_MS);
 }
@@ -75,8 +75,8 @@ export function findState(states: readonly WorkState[], work: WorkKind, subject:
   return states.find((one) => one.work === work && one.subject === subject) ?? null;
 }
 
-/** The error code of closing where a due day stays open. */
+/** The error code of closing if a due day stays open. */
 export const DAY_OPEN = "day-open";
 
 export const NO_WORKER =
-  "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem, and /queues shows the jobs. Nothing is lost: the work goes on where it stopped.";
+  "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem, and /queues shows the jobs. Nothing is lost: the work resumes at the point where it stopped.";

@@ -1,4 +1,7 @@
-/** The samples of the trends: a row for each product and quarter of an hour (decision 211). */
+/**
+ * The samples of the trends: a row for each product and quarter of an hour. Without samples, a month of lag, records and callbacks would
+ * mean counting millions of rows for each chart.
+ */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -37,7 +40,8 @@ export async function noteLags(
 }
 
 /**
- * Counts the records of quarters whose whole time was fetched, the newest first.
+ * Counts the records of quarters that were fetched completely, the newest first. `since` lies two days back, so after a pause of the
+ * workers the figures that can still be known are filled in.
  * @param most the most rows at once
  */
 export async function countRecords(sql: Query, since: Instant, most: number): Promise<void> {

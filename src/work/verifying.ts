@@ -1,4 +1,4 @@
-/** How far verifying is behind, and which products get no answers. */
+/** Judges how far verifying is behind, and which products get no answers. Pure. */
 
 import { type Instant, showInstant } from "../clock.ts";
 import { findState, isFarBehind, isLate, NO_WORKER, type Stall, type Watch } from "./stall.ts";
@@ -15,7 +15,8 @@ export interface VerifyingSeen extends Watch {
 
 export interface Verifying {
   /**
-   * the wait of the oldest due transfer or top-up; where nothing is due, the time since the last run; null: nothing is due, and there was no run
+   * the wait of the oldest due transfer or top-up; if nothing is due, the time since the last run; null: nothing is due, and there was
+   * no run
    */
   readonly behindMs: number | null;
   /** verifying is behind by more than its schedule explains */
@@ -31,7 +32,7 @@ export interface Verifying {
  */
 const FEWEST_UNANSWERED = 10;
 const UNANSWERED_FOR_MS = 120_000;
-/** An earlier silence does not count where nobody has asked within this time. */
+/** A silence counts only if a question was sent within this time. */
 const ASKED_WITHIN_MS = 2 * 3_600_000;
 
 /** The subject in `work_states` of one kind and product. */
@@ -79,7 +80,7 @@ function isUnanswered(state: WorkState | null, now: Instant): boolean {
   return isAsked && state.failures >= FEWEST_UNANSWERED && now - state.failingSince >= UNANSWERED_FOR_MS;
 }
 
-/** Whether a due question waits too long while no answer comes. A long backlog alone is not silence. */
+/** Whether a due question waits too long while no answer arrives. A long backlog alone is not silence. */
 function isWaiting(waits: DueOfProduct, state: WorkState | null, patienceMs: number, moment: Watch): boolean {
   return isLate(Math.max(waits.oldestDueAt, state?.doneAt ?? 0), patienceMs, moment);
 }
@@ -109,7 +110,7 @@ function describeSilent(queue: string, waits: DueOfProduct | null, state: WorkSt
     subject: queue,
     productId,
     what: `no question about ${kind}s of ${productId} has been answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
-    toDo: `Ask the provider about its verify endpoint. The worker asks again by itself, and decides nothing without an answer. Other products go on. recon transfers list --kind ${kind} shows what waits.`,
+    toDo: `Ask the provider about its verify endpoint. The worker keeps asking, and decides nothing without an answer. Other products are not affected. recon transfers list --kind ${kind} shows what waits.`,
     whatWhenOver: `questions about ${kind}s of ${productId} are answered again`,
     isWhole: false,
   };

@@ -1,9 +1,15 @@
-/** The progress of each kind of work in PostgreSQL: written by the worker, read by all processes. */
+/**
+ * The progress of each kind of work in PostgreSQL (decision 107): workers write it, all processes read it. `readWorkFacts` reads it
+ * together with the waiting work, from a few index rows for each product.
+ */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
-/** Work that must go on (docs/alerts.md#what-stands-still), the queues whose jobs do it, and what only a page shows. */
+/**
+ * Work that must continue (docs/alerts.md#what-stands-still), the queues whose jobs do it, and the heartbeat and retention, which only a
+ * page shows.
+ */
 export type WorkKind =
   | "pulling"
   | "comparing"
@@ -24,7 +30,7 @@ export interface WorkName {
 export interface WorkState extends WorkName {
   /** the beginning of the present run of work without a long pause; null: the work was never done */
   readonly since: Instant | null;
-  /** when the work was last done, or last went on; null: never */
+  /** when the work last made progress; null: never */
   readonly doneAt: Instant | null;
   /** of comparing: everything that had arrived by this time was judged; null: no comparison has finished yet */
   readonly upTo: Instant | null;
@@ -36,18 +42,18 @@ export interface WorkState extends WorkName {
   /** the code of the last failure; null: an error without a code of this program */
   readonly errorCode: string | null;
   readonly error: string | null;
-  /** of a queue: the interval of its jobs, in milliseconds */
+  /** the interval of a queue's jobs, in milliseconds */
   readonly everyMs: number | null;
 }
 
 const LEAST_PAUSE_MS = 240_000;
 
-/** The longest pause within one run of work. After a longer pause `since` begins again. */
+/** The longest pause that does not interrupt a run of work. After a longer one, `since` begins again. */
 export function longestPause(everyMs: number): number {
   return Math.max(LEAST_PAUSE_MS, 3 * everyMs);
 }
 
-/** Notes that work was done, or went on. No time goes back. @param upTo as in `WorkState`; null: unchanged */
+/** Stores that work made progress. No stored time moves back. @param upTo as in `WorkState`; null: unchanged */
 export async function noteDone(
   sql: Query,
   { work, subject }: WorkName,
@@ -113,7 +119,7 @@ export interface ServedQueue {
   readonly everyMs: number;
 }
 
-/** Replaces the watched queues. A queue that no worker serves any more is not a stall. */
+/** Replaces the watched queues. A queue that the workers no longer serve is not a stall. */
 export async function writeQueues(sql: Query, queues: readonly ServedQueue[]): Promise<void> {
   await sql`
     with gone as (
@@ -148,10 +154,10 @@ export interface DueOfProduct {
   readonly due: number;
 }
 
-/** What is planned of a product's resweeps, and what of it is not done. */
+/** How far a product's resweeps are planned, and which of them are not done. */
 export interface ResweepFacts {
   readonly productId: string;
-  /** where live pulling began */
+  /** the beginning of live pulling */
   readonly begin: Instant;
   readonly head: Instant;
   readonly windowMs: number;
@@ -179,7 +185,7 @@ export interface WorkFacts {
   readonly gone: readonly GoneEntries[];
 }
 
-/** As `GoneDay` of the ledger. */
+/** Like `GoneDay` of src/ledger. */
 export interface GoneEntries {
   readonly day: string;
   readonly goneAt: Instant;
@@ -197,7 +203,7 @@ export interface WorkQuestion {
   readonly most: number | null;
 }
 
-/** One statement for everything, because every view of the overview reads it. */
+/** Reads everything with one statement, because every view of the overview needs it. */
 export async function readWorkFacts(
   sql: Query,
   { now, compared, relation, most }: WorkQuestion,
@@ -210,7 +216,7 @@ export async function readWorkFacts(
   return row ?? { states: [], marks: [], due: [], resweeps: [], readAt: null, gone: [] };
 }
 
-/** A time as JSON has it: whole milliseconds. */
+/** A time in JSON: whole milliseconds since 1970. */
 function ms(column: string): string {
   return `floor(extract(epoch from ${column}) * 1000)::bigint`;
 }

@@ -62,7 +62,7 @@ export const resweepStates = pgTable(
   (t) => [primaryKey({ columns: [t.productId, t.ageMs] })],
 );
 
-/** When a product was last served, for each kind of windows. The product served least recently is next (decision 112). */
+/** When a product was last served, for each kind of windows. The product served least recently is next. */
 export const pullTurns = pgTable(
   "pull_turns",
   {
@@ -162,7 +162,7 @@ export const requestBudget = pgTable("request_budget", {
   nextAt: instant("next_at").notNull(),
 });
 
-/** Until when a 429 pauses the requests about one product (decision 114). */
+/** Until when a 429 pauses the requests about one product. */
 export const requestPauses = pgTable("request_pauses", {
   productId: text("product_id").primaryKey(),
   pausedUntil: instant("paused_until").notNull(),

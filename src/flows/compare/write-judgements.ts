@@ -122,7 +122,7 @@ interface ConfirmFetches {
 
 /**
  * Plans the confirm fetches of a comparison, all at once. Ranges with an unfinished fetch are not planned again
- * (decision 96).
+ * (`planConfirm`).
  */
 async function planConfirmFetches(
   { context, tx, product: { productId }, now }: ComparisonContext,
