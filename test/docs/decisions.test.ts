@@ -12,7 +12,7 @@ const decisions = globSync("src/**/README.md", { cwd: ROOT })
   .join("\n");
 const numbers = Array.from(decisions.matchAll(/^(?:- )?\*\*(\d+)\.[ *]/gm), ([, number]) => Number(number));
 
-/** "decision 7", "decisions 7 and 12". */
+/** "decision 7", "decisions 7 and 39". */
 function citedIn(text: string): number[] {
   const lists = text.matchAll(/\bdecisions? (\d+(?:(?:, | and )\d+)*)/gi);
   return Array.from(lists, ([, list = ""]) => list.match(/\d+/g) ?? [])
