@@ -64,7 +64,7 @@ const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 250;
 /** The pause after a 429 without Retry-After. */
 const DEFAULT_PAUSE_MS = 5_000;
-/** The time for which a slot may serve the next request of its process; others ask no more often than this. */
+/** The time for which a slot may serve the next request of its process; other processes poll no more often than this. */
 const REUSED_MS = LONGEST_WAIT_MS;
 /** The longest pause by Retry-After: a wrong header must not stop everything for ever. */
 const LONGEST_PAUSE_MS = 3_600_000;
@@ -101,7 +101,7 @@ export function openBudget(
     await releaseSlot(sql, slot, urgency, served);
     slotSignal.wakeWaiters();
   };
-  // With a minimal interval each request must ask for its own slot.
+  // With a minimal interval each request must acquire a slot of its own.
   const reusedMs = limits.minIntervalMs > 0 ? 0 : Math.min(REUSED_MS, requestTimeoutMs);
   const kept = keepSlots(reusedMs, giveBack, clock);
   let ensured = false;

@@ -87,7 +87,7 @@ export interface ProviderClient extends TransferApi {
   close(): void;
 }
 
-export interface ProviderOptions extends ProviderLimits, Listeners {}
+interface ProviderOptions extends ProviderLimits, Listeners {}
 
 /**
  * Opens a client without sending anything.
@@ -99,20 +99,20 @@ export function openProvider(
   clock: Clock,
 ): ProviderClient {
   const http = openHttp(settings, options, clock);
-  const ask = openCall(http, options);
+  const call = openCall(http, options);
   return {
-    ...openLobby(ask),
-    ...openMoney(ask),
+    ...openLobby(call),
+    ...openMoney(call),
     fetchBetPage: (request, signal) => {
       const { productId, from, to, nextId } = request;
       const what = `betTransactionsV2 of ${productId} from ${formatInstant(from)} to ${formatInstant(to)}`;
       const by = { startTime: formatInstant(from), endTime: formatInstant(to) };
-      return fetchBets(ask, clock, { productId, nextId, what, by, window: { from, to } }, signal);
+      return fetchBets(call, clock, { productId, nextId, what, by, window: { from, to } }, signal);
     },
     fetchBetDay: async ({ productId, date, nextId }, signal) => {
       checkProductId(productId);
       const what = `betTransactionsV2 of ${productId} on ${checkDate(date)}`;
-      return await fetchBets(ask, clock, { productId, nextId, what, by: { date } }, signal);
+      return await fetchBets(call, clock, { productId, nextId, what, by: { date } }, signal);
     },
     close: () => http.close(),
   };
@@ -127,7 +127,7 @@ interface BetQuestion {
 }
 
 async function fetchBets(
-  ask: Ask,
+  call: Call,
   clock: Clock,
   { nextId, by, ...named }: BetQuestion,
   signal: AbortSignal | undefined,
@@ -149,16 +149,16 @@ async function fetchBets(
     largestBytes: LARGEST_PAGE_BYTES,
     list,
   };
-  return await ask(question, read, signal);
+  return await call(question, read, signal);
 }
 
 type Lobby = Omit<ProviderClient, keyof TransferApi | "fetchBetPage" | "fetchBetDay" | "close">;
 
-function openLobby(ask: Ask): Lobby {
+function openLobby(call: Call): Lobby {
   const list = async (path: string, productId: string, ofTransfer: boolean, signal?: AbortSignal) => {
     const query = checkProductId(productId);
     const what = `${path} of ${productId}`;
-    return await ask(
+    return await call(
       { method: "GET", path, query, what, productId, largestBytes: LARGEST_LIST_BYTES },
       (answered) => readGames(answered, ofTransfer),
       signal,
@@ -172,7 +172,7 @@ function openLobby(ask: Ask): Lobby {
     signal?: AbortSignal,
   ) => {
     const what = `${path} of ${username} to ${productId}`;
-    return await ask(
+    return await call(
       { method: "POST", path, body, what, productId, largestBytes: LARGEST_ANSWER_BYTES, secrets: "all" },
       read,
       signal,
@@ -190,7 +190,7 @@ function openLobby(ask: Ask): Lobby {
       const query = checkBetLimitQuestion(question);
       const { productId, username } = question;
       const what = `betLimitsV2 of ${username} at ${productId}`;
-      return await ask(
+      return await call(
         { method: "GET", path: "betLimitsV2", query, what, productId, largestBytes: LARGEST_LIST_BYTES },
         readBetLimits,
         signal,
@@ -200,18 +200,18 @@ function openLobby(ask: Ask): Lobby {
       const body = checkFreeGame(request);
       const what = `free-game ${request.freeGameName} for ${request.playerName}`;
       const question = { path: "free-game", body, what, productId: request.productId };
-      return await post(ask, question, readFreeGame, signal);
+      return await post(call, question, readFreeGame, signal);
     },
   };
 }
 
-function openMoney(ask: Ask): TransferApi {
+function openMoney(call: Call): TransferApi {
   const move = async (path: "deposit" | "withdraw", request: MoneyRequest, signal?: AbortSignal) => {
     const body = checkMoneyRequest(request);
     const { transactionRef, productId, username } = request;
     const what = `${path} ${transactionRef} of ${username} at ${productId}`;
     const read = (answered: ReceivedAnswer): MoneyAnswer => readMoneyAnswer(answered, transactionRef);
-    return await post(ask, { path, body, what, productId }, read, signal);
+    return await post(call, { path, body, what, productId }, read, signal);
   };
   return {
     deposit: (request, signal) => move("deposit", request, signal),
@@ -222,27 +222,27 @@ function openMoney(ask: Ask): TransferApi {
       const path = "verifyDepositWithdraw";
       const what = `${path} of ${transactionRef} at ${productId}`;
       const read = (answered: ReceivedAnswer) => readTransferAnswer(answered, transactionRef);
-      return await post(ask, { path, body, what, productId }, read, signal);
+      return await post(call, { path, body, what, productId }, read, signal);
     },
     verifyTopUp: async (topUpPath, question, signal) => {
       const path = `${checkTopUpPath(topUpPath)}/verify-topup`;
       const body = checkTopUpQuestion(question);
       const what = `${path} of ${question.transactionId}`;
-      return await post(ask, { path, body, what, productId: null }, readTopUpAnswer, signal);
+      return await post(call, { path, body, what, productId: null }, readTopUpAnswer, signal);
     },
   };
 }
 
 function post<Result>(
-  ask: Ask,
+  call: Call,
   question: Pick<ProviderCall, "path" | "what" | "productId"> & { readonly body: object },
   read: (answered: ReceivedAnswer) => Result,
   signal: AbortSignal | undefined,
 ): Promise<Result> {
-  return ask({ method: "POST", ...question, largestBytes: LARGEST_ANSWER_BYTES }, read, signal);
+  return call({ method: "POST", ...question, largestBytes: LARGEST_ANSWER_BYTES }, read, signal);
 }
 
-export interface ProviderCall extends ProviderRequest {
+interface ProviderCall extends ProviderRequest {
   /** null: the request names no product */
   readonly productId: string | null;
   /** of a request by range */
@@ -250,20 +250,20 @@ export interface ProviderCall extends ProviderRequest {
 }
 
 /** Sends the request once and reads the answer. Rejects with the error of `ProviderHttp.send` or of `read`. */
-export type Ask = <Result>(
+type Call = <Result>(
   question: ProviderCall,
   read: (answered: ReceivedAnswer) => Result,
   signal: AbortSignal | undefined,
 ) => Promise<Result>;
 
-export interface Listeners {
+interface Listeners {
   /** called with the text of every answer with HTTP 200 before it is parsed; the text may contain tokens */
   readonly onAnswer?: (text: string) => void;
   /** called at the beginning and the end of every request, without its content */
   readonly watch?: WatchRequest;
 }
 
-export function openCall(http: ProviderHttp, { onAnswer, watch }: Listeners): Ask {
+function openCall(http: ProviderHttp, { onAnswer, watch }: Listeners): Call {
   return async (question, read, signal) => {
     const end = watch?.(describeRequest(question));
     let status: number | null = null;

@@ -19,7 +19,7 @@ export interface ReceivedAnswer {
   readonly secrets: readonly string[] | "all";
 }
 
-export interface ProviderEnvelope {
+interface ProviderEnvelope {
   /** "0" is success; the digits as sent */
   readonly code: string;
   readonly message: string;

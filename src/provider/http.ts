@@ -207,7 +207,7 @@ function contentTypeOf(response: PlainResponse | null): string | undefined {
   return response?.headers["content-type"];
 }
 
-export interface Transcoder {
+interface Transcoder {
   /** @returns UTF-8; bytes that are not of the charset become `NO_TEXT` */
   take(chunk: Buffer): Buffer;
   /** the rest, if the answer ended within a character */
@@ -223,7 +223,7 @@ const REPLACEMENT = "\ufffd";
  * @returns null: the answer is in UTF-8, or does not say its charset
  * @throws ReconError `provider-not-json` if the charset is unknown
  */
-export function openTranscoder(contentType: string | undefined, what: string): Transcoder | null {
+function openTranscoder(contentType: string | undefined, what: string): Transcoder | null {
   const [, label] = /;\s*charset\s*=\s*"?([^\s;",]+)/i.exec(contentType ?? "") ?? [];
   if (label === undefined) return null;
   let decoder: InstanceType<typeof TextDecoder>;
@@ -258,7 +258,7 @@ let blockBeganAtMs = 0;
  * Runs a piece after all earlier ones. Rejects with the error of the piece.
  * @param piece takes some milliseconds
  */
-export async function runPiece(piece: () => void): Promise<void> {
+async function runPiece(piece: () => void): Promise<void> {
   const done = last.then(async () => {
     if (monotonicMs() - blockBeganAtMs > LONGEST_BLOCK_MS) {
       await afterOtherEvents();

@@ -125,7 +125,7 @@ export function checkFreeGame(request: FreeGameRequest): object {
   };
 }
 
-/** One segment of a path, so that the request cannot reach another endpoint (§4.B5). */
+/** One segment of a path, so the request cannot reach another endpoint (§4.B5). */
 export function checkTopUpPath(topUpPath: string): string {
   if (TOP_UP_PATH.test(topUpPath)) return topUpPath;
   throw badRequest(`topUpPath must be one segment of a path such as "P1_seamless", but is "${topUpPath}"`);

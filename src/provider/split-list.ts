@@ -6,7 +6,7 @@
 import { isUtf8 } from "node:buffer";
 
 /** The limits of an answer. */
-export interface ListLimits {
+interface ListLimits {
   /** of one item; a longer item is cut to its beginning */
   readonly itemBytes: number;
   /** of everything but the items */
@@ -22,7 +22,7 @@ export interface ListItem {
   readonly isGarbled: boolean;
 }
 
-export interface ListSplitter {
+interface ListSplitter {
   take(chunk: Buffer): void;
   /** The text so far without the items, that is, with an empty list. @throws TypeError if it is not UTF-8 */
   rest(): string;

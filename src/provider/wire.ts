@@ -25,7 +25,7 @@ const PATH = ["data", "txns"];
 /** The HTTP status of an answer without a body. */
 const NO_CONTENT = 204;
 
-export interface BetPageReader extends ListReader {
+interface BetPageReader extends ListReader {
   /** @throws ReconError `provider-not-json`, `provider-cut-short`, `provider-bad-envelope` or `provider-rejected` */
   finish(answered: ReceivedAnswer): Omit<BetPage, "requestedAt" | "tookMs">;
 }

@@ -7,7 +7,7 @@ import type { UnfinishedWindow } from "./plan-confirm.ts";
 import type { WindowKind } from "./window-store.ts";
 
 /** A window that touches a range: fetched to its last page, or given up for now. */
-export interface TriedWindow extends TimeRange {
+interface TriedWindow extends TimeRange {
   readonly id: number;
   readonly kind: WindowKind;
   readonly records: number;
@@ -158,7 +158,7 @@ function touchingSql(sql: Query, productId: string, { from, to }: TimeRange) {
 }
 
 /** A window that was fetched to its last page. */
-export interface FetchedWindow extends TimeRange {
+interface FetchedWindow extends TimeRange {
   readonly kind: WindowKind;
   readonly records: number;
   /** when its first page was requested */

@@ -19,7 +19,7 @@ export interface UnfinishedWindow extends TimeRange {
   readonly nextAttemptAt: Instant | null;
 }
 
-export interface ConfirmPlan {
+interface ConfirmPlan {
   /** in windows of at most the learned length */
   readonly windows: readonly TimeRange[];
   /** gaps with a later end, which includes the time that was added to their hour */

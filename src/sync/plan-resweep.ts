@@ -4,14 +4,14 @@ import type { Instant } from "../clock.ts";
 import { cutIntoPieces, type TimeRange } from "../window.ts";
 
 /** How far the resweeps of one age are planned. */
-export interface ResweepState {
+interface ResweepState {
   /** time is fetched again when its end is this old */
   readonly ageMs: number;
   /** resweeps of this age are planned up to this time */
   readonly sweptUntil: Instant;
 }
 
-export interface ResweepInput {
+interface ResweepInput {
   /** later time is not fetched yet */
   readonly head: Instant;
   readonly now: Instant;
@@ -41,7 +41,7 @@ function nextDueAt(
 }
 
 /** A resweep whose time has reached its age. */
-export interface DueResweep {
+interface DueResweep {
   readonly ageMs: number;
   readonly dueAt: Instant;
 }

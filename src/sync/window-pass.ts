@@ -29,7 +29,7 @@ export interface FailedStep {
   readonly counts: Omit<Postponement, "retryAt">;
 }
 
-export interface WindowPass {
+interface WindowPass {
   /** when the first page of the pass was requested */
   readonly startedAt: Instant;
   /**

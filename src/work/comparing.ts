@@ -13,7 +13,7 @@ import {
 } from "./stall.ts";
 import type { WaitingMarks, WorkState } from "./work-store.ts";
 
-export interface ComparingSeen extends Watch {
+interface ComparingSeen extends Watch {
   readonly states: readonly WorkState[];
   /** one for every product that is compared */
   readonly marks: readonly WaitingMarks[];

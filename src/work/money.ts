@@ -18,7 +18,7 @@ export interface MoneyReport {
   readonly stalls: readonly Stall[];
 }
 
-/** @param known the products of the settings @param everyMs `alerts.every`: how often a worker measures at the most */
+/** @param known the products of the settings @param everyMs `alerts.every`: the shortest time between two measurements */
 export function judgeMoney(
   seen: MoneySeen,
   known: readonly string[],

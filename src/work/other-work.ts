@@ -27,7 +27,7 @@ interface PulledHead {
   readonly head: Instant | null;
 }
 
-export interface PullingSeen extends StatesSeen {
+interface PullingSeen extends StatesSeen {
   /** without products that have gaps or were stopped: other texts describe those */
   readonly products: readonly PulledHead[];
   /** the number of all products */
@@ -117,7 +117,7 @@ export function judgeResweeps({
   });
 }
 
-export interface FollowingSeen extends StatesSeen {
+interface FollowingSeen extends StatesSeen {
   /** `ledger.relation` */
   readonly relation: string;
   /** the beginning of the last reading that reached the end; null: none did */

@@ -4,7 +4,7 @@ import { type Instant, showInstant } from "../clock.ts";
 import { findState, isFarBehind, isLate, NO_WORKER, type Stall, type Watch } from "./stall.ts";
 import type { DueOfProduct, WorkState } from "./work-store.ts";
 
-export interface VerifyingSeen extends Watch {
+interface VerifyingSeen extends Watch {
   readonly states: readonly WorkState[];
   readonly due: readonly DueOfProduct[];
   /** `verify.every` */

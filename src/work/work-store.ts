@@ -72,7 +72,7 @@ export async function noteDone(
       failing_since = null, failures = 0, failed_at = null, error_code = null, error = null`;
 }
 
-export interface WorkFailure {
+interface WorkFailure {
   /** the code of a ReconError; null: another error */
   readonly code: string | null;
   readonly message: string;
@@ -114,7 +114,7 @@ export async function readComparedUpTo(sql: Query, productId: string): Promise<I
 }
 
 /** A queue as a worker opens it. */
-export interface ServedQueue {
+interface ServedQueue {
   readonly queue: string;
   readonly everyMs: number;
 }
@@ -194,7 +194,7 @@ export interface GoneEntries {
   readonly unwatchedAt: Instant | null;
 }
 
-export interface WorkQuestion {
+interface WorkQuestion {
   readonly now: Instant;
   /** the products that are compared */
   readonly compared: readonly string[];

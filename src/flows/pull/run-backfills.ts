@@ -21,7 +21,7 @@ import { reservedFetchers, waitingForTurns } from "./fetchers.ts";
  * Starts queued backfills, and fetches until nothing is due. Runs may overlap, and each uses the free fetchers of the process, so a long
  * window delays neither the other fetchers nor a new backfill. The lines of `log` name the run; the default is the context's log.
  */
-export type RunBackfills = (signal: AbortSignal, log?: Log) => Promise<void>;
+type RunBackfills = (signal: AbortSignal, log?: Log) => Promise<void>;
 
 /**
  * All runs of one runner together fetch at most `pull.concurrency` windows at once. The runners of other processes share the windows.
