@@ -11,10 +11,10 @@ import { isConnectionLost, unreachable } from "./database-error.ts";
 import { requireSessions } from "./require-sessions.ts";
 import { findForeignCreators, refusePlanted } from "./schema-rights-store.ts";
 import {
-  countMigrations,
   describeNewer,
   describeOlder,
   MIGRATIONS,
+  readMigrations,
   readSchemaVersion,
   type SchemaVersion,
 } from "./schema-version.ts";
@@ -40,14 +40,16 @@ const GAVE_WAY: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
  * Runs the migrations that the database lacks: all of them, or none. One process runs them, and the others wait.
  * Changes nothing where a newer version has migrated the database: migrations only add, so older code can go on.
  * @param folder the folder with the migrations
+ * @param remedy what the operator does about a database that cannot be upgraded
  * @returns the number of migrations that were run
  * @throws ReconError `database-unreachable`; `settings-invalid` for a pooler that shares sessions; `migration-blocked` if other work holds
- * a table for too long; `schema-outdated` if the user may not migrate; `schema-unsafe`
+ * a table for too long; `schema-outdated` if the user may not migrate, or the database cannot be upgraded; `schema-unsafe`
  */
 export async function migrateDatabase(
   url: string,
   log: Log = silentLog,
   folder = MIGRATIONS,
+  remedy?: string,
 ): Promise<number> {
   const address = readDatabaseUrl(url);
   const client = openDriver(address, NO_LIMITS, { max: 1 });
@@ -58,7 +60,7 @@ export async function migrateDatabase(
     await refusePlanted(client as unknown as Sql);
     await waitForTurn(client, log);
     const sql = client as unknown as Query;
-    const version = await readSchemaVersion(sql, folder);
+    const version = await readSchemaVersion(sql, folder, remedy);
     const newer = describeNewer(version);
     if (newer !== null) log.warn(newer);
     if (version.found < version.known) {
@@ -66,7 +68,7 @@ export async function migrateDatabase(
         throw codeOf(error) === NOT_ALLOWED ? forbidden(version, address.schema, error) : error;
       });
     }
-    const count = Math.max(0, (await countMigrations(sql)) - version.found);
+    const count = Math.max(0, (await readMigrations(sql)).count - version.found);
     if (count > 0) log.info({ count }, "the database is up to date");
     const creators = await findForeignCreators(sql);
     if (creators !== null) log.warn(`${creators.found}: ${creators.mend}`);

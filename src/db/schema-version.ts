@@ -16,18 +16,41 @@ export interface SchemaVersion {
   readonly known: number;
 }
 
-/** @param folder the folder with the migrations */
-export async function readSchemaVersion(sql: Query, folder = MIGRATIONS): Promise<SchemaVersion> {
-  const journal = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8"));
-  return { found: await countMigrations(sql), known: journal.entries.length };
+/** What to do about a database that begins with other migrations than these. */
+const REPLACE_DATABASE = "Point DATABASE_URL at an empty database (or set DATABASE_SCHEMA to a new schema)";
+
+/**
+ * @param folder the folder with the migrations
+ * @param remedy what the operator does about a database that cannot be upgraded
+ * @throws ReconError `schema-outdated` if the database was migrated before the first of these migrations existed
+ */
+export async function readSchemaVersion(
+  sql: Query,
+  folder = MIGRATIONS,
+  remedy = REPLACE_DATABASE,
+): Promise<SchemaVersion> {
+  const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8"));
+  const { count, first } = await readMigrations(sql);
+  // Migrations are known by their time, as drizzle knows them.
+  if (first !== null && first !== entries[0].when) {
+    throw new ReconError(
+      "schema-outdated",
+      `the database was made by a version of wallet-recon from before its first release, and cannot be upgraded. ${remedy} and start again.`,
+    );
+  }
+  return { found: count, known: entries.length };
 }
 
-export async function countMigrations(sql: Query): Promise<number> {
+/** @returns how many migrations the database has run, and the time of the first (milliseconds since 1970; null: none) */
+export async function readMigrations(
+  sql: Query,
+): Promise<{ readonly count: number; readonly first: number | null }> {
   const [table] = await sql`
     select to_regclass(quote_ident(current_schema()) || '.recon_migrations') is not null as "exists"`;
-  if (table?.["exists"] !== true) return 0;
-  const [row] = await sql`select count(*)::int as count from recon_migrations`;
-  return row?.["count"] as number;
+  if (table?.["exists"] !== true) return { count: 0, first: null };
+  const [row] = await sql<{ count: number; first: number | null }[]>`
+    select count(*)::int as count, min(created_at)::float8 as first from recon_migrations`;
+  return { count: row?.count ?? 0, first: row?.first ?? null };
 }
 
 /** @returns what is missing, in words; null: nothing */

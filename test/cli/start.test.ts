@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { chmodSync, cpSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import postgres from "postgres";
 import { afterAll, expect, test } from "vitest";
+import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
 import type { Status } from "../../src/flows/read/read-status.ts";
 import type { Mismatch } from "../../src/mismatch.ts";
 import { listProcesses, type ProcessInfo, serverProcesses, survivors } from "../embedded/processes.ts";
@@ -229,6 +231,19 @@ test("Ctrl-C ends every process", async () => {
     .split("\n")
     .filter((line) => line.startsWith("error: "));
   expect(errors.filter((line) => !/a window could not be fetched/.test(line))).toEqual([]);
+});
+
+test("data of a checkout from before the first release is refused: one line says to delete the folder", async () => {
+  const home = join(checkout, ".recon");
+  const server = await startEmbeddedPostgres({ home });
+  const sql = postgres(server.url, { max: 1 });
+  await sql`update recon_migrations set created_at = 1795208611560`;
+  await sql.end();
+  await server.release();
+  const { code, stdout, stderr } = await startRecon(["worker"], {}, join(checkout, "src/cli/main.ts")).ended;
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toMatch(/^recon: the database was made by .* cannot be upgraded\. Delete the folder .*\n$/);
+  expect(stderr).toContain(`Delete the folder ${home} and start again.`);
 });
 
 async function expectStillRuns(): Promise<Running> {

@@ -124,6 +124,24 @@ test("a database that a newer version has migrated stays unchanged, and the log 
   expect(own).toEqual([expect.stringContaining("a newer version of wallet-recon")]);
 });
 
+test("a database that begins with other migrations is refused unchanged: one line says to use another database", async () => {
+  const url = await createEmptyDatabase();
+  const client = postgres(url, { max: 1 });
+  await client`create table recon_migrations (id serial primary key, hash text not null, created_at bigint)`;
+  // The first migration of a checkout from before the first release.
+  await client`insert into recon_migrations (hash, created_at) values ('8c35e1f2', 1795208611560), ('cff48201', 1795273333353)`;
+  await expect(migrateDatabase(url)).rejects.toMatchObject({
+    code: "schema-outdated",
+    message: expect.stringMatching(
+      /from before its first release, and cannot be upgraded\. Point DATABASE_URL at an empty database /,
+    ),
+  });
+  expect(await client`select tablename from pg_tables where schemaname = 'public'`).toEqual([
+    { tablename: "recon_migrations" },
+  ]);
+  await client.end();
+});
+
 test("a migration that waits for a table gives way to live work, and succeeds once the table is free", async () => {
   const url = await createEmptyDatabase();
   await migrateDatabase(url);

@@ -38,67 +38,8 @@ const INDEX_OF_SMALL = new RegExp(`^CREATE INDEX "\\w+" ON "(?:${SMALL.join("|")
 const MAKES_TABLE = /^CREATE TABLE "(\w+)"/;
 const ABOUT = /^ALTER TABLE "(\w+)"|^CREATE (?:UNIQUE )?INDEX "\w+" ON "(\w+)"|^INSERT INTO "(\w+)"/;
 
-/** Harmful statements that are allowed, each with the reason why it harms nobody. */
-const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; readonly why: string }[] = [
-  { tag: "0001_wallet_verify_report", statement: /./, why: "no version before it was ever released" },
-  {
-    tag: "0002_operate_dashboard",
-    statement: /"bet_records(?:_\w+)?"/,
-    why: "no version before it was ever released; the primary key keeps its columns, so an older `on conflict` finds it",
-  },
-  {
-    tag: "0003_large_tables",
-    statement: /^CREATE INDEX "callback_entries_adjusted"/,
-    why: "no version before it was ever released",
-  },
-  {
-    tag: "0005_entry_triggers",
-    statement:
-      /^CREATE TRIGGER |^SELECT (?:recon_watch_entries|set_config)|^DO |^REVOKE EXECUTE ON FUNCTION /,
-    why: "no version before it was ever released; rows of an older worker are marked twice, which costs one more comparison",
-  },
-  {
-    tag: "0006_overload",
-    statement: /^CREATE INDEX "(?:transfers_due_of|top_ups_due_of|windows_leased)"/,
-    why: "no version before it was ever released; few rows are in them",
-  },
-  {
-    tag: "0004_every_entry",
-    statement: /^CREATE INDEX "record_absences_elsewhere"/,
-    why: "no version before it was ever released",
-  },
-  {
-    tag: "0007_closing",
-    statement: /^CREATE TRIGGER |^ALTER TABLE "\w+" DISABLE TRIGGER /,
-    why: "the triggers are disabled until a day is closed, and only note what changed",
-  },
-  {
-    tag: "0014_own_marks",
-    statement: /^SELECT set_config|^CREATE OR REPLACE FUNCTION recon_take_checked/,
-    why: "it does the same as before where the new setting is missing, as in sessions of the version before",
-  },
-  {
-    tag: "0016_entry_accounts",
-    statement:
-      /^CREATE OR REPLACE (?:FUNCTION|TRIGGER) |^REVOKE EXECUTE ON FUNCTION |^SELECT recon_recount_entries|^CREATE TRIGGER recon_emptied|^ALTER TABLE "callback_entries" ENABLE (?:ALWAYS|REPLICA) TRIGGER /,
-    why: "functions and triggers keep their names and what they do for every writer; sessions of the version before only lose their short cut, and the triggers do for them what they did themselves",
-  },
-  {
-    tag: "0016_entry_accounts",
-    statement: /^DROP FUNCTION recon_(?:is_no_amount|entry_fault)/,
-    why: "recon_entry_fault comes again at once with a further argument, which may be left out; only it has called the other one",
-  },
-  {
-    tag: "0019_money_outside",
-    statement: /^CREATE INDEX "callback_entries_rewarded"/,
-    why: "it has rewards and tips alone, so it is made by one reading of the table; writers wait for that once",
-  },
-  {
-    tag: "0006_fair_pulling",
-    statement: /^CREATE INDEX "windows_leased"/,
-    why: "no version before it was ever released",
-  },
-];
+/** Harmful statements that are allowed, each with the reason why it harms nothing. */
+const EXCEPTIONS: readonly { readonly tag: string; readonly statement: RegExp; readonly why: string }[] = [];
 
 /** @returns the statements that could break workers of the version before, or make them wait */
 function findHarmful(text: string): string[] {

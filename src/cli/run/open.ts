@@ -77,7 +77,9 @@ export async function openRecon(
       await clock.measure();
     };
     await waitUntilReady("the database", check, { clock: systemClock, log }, longestWaitMs);
-    if (server !== null) await migrateDatabase(databaseUrl);
+    if (server !== null) {
+      await migrateDatabase(databaseUrl, undefined, undefined, `Delete the folder ${EMBEDDED_HOME}`);
+    }
   } catch (error) {
     try {
       whenUnusable(error);

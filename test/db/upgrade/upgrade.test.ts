@@ -18,8 +18,8 @@ import { openDump, readColumns, readDump, restoreDump } from "./dump.ts";
 const MIGRATIONS = join(import.meta.dirname, "../../../src/db/migrations");
 const hashes = readMigrationFiles({ migrationsFolder: MIGRATIONS }).map(({ hash }) => hash);
 const dumps = globSync("*.br", { cwd: import.meta.dirname });
-/** The newest version before this one: its dump, and its tag or commit. */
-const BEFORE = { dump: "main-2026-11-23.br", version: "943d262a509b4997d6f66fa63f21cdd5ad838eb3" };
+/** The newest release before this version: its dump, and its tag. The first release writes them here; until then there is none. */
+const BEFORE = null as { readonly dump: string; readonly version: string } | null;
 
 interface Database {
   readonly url: string;
@@ -97,12 +97,6 @@ test.each(dumps)(
 
     expect(await migrateDatabase(url)).toBe(hashes.length - count);
     expect(await readDump(sql, older)).toEqual(before);
-    // Each day that had entries has an account, which starts with what is found.
-    const accounts = await sql`
-      select (select array_agg(day::text order by day) from entry_days where uncounted) as days,
-        (select array_agg(distinct (occurred_at at time zone 'UTC')::date::text) from callback_entries) as found`;
-    expect(accounts[0]?.["days"]).toEqual(accounts[0]?.["found"]);
-    expect(accounts[0]?.["days"]).not.toBeNull();
     const fresh = await createDatabase();
     await migrateDatabase(fresh.url);
     expect(await readProgram(sql)).toEqual(await readProgram(fresh.sql));
@@ -134,29 +128,31 @@ function unmigrated(): never {
   throw new Error("the test before this failed");
 }
 
-test("a worker of the version before pulls and compares in the migrated database, without an error", async ({
-  skip,
-}) => {
-  const program = checkOut(BEFORE.version);
-  if (program === null) return skip(`git has no ${BEFORE.version}: fetch the whole history.`);
-  const { url, sql } = migrated.get(BEFORE.dump) ?? unmigrated();
-  // As if the dump were of a moment ago.
-  await sql`update pull_states set head = now() - interval '1 minute'`;
-  const [last] = await sql`select max(id) as mismatch, now() as moment from mismatches`;
-  const { child, said, ended } = startRecon(
-    ["worker"],
-    { DATABASE_URL: url, OPS_PORT: String(await ownPort()), LOG_LEVEL: "warn" },
-    program,
-  );
-  await eventually("every product is pulled on, and a new mismatch is found", async () => {
-    if (child.exitCode !== null) throw new Error(said());
-    const [row] = await sql`
+test.skipIf(BEFORE === null)(
+  "a worker of the version before pulls and compares in the migrated database, without an error",
+  async ({ skip }) => {
+    if (BEFORE === null) return;
+    const program = checkOut(BEFORE.version);
+    if (program === null) return skip(`git has no ${BEFORE.version}: fetch the whole history.`);
+    const { url, sql } = migrated.get(BEFORE.dump) ?? unmigrated();
+    // As if the dump were of a moment ago.
+    await sql`update pull_states set head = now() - interval '1 minute'`;
+    const [last] = await sql`select max(id) as mismatch, now() as moment from mismatches`;
+    const { child, said, ended } = startRecon(
+      ["worker"],
+      { DATABASE_URL: url, OPS_PORT: String(await ownPort()), LOG_LEVEL: "warn" },
+      program,
+    );
+    await eventually("every product is pulled on, and a new mismatch is found", async () => {
+      if (child.exitCode !== null) throw new Error(said());
+      const [row] = await sql`
       select (select count(*) from pull_states where head > ${last?.["moment"]})::int as pulled,
         exists (select from mismatches where id > ${last?.["mismatch"]}) as found`;
-    return row?.["found"] && row["pulled"] > 0;
-  });
-  child.kill("SIGTERM");
-  expect(await ended).toMatchObject({ code: 0 });
-  expect(said()).toContain("newer version");
-  expect(said()).not.toMatch(/"level":[56]0/);
-});
+      return row?.["found"] && row["pulled"] > 0;
+    });
+    child.kill("SIGTERM");
+    expect(await ended).toMatchObject({ code: 0 });
+    expect(said()).toContain("newer version");
+    expect(said()).not.toMatch(/"level":[56]0/);
+  },
+);

@@ -1,1 +1,0 @@
-ALTER TABLE "mismatches" ADD COLUMN "effect" numeric;
