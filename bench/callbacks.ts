@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Sql } from "../src/db/client.ts";
-import { freePort } from "../src/embedded/free-port.ts";
+import { freePort } from "../src/embedded/child-process.ts";
 import { startRecon } from "../test/simulation/recon-process.ts";
 import { type LoadPlan, type LoadResult, playersOfClient } from "./support/callback-plan.ts";
 import { SCRIPT_PLAYER, scriptOfCallbacks } from "./support/callback-script.ts";

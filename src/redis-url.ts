@@ -1,7 +1,7 @@
 /** Reads REDIS_URL (docs/settings.md#addresses). */
 
+import { HOW_TO_ENCODE, readHosts } from "./database-url.ts";
 import { ReconError } from "./errors.ts";
-import { HOW_TO_ENCODE, readHosts } from "./host-list.ts";
 
 export interface RedisAddress {
   readonly hosts: readonly { readonly host: string; readonly port: number }[];

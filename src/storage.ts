@@ -23,11 +23,10 @@ export interface Storage {
   }[];
 }
 
-interface Measured {
+/** The last measurement, as it is stored. */
+export interface StorageFacts extends Pick<Storage, "bytes" | "diskBytes" | "tables"> {
   readonly measuredAt: Instant;
-  readonly bytes: number;
-  readonly diskBytes: number | null;
-  readonly tables: Storage["tables"];
+  /** the first measurement of the days from which the growth is computed; null: there is none yet */
   readonly before: { readonly at: Instant; readonly bytes: number } | null;
 }
 
@@ -36,7 +35,7 @@ export const MOST_DUE = 100_000;
 
 const DAY_MS = 86_400_000;
 
-export function judgeStorage({ measuredAt, bytes, diskBytes, tables, before }: Measured): Storage {
+export function judgeStorage({ measuredAt, bytes, diskBytes, tables, before }: StorageFacts): Storage {
   const days = before === null ? 0 : (measuredAt - before.at) / DAY_MS;
   const bytesPerDay = before === null || days < 1 ? null : Math.round((bytes - before.bytes) / days);
   const free = diskBytes === null ? null : Math.max(0, diskBytes - bytes);

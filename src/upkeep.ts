@@ -2,22 +2,38 @@
 
 import { showDuration } from "./clock.ts";
 
-interface Facts {
+export interface Upkeep {
+  /** the used parts of the ids that PostgreSQL can give out before it must stop; 0 to 1; of the worst database */
   readonly transactionIds: number;
   readonly multixactIds: number;
-  readonly transaction: {
-    readonly pid: number;
-    readonly application: string;
-    readonly state: string;
-    readonly ageSeconds: number;
-  } | null;
+  /** the longest open transaction of a client in this database; null: there is none */
+  readonly transaction: OpenTransaction | null;
+  /** prepared transactions of this database, which no client ends by itself; the oldest one's name and age */
   readonly prepared: { readonly name: string; readonly ageSeconds: number } | null;
+  /** the slot that holds back the most transactions; null: no slot does */
   readonly slot: { readonly name: string; readonly isActive: boolean; readonly transactions: number } | null;
-  readonly overdue: readonly { readonly table: string; readonly dead: number; readonly overdue: number }[];
+  /** tables with dead rows beyond what autovacuum waits for; the worst first */
+  readonly overdue: readonly OverdueTable[];
+  /** this user sees the transactions of other users */
+  readonly seesAll: boolean;
   readonly autovacuum: boolean;
 }
 
-/** A problem for ops: what it is, and what to do. */
+interface OpenTransaction {
+  readonly pid: number;
+  readonly application: string;
+  readonly state: string;
+  readonly ageSeconds: number;
+}
+
+/** A table whose dead rows are more than `overdue` times as many as those at which autovacuum begins. */
+interface OverdueTable {
+  readonly table: string;
+  readonly dead: number;
+  readonly overdue: number;
+}
+
+/** Something that needs a person: what it is, and what to do. */
 export interface UpkeepProblem {
   readonly found: string;
   readonly mend: string;
@@ -32,11 +48,11 @@ const MOST_HELD = 10_000_000;
 /** Autovacuum begins at 1 and looks at every table once a minute. */
 const MOST_OVERDUE = 5;
 
-export function judgeUpkeep(facts: Facts): UpkeepProblem[] {
+export function judgeUpkeep(facts: Upkeep): UpkeepProblem[] {
   return [...judgeIds(facts), ...judgeHolders(facts), ...judgeVacuum(facts)];
 }
 
-function judgeIds({ transactionIds, multixactIds }: Facts): UpkeepProblem[] {
+function judgeIds({ transactionIds, multixactIds }: Upkeep): UpkeepProblem[] {
   const ids = [
     { name: "transaction ids", used: transactionIds, column: "age(relfrozenxid)" },
     { name: "multixact ids", used: multixactIds, column: "mxid_age(relminmxid)" },
@@ -49,7 +65,7 @@ function judgeIds({ transactionIds, multixactIds }: Facts): UpkeepProblem[] {
     }));
 }
 
-function judgeHolders({ transaction, prepared, slot }: Facts): UpkeepProblem[] {
+function judgeHolders({ transaction, prepared, slot }: Upkeep): UpkeepProblem[] {
   const problems: UpkeepProblem[] = [];
   if (transaction !== null && transaction.ageSeconds > LONGEST_TRANSACTION_S) {
     const { pid, application, state, ageSeconds } = transaction;
@@ -76,7 +92,7 @@ function judgeHolders({ transaction, prepared, slot }: Facts): UpkeepProblem[] {
   return problems;
 }
 
-function judgeVacuum({ autovacuum, overdue }: Facts): UpkeepProblem[] {
+function judgeVacuum({ autovacuum, overdue }: Upkeep): UpkeepProblem[] {
   const problems: UpkeepProblem[] = [];
   if (!autovacuum)
     problems.push({

@@ -10,6 +10,7 @@ const well: Facts = {
   prepared: null,
   slot: { name: "replica", isActive: true, transactions: 100_000 },
   overdue: [{ table: "diff_marks", dead: 20_000, overdue: 4 }],
+  seesAll: true,
   autovacuum: true,
 };
 

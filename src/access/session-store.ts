@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
+import { type DroppedRows, dropOldest } from "../db/drop-rows.ts";
 import type { TimeRange } from "../window.ts";
 
 /** A sign-in. The stored values are hashes, so a leaked table reveals neither the cookie nor the token. */

@@ -1,7 +1,5 @@
 /** Builds the text of statements whose parts and number of rows vary. */
 
-import { toColumnArray } from "./column-array.ts";
-
 /** A statement for a pipelined connection. */
 export interface SqlStatement {
   readonly text: string;
@@ -81,4 +79,26 @@ function toText(value: Value): string | null {
 
 function toElement(value: string | null): string {
   return value === null ? "NULL" : `"${value.replaceAll(/["\\]/g, "\\$&")}"`;
+}
+
+export type ColumnArray = string | readonly (string | null)[];
+
+/** An escape of JSON that PostgreSQL reads differently in an array literal: a backslash and a letter, as in \u0000. */
+const ESCAPED_LETTER = /\\[a-z]/;
+
+/**
+ * Writes an array literal from JSON, with braces for its brackets. PostgreSQL reads JSON's escaped quotes and
+ * backslashes. Texts with other escapes are left to the driver (decision 78).
+ */
+export function toColumnArray(values: readonly (string | null)[]): ColumnArray {
+  const json = JSON.stringify(values);
+  return ESCAPED_LETTER.test(json) ? values : `{${json.slice(1, -1)}}`;
+}
+
+const LONGEST_BYTES = 600;
+
+/** SQL of a request id. A long id is cut, and its digest keeps it distinct. @param column "e.request_id" */
+export function requestIdSql(column: string): string {
+  return `case when octet_length(${column}) <= ${LONGEST_BYTES} then ${column}
+    else left(${column}, 100) || '... md5 ' || md5(${column}) end`;
 }

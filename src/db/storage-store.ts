@@ -1,31 +1,8 @@
 /** The space that the database takes: measured by a worker, and read by pages, commands and metrics. */
 
 import type { Instant } from "../clock.ts";
-import { MOST_DUE } from "../storage.ts";
+import { MOST_DUE, type StorageFacts } from "../storage.ts";
 import type { Query } from "./client.ts";
-
-/** One table with its indexes and long values. */
-interface StoredTable {
-  readonly table: string;
-  readonly bytes: number;
-  /**
-   * rows that may be deleted and were not looked at yet, counted up to `MOST_DUE`; null: no setting deletes rows of this
-   * table
-   */
-  readonly due: number | null;
-}
-
-export interface StorageFacts {
-  readonly measuredAt: Instant;
-  /** of the whole database */
-  readonly bytes: number;
-  /** what the database may take, by `DATABASE_DISK`; null: not set */
-  readonly diskBytes: number | null;
-  /** the largest first */
-  readonly tables: readonly StoredTable[];
-  /** the first measurement of the days from which the growth is taken; null: there is none yet */
-  readonly before: { readonly at: Instant; readonly bytes: number } | null;
-}
 
 /** The days over which the growth is measured. */
 const GROWTH_DAYS = 14;

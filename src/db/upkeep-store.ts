@@ -1,37 +1,7 @@
 /** What PostgreSQL says of its own upkeep: transaction ids, vacuum, and what holds old rows back. Reads catalogues only. */
 
+import type { Upkeep } from "../upkeep.ts";
 import type { Query } from "./client.ts";
-
-export interface Upkeep {
-  /** the used parts of the ids that PostgreSQL can give out before it must stop; 0 to 1; of the worst database */
-  readonly transactionIds: number;
-  readonly multixactIds: number;
-  /** the longest open transaction of a client in this database; null: there is none */
-  readonly transaction: OpenTransaction | null;
-  /** prepared transactions of this database, which no client ends by itself; the oldest one's name and age */
-  readonly prepared: { readonly name: string; readonly ageSeconds: number } | null;
-  /** the slot that holds back the most transactions; null: no slot does */
-  readonly slot: { readonly name: string; readonly isActive: boolean; readonly transactions: number } | null;
-  /** tables with dead rows beyond what autovacuum waits for; the worst first */
-  readonly overdue: readonly OverdueTable[];
-  /** this user sees the transactions of other users */
-  readonly seesAll: boolean;
-  readonly autovacuum: boolean;
-}
-
-interface OpenTransaction {
-  readonly pid: number;
-  readonly application: string;
-  readonly state: string;
-  readonly ageSeconds: number;
-}
-
-/** A table whose dead rows are more than `overdue` times as many as those at which autovacuum begins. */
-interface OverdueTable {
-  readonly table: string;
-  readonly dead: number;
-  readonly overdue: number;
-}
 
 /** PostgreSQL refuses writes three million ids before the end of the 2^31 that it can tell apart. */
 const MOST_IDS = 2 ** 31 - 3_000_000;
@@ -76,4 +46,14 @@ export async function readUpkeep(sql: Query): Promise<Upkeep> {
   );
   if (row === undefined) throw new Error("a select without a from has one row");
   return row;
+}
+
+/** The oldest version with which all statements were tested. */
+export const OLDEST_SERVER = 14;
+
+/** @returns as the server names itself: major 18, name "18.4" */
+export async function readServerVersion(sql: Query): Promise<{ major: number; name: string }> {
+  const [row] = await sql<[{ number: number; name: string }]>`
+    select current_setting('server_version_num')::int as number, current_setting('server_version') as name`;
+  return { major: Math.floor(row.number / 10_000), name: row.name };
 }

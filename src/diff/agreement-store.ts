@@ -2,7 +2,7 @@
  * SQL that says which bets certainly agree by themselves. The screening and the comparison of wide rounds share it.
  */
 
-import { requestIdSql } from "../db/request-id.ts";
+import { requestIdSql } from "../db/statement.ts";
 import { formatAmount } from "../money.ts";
 import type { IdRule } from "./match.ts";
 import type { Tolerance } from "./tolerance.ts";

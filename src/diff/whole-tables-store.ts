@@ -1,7 +1,7 @@
 /** The part of the screening that reads the tables of both sides whole, by several processes of PostgreSQL at once. */
 
 import type { Query } from "../db/client.ts";
-import { requestIdSql } from "../db/request-id.ts";
+import { requestIdSql } from "../db/statement.ts";
 import {
   differing,
   entry,

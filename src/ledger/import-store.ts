@@ -10,7 +10,7 @@
 import { hash } from "node:crypto";
 import postgres from "postgres";
 import type { Query } from "../db/client.ts";
-import { toColumnArray } from "../db/column-array.ts";
+import { toColumnArray } from "../db/statement.ts";
 import { columnOf, type LedgerRow } from "./ledger-row.ts";
 import { LEDGER_COLUMNS } from "./relation.ts";
 

@@ -5,7 +5,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
+import { type DroppedRows, dropOldest } from "../db/drop-rows.ts";
 import type { TimeRange } from "../window.ts";
 import type { ImportCounts } from "./import-lines.ts";
 

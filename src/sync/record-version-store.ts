@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import type { DroppedRows } from "../db/drop-oldest.ts";
+import type { DroppedRows } from "../db/drop-rows.ts";
 import type { TimeRange } from "../window.ts";
 
 /** One version of a bet record. Amounts are decimal text. */

@@ -6,19 +6,15 @@ import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import postgres from "postgres";
 import { afterAll, expect, inject, onTestFinished, test } from "vitest";
-import { migrateDatabase } from "../../src/db/migrate.ts";
+import { ensureChainIndex, migrateDatabase } from "../../src/db/migrate.ts";
 import * as alerts from "../../src/db/schema/alerts.ts";
 import * as closing from "../../src/db/schema/closing.ts";
-import * as counts from "../../src/db/schema/counts.ts";
-import * as installation from "../../src/db/schema/installation.ts";
 import * as ledger from "../../src/db/schema/ledger.ts";
 import * as mismatches from "../../src/db/schema/mismatches.ts";
 import * as ops from "../../src/db/schema/ops.ts";
 import * as pulling from "../../src/db/schema/pulling.ts";
 import * as records from "../../src/db/schema/records.ts";
 import * as retention from "../../src/db/schema/retention.ts";
-import * as storage from "../../src/db/schema/storage.ts";
-import * as trends from "../../src/db/schema/trends.ts";
 import * as verification from "../../src/db/schema/verification.ts";
 import * as wallet from "../../src/db/schema/wallet.ts";
 import * as work from "../../src/db/schema/work.ts";
@@ -27,20 +23,16 @@ import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { writeNewerMigrations } from "../support/newer-migrations.ts";
 
-const { sql } = useDatabase();
+const { sql, url: ownUrl } = useDatabase();
 const schema = {
   ...alerts,
   ...closing,
-  ...counts,
-  ...installation,
   ...ledger,
   ...mismatches,
   ...ops,
   ...pulling,
   ...records,
   ...retention,
-  ...storage,
-  ...trends,
   ...verification,
   ...wallet,
   ...work,
@@ -184,4 +176,18 @@ test("the migrated database has the columns of the schema, and no others", async
       and a.attnum > 0 and not a.attisdropped`;
   const spaceless = (text: string) => text.replace(" (", "(");
   expect(rows.map(({ column }) => column).toSorted()).toEqual(declared.map(spaceless).toSorted());
+});
+
+test("the index of chains is built once, by several starts at the same time, and what an interrupted build left is replaced", async () => {
+  const readIndex = async () => {
+    const rows = await sql`
+      select i.indisvalid as valid from pg_index i where i.indexrelid = to_regclass('callback_entries_player')`;
+    return rows.map(({ valid }) => valid);
+  };
+  expect(await readIndex()).toEqual([]);
+  await Promise.all([ensureChainIndex(ownUrl), ensureChainIndex(ownUrl)]);
+  expect(await readIndex()).toEqual([true]);
+  await sql`update pg_index set indisvalid = false where indexrelid = 'callback_entries_player'::regclass`;
+  await ensureChainIndex(ownUrl);
+  expect(await readIndex()).toEqual([true]);
 });

@@ -17,7 +17,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { inSchema } from "../../src/database-url.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { TO_IGNORE } from "../../src/db/session.ts";
-import { freePort } from "../../src/embedded/free-port.ts";
+import { freePort } from "../../src/embedded/child-process.ts";
 import { compareProduct } from "../../src/flows/compare/compare-product.ts";
 import { readReport } from "../../src/flows/reports/read-report.ts";
 import { appendEntries } from "../../src/ledger/store.ts";

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
-import { guardChild } from "../../src/embedded/process-guard.ts";
+import { guardChild } from "../../src/embedded/child-process.ts";
 import type { NightlyPlay } from "./plays.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import { migrateDatabase } from "../../src/db/migrate.ts";
-import { freePort } from "../../src/embedded/free-port.ts";
+import { freePort } from "../../src/embedded/child-process.ts";
 import { type OwnPostgres, startOwnPostgres } from "../simulation/own-postgres.ts";
 import { startRecon } from "../simulation/recon-process.ts";
 import { type Check, forInformation, none } from "./case.ts";

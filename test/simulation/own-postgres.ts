@@ -6,12 +6,15 @@ import { chmod } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
-import { childEnvironment } from "../../src/embedded/child-environment.ts";
-import { findNativeBinaries } from "../../src/embedded/postgres/postgres-binaries.ts";
-import { type Cluster, openCluster } from "../../src/embedded/postgres/postgres-cluster.ts";
-import { type ClusterLocation, chooseLocation } from "../../src/embedded/postgres/postgres-location.ts";
+import { childEnvironment, guardChild } from "../../src/embedded/child-process.ts";
+import { findNativeBinaries } from "../../src/embedded/postgres/postgres.ts";
+import {
+  type Cluster,
+  type ClusterLocation,
+  chooseLocation,
+  openCluster,
+} from "../../src/embedded/postgres/postgres-cluster.ts";
 import { SUPERUSER } from "../../src/embedded/postgres/postgres-protocol.ts";
-import { guardChild } from "../../src/embedded/process-guard.ts";
 import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";
 

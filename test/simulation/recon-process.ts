@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { guardChild } from "../../src/embedded/process-guard.ts";
+import { guardChild } from "../../src/embedded/child-process.ts";
 
 const RECON = join(import.meta.dirname, "../../src/cli/main.ts");
 /** The folder of Node's compile cache: with this setting the program's first file uses the cache too. */

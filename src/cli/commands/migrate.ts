@@ -2,8 +2,7 @@
 
 import { stderr } from "node:process";
 import type { Command } from "commander";
-import { ensureChainIndex } from "../../db/chain-index.ts";
-import { migrateDatabase } from "../../db/migrate.ts";
+import { ensureChainIndex, migrateDatabase } from "../../db/migrate.ts";
 import { findForeignCreators } from "../../db/schema-rights-store.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { withRecon } from "../run/run-command.ts";

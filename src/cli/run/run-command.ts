@@ -3,7 +3,7 @@
 import { stderr } from "node:process";
 import type { Need } from "../../config.ts";
 import { describeLimit, isConnectionLost, unreachable } from "../../db/database-error.ts";
-import { describeNewer, readSchemaVersion, requireSchema } from "../../db/schema-version.ts";
+import { describeNewer, readSchemaVersion, requireSchema } from "../../db/migrate.ts";
 import { ReconError } from "../../errors.ts";
 import { type OpenRecon, openRecon } from "./open.ts";
 

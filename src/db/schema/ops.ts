@@ -49,3 +49,12 @@ export const auditLog = pgTable(
   },
   (t) => [index("audit_log_at").on(t.at)],
 );
+
+/** One row. A backup has it too, so that a restored database is still the same installation. */
+export const installations = pgTable("installations", {
+  id: integer("id").primaryKey(),
+  /** a random UUID, which the installation writes into its Redis too */
+  installationId: text("installation_id").notNull(),
+  /** when a process last made sure that it may write */
+  writtenAt: instant("written_at").notNull(),
+});

@@ -1,6 +1,6 @@
 /** Retention: up to which time rows were deleted, and which bets were (decision 160). */
 
-import { bigint, index, pgTable, text } from "drizzle-orm/pg-core";
+import { bigint, date, index, integer, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { instant } from "./columns.ts";
 
 /** The progress of deleting, for each kind of row. */
@@ -29,3 +29,56 @@ export const deletedBets = pgTable(
   },
   (t) => [index("deleted_bets_last").on(t.lastEntryAt)],
 );
+
+/** One row: the last measurement. */
+export const storageStates = pgTable("storage_states", {
+  id: integer("id").primaryKey(),
+  measuredAt: instant("measured_at").notNull(),
+  /** of the whole database */
+  bytes: bigint("bytes", { mode: "number" }).notNull(),
+  /** what the database may take, by the settings; null: unknown */
+  diskBytes: bigint("disk_bytes", { mode: "number" }),
+});
+
+/** The first measurement of each of the last days. */
+export const storageDays = pgTable("storage_days", {
+  day: date("day").primaryKey(),
+  measuredAt: instant("measured_at").notNull(),
+  bytes: bigint("bytes", { mode: "number" }).notNull(),
+});
+
+/** The tables at the last measurement. */
+export const storageTables = pgTable("storage_tables", {
+  tableName: text("table_name").primaryKey(),
+  /** with indexes and long values */
+  bytes: bigint("bytes", { mode: "number" }).notNull(),
+  /** rows that may be deleted and were not looked at yet, counted up to a limit; null: no setting deletes its rows */
+  due: bigint("due", { mode: "number" }),
+});
+
+/**
+ * The stored count of a large table. `rows_added` has the rows that were added since. A table without a row here is
+ * small, and is counted at each request.
+ */
+export const rowCounts = pgTable(
+  "row_counts",
+  {
+    tableName: text("table_name").notNull(),
+    /** empty: the count without a product; every table here has such a row */
+    productId: text("product_id").notNull(),
+    rows: bigint("rows", { mode: "number" }).notNull(),
+    /** when the table was last counted as a whole */
+    countedAt: instant("counted_at").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.tableName, t.productId] })],
+);
+
+/**
+ * One row for each write to a counted table. Append-only and without a key, so that it costs writers little and they
+ * never wait.
+ */
+export const rowsAdded = pgTable("rows_added", {
+  tableName: text("table_name").notNull(),
+  productId: text("product_id").notNull(),
+  added: integer("added").notNull(),
+});

