@@ -1,4 +1,4 @@
-/** What an error of TLS means, and what to do about it. */
+/** Explains errors of TLS, and what to do about them. */
 
 const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
   "DEPTH_ZERO_SELF_SIGNED_CERT",
@@ -6,7 +6,7 @@ const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  // Signed by another authority of the same name.
+  // Signed by a different authority with the same name.
   "CERT_SIGNATURE_FAILURE",
 ]);
 
@@ -21,7 +21,7 @@ const OTHERS: Readonly<Record<string, string>> = {
 
 /**
  * Explains an error of TLS, also one that is the cause of another.
- * @param setting names a file of certificate authorities, as NODE_EXTRA_CA_CERTS does
+ * @param setting the setting besides NODE_EXTRA_CA_CERTS that can name a file of certificate authorities
  * @returns words that follow the name of the server, without a full stop at the end; null: it is another error
  */
 export function explainTls(error: unknown, setting = ""): string | null {
@@ -33,12 +33,12 @@ export function explainTls(error: unknown, setting = ""): string | null {
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") {
     const names =
       / (is not in the cert's .*|does not match .*|.* not in .*)$/.exec(message)?.[0].trim() ?? message;
-    return `its certificate is for another name (${names}). Use a name that the certificate has, or give the server a certificate with this one`;
+    return `its certificate is for another name (${names}). Use a name that the certificate covers, or give the server a certificate for this one`;
   }
   const known = OTHERS[code];
   if (known !== undefined) return `${known} (${code})`;
   const [, alert] = /SSL routines:[^:]*:([^:]+)/.exec(message) ?? [];
   if (code.startsWith("ERR_SSL_") || alert !== undefined)
-    return `TLS was refused (${alert ?? code}). Check the certificates and the versions of TLS of both sides`;
+    return `TLS was refused (${alert ?? code}). Check the certificates and TLS versions of both sides`;
   return cause instanceof Error ? explainTls(cause, setting) : null;
 }

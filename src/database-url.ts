@@ -20,7 +20,7 @@ export interface DatabaseAddress {
   readonly password: string;
   /** undefined: the name of the user */
   readonly database: string | undefined;
-  /** "prefer": TLS if the server has it, without a look at its certificate */
+  /** "prefer": TLS if the server has it, without checking its certificate */
   readonly ssl: false | "prefer" | ConnectionOptions;
   readonly applicationName: string | null;
   /** start parameter `options`, such as "-c geqo=off" */
@@ -39,7 +39,7 @@ const DEFAULT_SCHEMA = "public";
 const CONNECT_SECONDS = 10;
 
 const MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
-/** What other drivers call a mode, or pass as `ssl`. */
+/** Other drivers' names of a mode, and values of `ssl`. */
 const MODE_OF: Readonly<Record<string, string>> = {
   true: "verify-full",
   "1": "verify-full",
@@ -91,7 +91,7 @@ export function readDatabaseUrl(text: string): DatabaseAddress {
   };
 }
 
-/** The same address with DATABASE_SCHEMA, written as Prisma writes it. The last of two schemas counts. */
+/** The same URL with DATABASE_SCHEMA as parameter `schema`, as Prisma writes it. If the URL has one already, the last one counts. */
 export function inSchema(url: string, schema: string | null): string {
   return schema === null ? url : `${url}${url.includes("?") ? "&" : "?"}schema=${schema}`;
 }
@@ -104,14 +104,14 @@ export function isSchemaName(name: string): boolean {
   return /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/.test(name) && name !== "information_schema" && name !== "bullmq";
 }
 
-/** What an operator should hear about a URL that is right; null: nothing. */
+/** A warning about a valid URL; null: there is none. */
 export function warnOfDatabaseUrl(text: string): string | null {
   const parameters = new Map(parametersOf(splitHosts(text).url));
   if (parameters.get("channel_binding") !== "require" || modeOf(parameters) === "verify-full") return null;
-  return "DATABASE_URL asks for channel_binding=require, which wallet-recon cannot do: use sslmode=verify-full, which makes sure of the server as well";
+  return "DATABASE_URL asks for channel_binding=require, which wallet-recon does not support: use sslmode=verify-full, which proves the identity of the server as well";
 }
 
-/** `postgres://a:1,b:2/name` is no URL: reads the hosts, and leaves the first without its port. Shows no part of a password. */
+/** `postgres://a:1,b:2/name` is no valid URL. Reads the hosts, and leaves a placeholder. Errors show no part of a password. */
 function splitHosts(text: string): { url: string; hosts: { host: string; port: string }[] } {
   const [, head, authority = "", tail = ""] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(text) ?? [];
   if (head === undefined) throw wrong("must be a URL that begins with postgres:// or postgresql://");
@@ -143,7 +143,7 @@ function modeOf(parameters: ReadonlyMap<string, string>): string {
   }
   const mode = MODE_OF[given] ?? given;
   if (!MODES.includes(mode)) throw wrong(`sslmode is "${given}", which is none of ${MODES.join(", ")}`);
-  // libpq: a given authority is used.
+  // As libpq does: a given authority is used.
   return mode === "require" && parameters.has("sslrootcert") ? "verify-ca" : mode;
 }
 
@@ -197,7 +197,7 @@ function tlsOf(mode: string, parsed: unknown, hosts: DatabaseAddress["hosts"]): 
   return mode === "verify-full" ? { ...options, checkServerIdentity: identityOf(hosts) } : options;
 }
 
-/** The files of certificates: otherwise every connection would fail, with words of OpenSSL. */
+/** Checks the files of certificates now. Otherwise every connection would fail with a message of OpenSSL. */
 function refuseUnusable(options: ConnectionOptions): void {
   if ((options.cert === undefined) !== (options.key === undefined))
     throw wrong("sslcert and sslkey belong together: name the certificate and its key");
@@ -209,10 +209,10 @@ function refuseUnusable(options: ConnectionOptions): void {
   }
 }
 
-/** The name that Node checks if it was given none, as both drivers do for an IP address. */
+/** The name that Node checks if none is given. Both drivers give none for an IP address. */
 const NO_NAME = "localhost";
 
-/** Checks the address of a host that is named by its IP. If there are several such hosts, the certificate may have any of them. */
+/** Checks the address if the host is an IP. If there are several such hosts, the certificate may be for any of them. */
 function identityOf(hosts: DatabaseAddress["hosts"]) {
   return (name: string, certificate: PeerCertificate): Error | undefined => {
     const names = hosts.map(({ host }) => host).filter((host) => isIP(host) !== 0 || host === NO_NAME);

@@ -17,7 +17,7 @@ export interface RedisAddress {
 const FORMS =
   "redis://[user:password@]host:6379[/0], rediss:// for TLS, or redis+sentinel://[user:password@]host:26379,host:26379/master[/0]";
 
-/** @throws ReconError `settings-invalid`, without a part of the password */
+/** @throws ReconError `settings-invalid`, which shows no part of the password */
 export function readRedisUrl(text: string): RedisAddress {
   const [, scheme, tail = ""] =
     /^(redis|rediss|redis\+sentinel|rediss\+sentinel):\/\/(.*)$/s.exec(text) ?? [];
@@ -64,7 +64,7 @@ export function nameRedis({ hosts, master }: RedisAddress): string {
   return master === null ? list : `${list} (sentinels of ${master})`;
 }
 
-/** A text with a % that is no escape stays as it is. */
+/** A text with a % that begins no escape stays as it is. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -3,7 +3,7 @@
 import { showBytes } from "./bytes.ts";
 import { formatInstant, type Instant, parseInstant, showDuration } from "./clock.ts";
 
-/** The JSON of `storage` in a status. Unknown values are null. */
+/** The JSON of `storage` in a status. An unknown value is null. */
 export interface Storage {
   readonly measuredAt: string;
   /** of the whole database */
@@ -18,7 +18,7 @@ export interface Storage {
   readonly tables: readonly {
     readonly table: string;
     readonly bytes: number;
-    /** rows that may be deleted and were not looked at yet, counted up to 100,000; null: no setting deletes its rows */
+    /** rows that may be deleted and were not visited yet, counted up to 100,000; null: no setting deletes rows of this table */
     readonly due: number | null;
   }[];
 }
@@ -30,7 +30,7 @@ export interface StorageFacts extends Pick<Storage, "bytes" | "diskBytes" | "tab
   readonly before: { readonly at: Instant; readonly bytes: number } | null;
 }
 
-/** The most due rows that are counted for each table. */
+/** Counting the due rows of a table stops here. */
 export const MOST_DUE = 100_000;
 
 const DAY_MS = 86_400_000;
@@ -47,7 +47,7 @@ export function judgeStorage({ measuredAt, bytes, diskBytes, tables, before }: S
 /** Fewer days than this are a warning: enough to order and connect a disk. */
 const FEW_DAYS = 30;
 
-/** Whether the disk is full within a month. Unknown is not soon. */
+/** Will the disk be full within a month? False if unknown. */
 export function isFullSoon({ daysLeft, diskBytes, bytes }: Storage): boolean {
   return (daysLeft !== null && daysLeft < FEW_DAYS) || (diskBytes !== null && bytes >= diskBytes);
 }
@@ -58,7 +58,7 @@ export function sayGrowth({ bytesPerDay }: Storage): string {
   return bytesPerDay <= 0 ? "does not grow" : `grows by ${showBytes(bytesPerDay)} a day`;
 }
 
-/** How long the disk lasts, or what to do so that it is known. */
+/** How long the disk lasts, or which setting is missing to know it. */
 export function sayDisk({ bytes, bytesPerDay, diskBytes, daysLeft }: Storage): string {
   if (diskBytes === null) return "days of disk unknown: set DATABASE_DISK";
   // PostgreSQL does not say how large its disk is.
@@ -69,17 +69,17 @@ export function sayDisk({ bytes, bytesPerDay, diskBytes, daysLeft }: Storage): s
   return bytesPerDay === null ? left : `${left}, and it does not grow`;
 }
 
-/** "measured 4 min ago": the sizes and the rows that are due */
+/** "measured 4 min ago" */
 export function sayMeasured({ measuredAt }: Storage, now: Instant): string {
   return `measured ${showDuration(Math.max(0, now - parseInstant(measuredAt, "measuredAt")))} ago`;
 }
 
-/** "1,200", or "over 100,000" if the count ended there */
+/** "1,200", or "over 100,000" if the count stopped there */
 export function sayDue(due: number): string {
   return due >= MOST_DUE ? `over ${MOST_DUE.toLocaleString("en")}` : due.toLocaleString("en");
 }
 
-/** The rows that are due for deletion, of all tables. Settings may have changed since they were counted. */
+/** The rows of all tables that are due for deletion. Settings may have changed since they were counted. */
 export function sayAllDue({ tables }: Storage): string {
   const counts = tables.flatMap(({ due }) => due ?? []);
   if (counts.length === 0) return "no setting deleted rows by age when this was measured";
@@ -91,7 +91,7 @@ export function sayAllDue({ tables }: Storage): string {
 /** Smaller tables are shown together. */
 const SMALL_BYTES = 1e6;
 
-/** The tables worth a line, and the size of all others together. */
+/** The tables that get a line of their own, and the size of all others together. */
 export function largeTables({ tables }: Storage): { large: Storage["tables"]; otherBytes: number } {
   const large = tables.filter(({ bytes, due }) => bytes >= SMALL_BYTES || (due ?? 0) > 0);
   const otherBytes = tables.filter((one) => !large.includes(one)).reduce((sum, { bytes }) => sum + bytes, 0);

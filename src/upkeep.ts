@@ -1,20 +1,20 @@
-/** Finds PostgreSQL upkeep that ops must take care of, long before it hurts (docs/operations.md#vacuum-and-transaction-ids). Pure. */
+/** Finds problems of PostgreSQL's own maintenance long before they cause an outage (docs/operations.md#vacuum-and-transaction-ids). Pure. */
 
 import { showDuration } from "./clock.ts";
 
 export interface Upkeep {
-  /** the used parts of the ids that PostgreSQL can give out before it must stop; 0 to 1; of the worst database */
+  /** the used share, 0 to 1, of the ids that PostgreSQL can assign before it stops; of the worst database */
   readonly transactionIds: number;
   readonly multixactIds: number;
   /** the longest open transaction of a client in this database; null: there is none */
   readonly transaction: OpenTransaction | null;
-  /** prepared transactions of this database, which no client ends by itself; the oldest one's name and age */
+  /** the oldest prepared transaction of this database, which no client ends by itself; null: there is none */
   readonly prepared: { readonly name: string; readonly ageSeconds: number } | null;
   /** the slot that holds back the most transactions; null: no slot does */
   readonly slot: { readonly name: string; readonly isActive: boolean; readonly transactions: number } | null;
-  /** tables with dead rows beyond what autovacuum waits for; the worst first */
+  /** tables with more dead rows than the number at which autovacuum starts; the worst first */
   readonly overdue: readonly OverdueTable[];
-  /** this user sees the transactions of other users */
+  /** can this user see the transactions of other users? */
   readonly seesAll: boolean;
   readonly autovacuum: boolean;
 }
@@ -26,26 +26,26 @@ interface OpenTransaction {
   readonly ageSeconds: number;
 }
 
-/** A table whose dead rows are more than `overdue` times as many as those at which autovacuum begins. */
+/** A table with `overdue` times as many dead rows as those at which autovacuum starts. */
 interface OverdueTable {
   readonly table: string;
   readonly dead: number;
   readonly overdue: number;
 }
 
-/** Something that needs a person: what it is, and what to do. */
+/** A problem that the operator must solve: what it is, and what to do. */
 export interface UpkeepProblem {
   readonly found: string;
   readonly mend: string;
 }
 
-/** A quarter of the ids: more than twice the age at which autovacuum begins to freeze by default. */
+/** A quarter of the ids: more than twice the age at which autovacuum starts to freeze by default. */
 const MOST_USED = 0.25;
 /** Work of this program ends within five minutes, a whole count of a large table within two hours. */
 const LONGEST_TRANSACTION_S = 3 * 3_600;
-/** Some minutes to hours of a busy installation. */
+/** A busy installation uses as many transactions in minutes to hours. */
 const MOST_HELD = 10_000_000;
-/** Autovacuum begins at 1 and looks at every table once a minute. */
+/** Autovacuum starts at 1, and checks every table once a minute. */
 const MOST_OVERDUE = 5;
 
 export function judgeUpkeep(facts: Upkeep): UpkeepProblem[] {

@@ -340,7 +340,7 @@ describe("who judges does nothing else", () => {
   test.each([
     ["import { putMarks } from '../../diff/store.ts';", "imports more than types of ../../diff/store.ts"],
     ["import { type DiffMark, putMarks } from '../../diff/wide-store.ts';", "imports more than types"],
-    ["import { inOneMoment } from '../../db/transactions.ts';", "imports more than types"],
+    ["import { inSnapshot } from '../../db/transactions.ts';", "imports more than types"],
     ["export async function judge() {}", "waits"],
   ])("«%s» is reported", (line, reason) => {
     const planted = { path: "src/flows/compare/judge-example.ts", text: line.replaceAll("'", '"') };

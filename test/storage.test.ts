@@ -50,7 +50,7 @@ describe("how long the disk lasts", () => {
     expect(sayDisk(storage)).toBe("400 GB left of the 500 GB that DATABASE_DISK allows");
   });
 
-  test("has no end where the database does not grow", () => {
+  test("has no end if the database does not grow", () => {
     const storage = measured({ before: { at: NOON - 10 * DAY_MS, bytes: 101 * GB } });
     expect(storage).toMatchObject({ bytesPerDay: -0.1 * GB, daysLeft: null });
     expect(sayDisk(storage)).toBe(
@@ -58,7 +58,7 @@ describe("how long the disk lasts", () => {
     );
   });
 
-  test("is soon over within a month, and over where the database has more than it may take", () => {
+  test("is soon over within a month, and over if the database is larger than it may be", () => {
     expect(isFullSoon(measured({ diskBytes: 150 * GB }))).toBe(true);
     const full = measured({ diskBytes: 90 * GB });
     expect(full.daysLeft).toBe(0);

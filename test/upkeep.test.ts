@@ -14,7 +14,7 @@ const well: Facts = {
   autovacuum: true,
 };
 
-test("what autovacuum does by itself is no problem", () => {
+test("autovacuum that keeps up is no problem", () => {
   expect(judgeUpkeep(well)).toEqual([]);
 });
 
@@ -46,7 +46,7 @@ test.each<[string, Partial<Facts>, RegExp, RegExp]>([
     /rollback prepared 'abc'/,
   ],
   [
-    "a slot that nobody reads",
+    "a slot without a reader",
     { slot: { name: "old_replica", isActive: false, transactions: 20_000_000 } },
     /^the replication slot "old_replica" \(not in use\) holds back the rows of the last 20,000,000/,
     /pg_drop_replication_slot\('old_replica'\)/,

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
-import { inTurn } from "../db/transactions.ts";
+import { inReadCommitted } from "../db/transactions.ts";
 import { ReconError } from "../errors.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 
@@ -33,7 +33,7 @@ export async function creditWallet(
 ): Promise<Wallet & { readonly credited: boolean }> {
   const { username, currency, ref } = credit;
   const amount = formatAmount(credit.amount);
-  return await inTurn(sql, async (tx) => {
+  return await inReadCommitted(sql, async (tx) => {
     const added = await tx`
       insert into wallet_credits (ref, username, currency, amount, at)
       values (${ref}, ${username}, ${currency}, ${amount}::numeric, ${now}) on conflict do nothing returning ref`;

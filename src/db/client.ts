@@ -6,14 +6,14 @@ import { type DatabaseAddress, readDatabaseUrl } from "../database-url.ts";
 import { ReconError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
 import { nameOf, unreachable } from "./database-error.ts";
-import { learnArrayTypesOnce, outliveLostConnections, runEachAlone } from "./driver-workarounds.ts";
+import { readArrayTypesOnce, sendOneAtATime, surviveLostConnections } from "./driver-workarounds.ts";
 import { renewable } from "./renewable.ts";
 import {
-  pinWherePossible,
   requireSession,
   type SessionLimits,
+  sendAcceptedParameters,
   startParameters,
-  withTakenPins,
+  withAcceptedParameters,
 } from "./session.ts";
 
 const NUMERIC = 1700;
@@ -41,11 +41,11 @@ function toTimestamp(instant: Instant): string {
 
 /**
  * The pause before a new connection. By default postgres.js counts every broken connection of the pool as a failed
- * attempt, and waits up to 20 seconds after the server has restarted (decision 23).
+ * attempt, and waits up to 20 seconds after the server has restarted.
  */
 const RECONNECT_SECONDS = 0.25;
 
-/** The system notices within half a minute that the other end of an idle connection is gone. */
+/** The operating system notices within half a minute that the other end of an idle connection is gone. */
 const KEEP_ALIVE_SECONDS = 10;
 
 /** The limits of a pool's statements (docs/operations.md#limits). */
@@ -54,11 +54,11 @@ export interface DatabaseLimits {
   readonly lockMs: number;
 }
 
-/** The limits for a worker's work. A statement that takes longer would probably never end. */
+/** The limits of a worker's statements. A statement that takes longer would probably never end. */
 const WORK_LIMITS: DatabaseLimits = { statementMs: 300_000, lockMs: 30_000 };
 /** The limits for pages and API calls, whose callers wait. */
 export const PEOPLE_LIMITS: DatabaseLimits = { statementMs: 30_000, lockMs: 5_000 };
-/** The longest idle time of a transaction. Beyond it, its process has ended or hangs. */
+/** The longest idle time within a transaction. After it, the process that began it has ended or hangs. */
 const LONGEST_SILENCE_MS = 300_000;
 
 /**
@@ -92,14 +92,14 @@ function openPool(address: DatabaseAddress, most: number, limits: DatabaseLimits
       },
     },
   ) as unknown as Sql;
-  learnArrayTypesOnce(sql);
-  return runEachAlone(outliveLostConnections(sql));
+  readArrayTypesOnce(sql);
+  return sendOneAtATime(surviveLostConnections(sql));
 }
 
-/** Opens postgres.js with what all connections share. @param own the caller's options */
+/** Opens postgres.js with the options that all connections share. @param own the caller's options */
 export function openDriver(address: DatabaseAddress, limits: SessionLimits, own: object): postgres.Sql {
   const sql = postgres({ ...driverOptions(address, limits), ...own });
-  pinWherePossible(sql.options as never, address.schema);
+  sendAcceptedParameters(sql.options as never, address.schema);
   return sql as postgres.Sql;
 }
 
@@ -123,17 +123,17 @@ function driverOptions(address: DatabaseAddress, limits: SessionLimits) {
   } as unknown as postgres.Options<Record<string, never>>;
 }
 
-/** The longest wait for an answer. A server that accepts connections and never answers counts as unreachable. */
+/** The longest wait for a response. A server that accepts connections but never responds counts as unreachable. */
 const LONGEST_CHECK_MS = 10_000;
 
 /**
- * Makes sure that the database answers, over a session as it was asked for.
+ * Checks that the database responds, and that its session has the settings that were sent.
  * @throws ReconError `database-unreachable` that names host and database, never the password; `database-unsuitable`
  */
 export async function checkDatabase(sql: Sql): Promise<void> {
   const { options } = sql;
   try {
-    const asked = withTakenPins(options, () =>
+    const asked = withAcceptedParameters(options, () =>
       requireSession((statement) => sql.unsafe(statement), nameOf(options), options),
     );
     if (await endsInTime(asked, LONGEST_CHECK_MS)) return;
@@ -143,10 +143,14 @@ export async function checkDatabase(sql: Sql): Promise<void> {
   throw unreachable(options, new Error(`no answer for ${LONGEST_CHECK_MS / 1000} s`));
 }
 
-/** One in this many connections is for people. */
+/** One in four connections serves operators: the dashboard, the API and the metrics. */
 const PEOPLE_SHARE = 4;
 const FEWEST_OF_PEOPLE = 2;
 
+/**
+ * Operators get connections of their own, so a worker that uses its whole pool cannot block them. Shares within one pool would work only
+ * if every reader kept to them.
+ */
 export interface Pools {
   /** pulling, comparing, verifying, alerting */
   readonly work: Sql;
@@ -167,7 +171,7 @@ export function openPools(url: string, most: number): Pools {
   };
   return {
     ...pools,
-    // All work has ended by now. The time-out is needed because a broken connection may never report its end.
+    // All work has ended by now. The timeout covers a broken connection, which may never report its end.
     close: async () => {
       await Promise.all([pools.work, pools.people].map((sql) => sql.end({ timeout: 1 })));
     },

@@ -1,25 +1,25 @@
 /**
- * The database's time (decision 10, docs/operations.md#outages): measured every few seconds, and continued by the
- * machine's steady clock.
+ * The database's time (decision 10, docs/operations.md#outages). It is measured every few seconds. Between measurements the machine's
+ * monotonic clock counts on from it.
  */
 
 import type { Clock, Instant } from "../clock.ts";
 import type { Query } from "./client.ts";
 
-/** A worker whose clock differs by more does no work (decision 121). */
+/** A worker whose clock differs by more takes no jobs (decision 121). */
 const MOST_DIFFERENCE_MS = 5_000;
 /** The longest round trip of a measurement: a longer one would make it too inaccurate. */
 const LONGEST_ROUND_TRIP_MS = 2_000;
 
 export interface DatabaseClock extends Clock {
   /**
-   * Measures the difference of both clocks. An answer that took too long changes nothing.
+   * Measures the difference between the two clocks. A response that took too long is ignored.
    * @throws the error of the query
    */
   measure(): Promise<void>;
   /** How far the clock of this machine is ahead of the database's, in milliseconds; null: not measured yet. */
   aheadMs(): number | null;
-  /** Whether the clock of this machine is right enough for work. A jump since the last measurement counts at once. */
+  /** Is this machine's clock accurate enough to take jobs? A jump since the last measurement counts at once. */
   isRight(): boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What errors of the database mean. */
+/** Classifies errors of the database, and says what to do about them. */
 
 import postgres from "postgres";
 import { explainTls } from "../certificates.ts";
@@ -9,7 +9,7 @@ import { REFUSED, TO_IGNORE } from "./session.ts";
 const CANCELED = "57014";
 const LOCK_NOT_AVAILABLE = "55P03";
 
-/** Whether a statement failed because its connection was closed, is closing, or could not be opened. */
+/** Did a statement fail because its connection was closed, is closing, or could not be opened? */
 export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error && "query" in error)) return false;
   if (error instanceof postgres.PostgresError)
@@ -18,7 +18,7 @@ export function isConnectionLost(error: unknown): boolean {
   return syscall !== undefined || code.startsWith("CONNECT");
 }
 
-/** Codes of PostgreSQL for refused credentials and for a missing database: waiting does not help. */
+/** PostgreSQL's codes for refused credentials and a missing database. A retry does not help. */
 const LASTING_REFUSAL = /^(28...|3D000)$/;
 
 const TOO_MANY_CONNECTIONS = "53300";
@@ -34,10 +34,10 @@ function addressOf({ host, port }: Pick<Place, "host" | "port">): string {
   return `${host.join(",")}:${port.join(",")}`;
 }
 
-/** What PostgreSQL up to 14 and since 15, Azure and Neon say to a connection without TLS. */
+/** The messages of PostgreSQL (up to 14, and since 15), Azure and Neon to a connection without TLS. */
 const WANTS_TLS = /no encryption$|SSL off$|SSL connection is required|sslmode=require/;
 
-/** Describes a server that does not answer or refuses. */
+/** Describes a server that does not respond, or refuses the connection. */
 export function unreachable(place: Place, error: unknown): ReconError {
   const { code = "" } = error as { code?: string };
   const reason = describeError(error);
@@ -49,14 +49,14 @@ export function unreachable(place: Place, error: unknown): ReconError {
   if (REFUSED.test(reason)) {
     return new ReconError(
       "database-unreachable",
-      `the pooler at ${addressOf(place)} refuses connections to the database ${place.database}: ${reason.replace(/\.$/, "")}. Let its ignore_startup_parameters name what wallet-recon sends: ${TO_IGNORE.join(", ")}; and options, if DATABASE_URL has it. A pooler without this setting cannot be used (RDS Proxy, the pooled address of Neon): let DATABASE_URL lead to PostgreSQL itself (docs/operations.md#connections).`,
+      `the pooler at ${addressOf(place)} refuses connections to the database ${place.database}: ${reason.replace(/\.$/, "")}. Add what wallet-recon sends to its ignore_startup_parameters: ${TO_IGNORE.join(", ")}; and options, if DATABASE_URL has it. A pooler without this setting cannot be used (RDS Proxy, the pooled address of Neon): point DATABASE_URL at PostgreSQL itself (docs/operations.md#connections).`,
       { cause: error },
     );
   }
   if (code === TOO_MANY_CONNECTIONS) {
     return new ReconError(
       "database-unreachable",
-      `${nameOf(place)} has no free connection: ${reason}. Lower DATABASE_POOL, end other programs' connections, or raise max_connections.`,
+      `${nameOf(place)} has no free connection: ${reason}. Lower DATABASE_POOL, close connections of other programs, or raise max_connections.`,
       { cause: error, retryable: true },
     );
   }
@@ -72,7 +72,7 @@ export function unreachable(place: Place, error: unknown): ReconError {
 /** PostgreSQL's code for a write in a read-only transaction. */
 export const READ_ONLY = "25006";
 
-/** Describes a server that answers and takes no writes. @param why follows a colon */
+/** Describes a server that responds but refuses writes. @param why the part after the colon */
 export function refusesWrites(place: Place, why: string, cause: unknown): ReconError {
   return new ReconError(
     "database-refuses-writes",
@@ -82,8 +82,8 @@ export function refusesWrites(place: Place, why: string, cause: unknown): ReconE
 }
 
 /**
- * Describes a limit of the pool that a statement reached, or a database that takes no writes, and what to do.
- * @returns null where the statement failed for another reason
+ * Describes a time limit that a statement reached, or a database that refuses writes, and what to do.
+ * @returns null if the statement failed for another reason
  */
 export function describeLimit({ options }: Pick<Sql, "options">, error: unknown): ReconError | null {
   if (!(error instanceof postgres.PostgresError)) return null;
@@ -107,25 +107,24 @@ export function describeLimit({ options }: Pick<Sql, "options">, error: unknown)
 }
 
 /**
- * Whether work failed because of the data that it read, and not because of the database: the same data would fail
- * again.
+ * Did work fail because of the data that it read, and not because of the database? The same data would fail again.
  */
-export function isOfData(error: unknown): boolean {
+export function isDataError(error: unknown): boolean {
   if (error instanceof postgres.PostgresError) return error.code.startsWith(DATA_EXCEPTION);
   const { code = "", syscall } = error as { code?: unknown; syscall?: unknown };
   return error instanceof Error && syscall === undefined && !String(code).startsWith("CONNECT");
 }
 
-/** Whether PostgreSQL refused values because of what they are: they would be refused again. */
-export function isRefusedData(error: unknown): boolean {
+/** Did PostgreSQL reject the values themselves? It would reject them again. */
+export function isRejectedValue(error: unknown): boolean {
   if (!(error instanceof postgres.PostgresError)) return false;
   return error.code.startsWith(DATA_EXCEPTION) || error.code.startsWith(PROGRAM_LIMIT_EXCEEDED);
 }
 
 const DATA_EXCEPTION = "22";
 
-/** Whether a statement took too long, waited too long for a lock, or exceeded a limit of the server. */
-export function isOfSize(error: unknown): boolean {
+/** Did a statement take too long, wait too long for a lock, or exceed a limit of the server? */
+export function isLimitError(error: unknown): boolean {
   if (!(error instanceof postgres.PostgresError)) return false;
   const { code } = error;
   return code === CANCELED || code === LOCK_NOT_AVAILABLE || code.startsWith(PROGRAM_LIMIT_EXCEEDED);

@@ -1,5 +1,5 @@
 /**
- * The time for which a caller waits for a transaction. Nothing is committed for a caller that does not wait any more.
+ * The time for which a caller waits for a transaction. Nothing is committed for a caller that no longer waits.
  */
 
 import { monotonicMs } from "../clock.ts";
@@ -7,9 +7,9 @@ import type { TextRow } from "./pipelined-connection.ts";
 import { type Put, type SqlStatement, writeStatement } from "./statement.ts";
 
 /**
- * Begins when it is constructed. Ends when its time has passed, or when the caller leaves. If that happens during a commit,
- * `over` does not reject: only the database knows the outcome. It cancels the commit if that still waits (`onOver`), and
- * checks the deadline itself (`writeInTime`, decision 126).
+ * Starts when it is constructed. Ends when its time has passed, or when the caller disconnects. If that happens during a commit, `over` does
+ * not reject, because only the database knows the outcome. Instead `onEnd` cancels a commit that still waits, and the database checks the
+ * deadline itself (`writeInTime`, decision 126).
  */
 export class Deadline {
   /** rejects with the reason once the deadline is over */
@@ -20,12 +20,12 @@ export class Deadline {
   #reason: Error | null = null;
   #isCommitting = false;
   #callerDisconnected = false;
-  #heard: (() => void) | null = null;
+  #listener: (() => void) | null = null;
 
   constructor(lengthMs: number) {
     const { promise, reject } = Promise.withResolvers<never>();
     this.over = promise;
-    // Prevents an unhandled rejection while no caller awaits `over`.
+    // Prevents an unhandled rejection before the first `await` of `over`.
     promise.catch(() => {});
     this.#reject = reject;
     this.#endsAtMs = monotonicMs() + lengthMs;
@@ -37,7 +37,7 @@ export class Deadline {
     return this.#endsAtMs - monotonicMs();
   }
 
-  /** The caller has disconnected, so no answer would reach it. */
+  /** Ends the deadline because the caller has disconnected: no response would reach it. */
   leave(reason: Error): void {
     this.#callerDisconnected = true;
     this.#end(reason);
@@ -48,13 +48,13 @@ export class Deadline {
   }
 
   /**
-   * Calls `heard` when the deadline ends, even during a commit. One listener at a time: one transaction serves a caller.
-   * @returns ends the listening
+   * Calls `listener` when the deadline ends, even during a commit. There is one listener at a time, because one transaction serves a caller.
+   * @returns removes the listener
    */
-  onOver(heard: () => void): () => void {
-    this.#heard = heard;
+  onEnd(listener: () => void): () => void {
+    this.#listener = listener;
     return () => {
-      this.#heard = null;
+      this.#listener = null;
     };
   }
 
@@ -62,46 +62,46 @@ export class Deadline {
     clearTimeout(this.#timer);
     this.#reason ??= reason;
     if (!this.#isCommitting) this.#reject(this.#reason);
-    this.#heard?.();
+    this.#listener?.();
   }
 
-  /** @throws the reason where the deadline is over */
+  /** @throws the reason if the deadline is over */
   check(): void {
     if (this.#reason === null && this.leftMs() <= 0) this.#end(new Error("it was not done in time"));
     if (this.#reason !== null) throw this.#reason;
   }
 
-  /** @throws the reason where the deadline is over; the caller must then send nothing that could commit */
+  /** @throws the reason if the deadline is over; the caller must then send nothing that could commit */
   beginCommit(): void {
     this.check();
     this.#isCommitting = true;
   }
 
-  /** The commit has certainly failed. */
+  /** Call it once the commit has certainly failed. */
   undoCommit(): void {
     this.#isCommitting = false;
   }
 
-  /** Ends the timer, because the caller has its answer. */
+  /** Stops the timer, because the caller has its response. */
   stop(): void {
     clearTimeout(this.#timer);
   }
 }
 
-/** The part of a deadline that a transaction asks. Several deadlines can stand behind one. */
-export type CommitGuard = Pick<Deadline, "check" | "beginCommit" | "undoCommit" | "onOver">;
+/** The part of a deadline that a transaction needs. One guard can combine several deadlines. */
+export type CommitGuard = Pick<Deadline, "check" | "beginCommit" | "undoCommit" | "onEnd">;
 
 /** A column of a select: the database's time in seconds since 1970, which `writeInTime` needs. */
 export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
 
 /**
- * Builds the writes of a transaction: one statement with all parts, and behind it one that fails, and the transaction with
- * it, where the database's clock is past the deadline after all parts were written (decision 134). The check also covers
- * a server that stood still, and a part that waited for a lock.
- * @param leftMs the time that is left until the deadline
+ * Builds the writes of a transaction: one statement with all parts, and one that checks the deadline after it. If the database's clock is
+ * past the deadline, the check fails, and the transaction with it. So the check also covers a server that stood still, and a part that
+ * waited for a lock or at a unique index. Measured alternative: to read the time in the writing statement costs more, because its parts
+ * must return their rows to be counted before the check.
+ * @param leftMs the milliseconds until the deadline
  * @param row a row with the column of `CLOCK`
- * @param write returns the parts, at least one. Each inserts, updates or deletes. They run in any order, and none sees
- * the writes of another one
+ * @param write returns one part or more. Each inserts, updates or deletes. They run in any order, and none sees the writes of another
  */
 export function writeInTime(
   leftMs: number,

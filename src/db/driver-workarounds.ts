@@ -6,12 +6,11 @@ import { isConnectionLost } from "./database-error.ts";
 const TEXT_ARRAY = 1009;
 
 /**
- * Gives each connection one statement at a time outside of transactions (decision 130). postgres.js sends several
- * statements on one connection. Where `begin` fills that pipeline, postgres.js loses the transaction: it fails here
- * and stays open in the database (https://github.com/porsager/postgres/issues/1189). postgres.js adds no further
- * statement to a connection after a statement whose `onexecute` returns false.
+ * Sends one statement at a time on each connection outside of transactions. By itself postgres.js pipelines several. If `begin` fills that
+ * pipeline, postgres.js loses the transaction: it fails here and stays open in the database
+ * (https://github.com/porsager/postgres/issues/1189). A statement whose `onexecute` returns false keeps postgres.js from adding another.
  */
-export function runEachAlone(sql: Sql): Sql {
+export function sendOneAtATime(sql: Sql): Sql {
   const alone = <Query>(query: Query): Query => {
     if (query instanceof Promise)
       Object.assign((query as unknown as PendingQuery).options, { onexecute: () => false });
@@ -28,10 +27,10 @@ export function runEachAlone(sql: Sql): Sql {
 type PendingQuery = Promise<unknown> & { readonly options: object };
 
 /**
- * Reads the types of arrays only once. postgres.js reads them on every new connection. If that connection is lost
- * meanwhile, no code can catch the rejection, and the process ends.
+ * Reads the types of arrays only once. postgres.js reads them on every new connection. If that connection is lost at this moment, no code
+ * can catch the rejection, and the process ends.
  */
-export function learnArrayTypesOnce({ options }: Sql): void {
+export function readArrayTypesOnce({ options }: Sql): void {
   Object.defineProperty(options, "fetch_types", { get: () => !knowsArrayTypes(options) });
 }
 
@@ -39,7 +38,7 @@ function knowsArrayTypes({ parsers }: Sql["options"]): boolean {
   return parsers[TEXT_ARRAY] !== undefined;
 }
 
-/** Lets a pool know what the pool before has learned, and ends that one without the rejection that no code can catch. */
+/** Copies the types that the old pool has read to the new one, and ends the old one without the rejection that no code can catch. */
 export function replacePool(before: Sql, after: Sql, graceSeconds: number): void {
   for (const name of ["parsers", "serializers"] as const) {
     Object.assign(after.options[name], before.options[name]);
@@ -49,7 +48,7 @@ export function replacePool(before: Sql, after: Sql, graceSeconds: number): void
   ending.catch(() => {});
 }
 
-/** What postgres.js has in its options without saying so. */
+/** A part of the options of postgres.js that its types do not declare. */
 function sharedOf({ options }: Sql): { readonly typeArrayMap: Record<number, number> } {
   return (options as unknown as { shared: { typeArrayMap: Record<number, number> } }).shared;
 }
@@ -57,18 +56,17 @@ function sharedOf({ options }: Sql): { readonly typeArrayMap: Record<number, num
 export type TransactionWork = (tx: Query) => unknown;
 
 /**
- * Keeps a lost connection from ending the process (decision 23). postgres.js rejects the transaction of a lost
- * connection, but then writes the next statement, the rollback or the commit to the closed socket, which ends the
- * process (https://github.com/porsager/postgres/issues/1154). So the work of such a transaction gets an error for
- * every statement, and its promise never settles.
+ * Keeps a lost connection from ending the process. postgres.js rejects the transaction of a lost connection, but then writes its next
+ * statement, rollback or commit to the closed socket, which ends the process (https://github.com/porsager/postgres/issues/1154). So every
+ * further statement of such a transaction throws, and the promise of its work never settles.
  */
-export function outliveLostConnections(sql: Sql): Sql {
+export function surviveLostConnections(sql: Sql): Sql {
   const begin = sql.begin.bind(sql) as (options: string, work: TransactionWork) => Promise<unknown>;
   const outlive = (options: string, work: TransactionWork) => {
     let isOver = false;
     const transaction = begin(
       options,
-      whileItLasts(work, () => isOver),
+      untilConnectionLost(work, () => isOver),
     );
     transaction.catch(() => {
       isOver = true;
@@ -81,7 +79,7 @@ export function outliveLostConnections(sql: Sql): Sql {
   });
 }
 
-function whileItLasts(work: TransactionWork, isOver: () => boolean) {
+function untilConnectionLost(work: TransactionWork, isOver: () => boolean) {
   return async (tx: Query): Promise<unknown> => {
     try {
       const result = await work(refuseWhen(tx, isOver));
@@ -107,7 +105,7 @@ function refuseWhen(tx: Query, isOver: () => boolean): Query {
       const property: unknown = Reflect.get(target, name);
       if (name !== "savepoint") return property;
       return (work: TransactionWork) =>
-        (property as (work: TransactionWork) => unknown)(whileItLasts(work, isOver));
+        (property as (work: TransactionWork) => unknown)(untilConnectionLost(work, isOver));
     },
   });
 }

@@ -1,4 +1,7 @@
-/** Deletes old rows in the order of their ids, where no index leads to them by time. */
+/**
+ * Deletes old rows in small batches, so live work does not wait for it. Each batch begins where the last one ended. Partitions were
+ * considered: they would divide the other indexes of these tables for little gain.
+ */
 
 import type { PendingQuery, Row } from "postgres";
 import type { Instant } from "../clock.ts";
@@ -14,18 +17,19 @@ export interface DroppedById {
   readonly last: number | null;
 }
 
-/** What a statement does with the rows that it deletes. */
+/** What else a statement does with the rows that it deletes. */
 export interface WithDeleted {
   /** the columns of `deleted` */
   readonly columns: Condition;
-  /** a part of `with`, which reads `deleted` */
+  /** a part of the `with` clause, which reads `deleted` */
   readonly part: Condition;
 }
 
 /**
- * Visits rows in the order of their ids, and deletes those that may go. Skips rows that another transaction has locked.
+ * Visits rows in the order of their ids, because no index finds them by time, and deletes those that meet a condition. Skips rows that
+ * another transaction has locked.
  * @param mayGo SQL of the condition, about the alias `t`
- * @param after visits rows with a greater id
+ * @param after only rows with a greater id are visited
  */
 export async function dropById(
   tx: Query,
@@ -66,7 +70,7 @@ export interface DroppedRows {
 
 /**
  * Deletes rows of a range of time, the oldest first. Skips rows that another transaction has locked.
- * @param most the most rows to delete; the caller repeats from `last` until no row was deleted
+ * @param most the maximum number of rows to delete. The caller repeats from `last` until no row was deleted
  */
 export async function dropOldest(
   sql: Query,

@@ -1,20 +1,20 @@
 /**
- * The account of the accepted entries of each day (decision 272): parts of the statements that write or delete entries
- * without the triggers of `callback_entries`, as only the owner of the table may.
+ * The account of the accepted entries of each day (decision 272). These are parts of the statements that write or delete entries without the
+ * triggers of `callback_entries`, which only the owner of the table may do.
  */
 
 import type { Query } from "./client.ts";
 
-/** A column of a select that switches the triggers off until the transaction ends. For any other role it does nothing. */
+/** A column of a select that switches the triggers off until the transaction ends. It works for the owner of the table only. */
 export const SWITCH_TRIGGERS_OFF = "pg_catalog.set_config('wallet_recon.entries', 'accounted', true)";
 
-/** SQL of whether the switch works for this role; the triggers ask the same. */
+/** SQL of whether the switch works for this role. The triggers use the same condition. */
 export const MAY_SWITCH =
   "pg_catalog.has_table_privilege('callback_entries'::regclass, 'TRIGGER WITH GRANT OPTION')";
 
 /**
- * SQL of the digest of an entry. The triggers compute the same. Trailing zeros of an amount change nothing. Every argument has the
- * exact type: PostgreSQL would prefer `public.hash_numeric_extended(numeric, integer)` of another role for a plain 0.
+ * SQL of the digest of an entry. The triggers compute the same. Trailing zeros of an amount do not matter. Every argument has the exact
+ * type: for a plain 0, PostgreSQL would prefer a function `public.hash_numeric_extended(numeric, integer)` that another role has made.
  */
 const DIGEST = `pg_catalog.hashtextextended(entry_id, pg_catalog.hashtextextended(txn_id,
   coalesce(pg_catalog.hash_numeric_extended(moved, 0::bigint), 1::bigint)
@@ -35,7 +35,7 @@ export const ACCOUNTED_COLUMNS = [
 export const DIGEST_OF_ALL = `coalesce(bit_xor(${DIGEST}), 0::bigint)`;
 
 /**
- * The part of a statement that notes entries which another part adds or deletes.
+ * The part of a statement that notes the entries that another part adds or deletes.
  * @param from SQL of the entries, which have `ACCOUNTED_COLUMNS`
  */
 export function noteEntriesText(change: "added" | "deleted", from: string): string {
@@ -45,7 +45,7 @@ export function noteEntriesText(change: "added" | "deleted", from: string): stri
 }
 
 /**
- * The part of a statement that keeps what deleted entries had moved, so that the sums of the ledger stay.
+ * The part of a statement that adds up what deleted entries had moved, so the sums of the ledger stay correct.
  * @param from SQL of the entries, with product_id, currency and moved
  */
 export function keepMovedText(from: string): string {

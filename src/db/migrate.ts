@@ -19,21 +19,21 @@ import { NO_LIMITS } from "./session.ts";
 const MIGRATION_LOCK = 73_266;
 
 /**
- * The longest wait of a migration for a lock (decision 50). Live work waits behind a statement that waits for a
- * table, so the migration gives way soon and is tried again. The wait is shorter than PostgreSQL's search for
- * deadlocks (1 s), so that in a deadlock the migration fails, and not the live work.
+ * The longest wait of a migration for a lock (decision 50). Live work queues behind a statement that waits for a table, so the migration
+ * gives up soon and is retried. The wait is shorter than PostgreSQL's deadlock timeout (1 s), so in a deadlock the migration fails, and
+ * not the live work.
  */
 const LOCK_WAIT_MS = 300;
 const AGAIN_MS = 700;
 const MOST_TRIES = 60;
 /** PostgreSQL's code for a user without the right. */
 const NOT_ALLOWED = "42501";
-/** A lock that did not become free in time, and a deadlock that PostgreSQL ended by failing the migration. */
+/** PostgreSQL's codes for a lock that did not become free in time, and for a deadlock. */
 const GAVE_WAY: ReadonlySet<string | undefined> = new Set(["55P03", "40P01"]);
 
 /**
- * Runs the migrations that the database lacks: all of them, or none. One process runs them, and the others wait.
- * Changes nothing where a newer version has migrated the database: migrations only add, so older code can go on.
+ * Runs the migrations that the database lacks: all of them, or none. One process runs them while the others wait. If a newer version has
+ * migrated the database, changes nothing: migrations only add, so older code keeps working.
  * @param folder the folder with the migrations
  * @param remedy what the operator does about a database that cannot be upgraded
  * @returns the number of migrations that were run
@@ -49,7 +49,7 @@ export async function migrateDatabase(
   const address = readDatabaseUrl(url);
   const client = openDriver(address, NO_LIMITS, { max: 1 });
   try {
-    // Before the first lock and setting of a session.
+    // Must come before the first lock and the first setting of a session.
     await requireSessions(client.options as unknown as Sql["options"]);
     await checkDatabase(client as unknown as Sql);
     await refusePlanted(client as unknown as Sql);
@@ -78,7 +78,7 @@ export async function migrateDatabase(
 async function waitForTurn(client: postgres.Sql, log: Log): Promise<void> {
   const [got] = await client`select pg_try_advisory_lock(${MIGRATION_LOCK}) as turn`;
   if (got?.["turn"] === true) return;
-  log.info("another process migrates the database; waiting for it");
+  log.info("another process is migrating the database; waiting for it");
   await client`select pg_advisory_lock(${MIGRATION_LOCK})`;
 }
 
@@ -88,7 +88,7 @@ async function migratePatiently(
   folder: string,
   schema: string,
 ): Promise<void> {
-  // Loaded only if there are migrations to run (decision 22).
+  // Loaded only if there are migrations to run: a worker that runs for months needs it once.
   const { readMigrationFiles } = await import("drizzle-orm/migrator");
   const migrations = readMigrationFiles({ migrationsFolder: folder });
   await client.unsafe(`set lock_timeout = ${LOCK_WAIT_MS}`);
@@ -99,15 +99,15 @@ async function migratePatiently(
     } catch (error) {
       if (!GAVE_WAY.has(codeOf(error))) throw error;
       if (tries === MOST_TRIES) throw blocked(error);
-      log.info("the migration waits for a table that other work uses; it is tried again");
+      log.info("other work uses a table that the migration must change; trying again");
       await systemClock.sleep(AGAIN_MS);
     }
   }
 }
 
 /**
- * Does what drizzle's `migrate` does, except that the schema is created only if it is missing: `create schema if not exists` needs
- * a right on the database even if the schema exists, and a DBA who made one for this program has often kept that right.
+ * Does what drizzle's `migrate` does, but creates the schema only if it is missing. `create schema if not exists` needs a right on the
+ * database even if the schema exists, and a DBA who creates a schema for this program often does not grant that right.
  */
 async function runMigrations(
   client: postgres.Sql,
@@ -120,7 +120,7 @@ async function runMigrations(
     await tx.unsafe(
       `create table if not exists "${schema}".recon_migrations (id serial primary key, hash text not null, created_at bigint)`,
     );
-    // The connection searches this schema alone.
+    // This name needs no schema: the search path of the connection is this schema alone.
     const [last] = await tx`select coalesce(max(created_at), 0)::text as at from recon_migrations`;
     for (const { sql, hash, folderMillis } of migrations) {
       if (folderMillis <= Number(last?.["at"])) continue;
@@ -130,7 +130,7 @@ async function runMigrations(
   });
 }
 
-/** The migrations name the schema public, because the functions that they create search no schema. */
+/** Migrations name the schema "public" explicitly, because the search path of the functions that they create excludes it. */
 function placeIn(schema: string, statement: string): string {
   return schema === "public" ? statement : statement.replace(/\bpublic\.|"public"\./g, `"${schema}".`);
 }
@@ -152,15 +152,15 @@ function blocked(error: unknown): ReconError {
   const passed = (MOST_TRIES * (LOCK_WAIT_MS + AGAIN_MS)) / 1000;
   return new ReconError(
     "migration-blocked",
-    `the database cannot be brought up to date: for ${passed} s other sessions have used the tables that must be changed. ` +
-      "Find them in pg_stat_activity (a transaction left open, a long report), end them, and start again.",
+    `the database could not be migrated: for ${passed} s other sessions have locked the tables that must change. ` +
+      "Find them in pg_stat_activity (an open transaction, a long report), end them, and start again.",
     { cause: error, retryable: true },
   );
 }
 
 const MIGRATIONS = fileURLToPath(new URL("./migrations", import.meta.url));
 
-/** Numbers of migrations. Each version has those of the version before it, and then its own. */
+/** Numbers of migrations. Each version has those of the version before, and adds its own. */
 export interface SchemaVersion {
   /** run in the database */
   readonly found: number;
@@ -183,7 +183,7 @@ export async function readSchemaVersion(
 ): Promise<SchemaVersion> {
   const { entries } = JSON.parse(readFileSync(join(folder, "meta/_journal.json"), "utf8"));
   const { count, first } = await readMigrations(sql);
-  // Migrations are known by their time, as drizzle knows them.
+  // drizzle identifies migrations by their time.
   if (first !== null && first !== entries[0].when) {
     throw new ReconError(
       "schema-outdated",
@@ -205,22 +205,22 @@ async function readMigrations(
   return { count: row?.count ?? 0, first: row?.first ?? null };
 }
 
-/** @returns what is missing, in words; null: nothing */
+/** @returns what the database lacks, in words; null: nothing */
 export function describeOlder({ found, known }: SchemaVersion): string | null {
   if (found >= known) return null;
   return `the database is not up to date: it lacks ${known - found} of the ${known} migrations of this version`;
 }
 
-/** @returns what is newer, in words; null: nothing. Migrations only add, so this version can go on. */
+/** @returns that the database is newer, in words; null: it is not. Migrations only add, so this version keeps working. */
 export function describeNewer({ found, known }: SchemaVersion): string | null {
   if (found <= known) return null;
   return (
     `a newer version of wallet-recon has migrated the database (${found} migrations, this version knows ${known}). ` +
-    "This version goes on. Upgrade it too when you can."
+    "This version keeps working. Upgrade it too when you can."
   );
 }
 
-/** @throws ReconError `schema-outdated` where the statements of this version would fail or miss something */
+/** @throws ReconError `schema-outdated` if statements of this version would fail or miss rows */
 export function requireSchema(version: SchemaVersion): void {
   const older = describeOlder(version);
   if (older === null) return;
@@ -231,16 +231,17 @@ export function requireSchema(version: SchemaVersion): void {
 const BUILD_LOCK = 73_267;
 
 /**
- * Builds the index by player and time over all products, if it is missing. Writers are not held up meanwhile; ten million
- * entries take about half a minute. Safe when several workers start at once: one builds, the others go on without it.
+ * Builds the index by player and time over all products, if it is missing. Only `ledger.balances: "complete"` needs it; for all others it
+ * would slow down every insert. Does not block writers; ten million entries take about half a minute. Safe if several workers start at
+ * once: one builds it, the others continue without it.
  */
 export async function ensureChainIndex(url: string): Promise<void> {
   const sql = openDriver(readDatabaseUrl(url), NO_LIMITS, { max: 1 });
   try {
-    // Two builds at once would wait for each other.
+    // Two concurrent builds would wait for each other.
     const [turn] = await sql<{ got: boolean }[]>`select pg_try_advisory_lock(${BUILD_LOCK}) as got`;
     if (turn?.got !== true) return;
-    // What an interrupted build leaves behind is never used, and would count as the index.
+    // An interrupted build leaves an invalid index, which PostgreSQL never uses.
     const [broken] = await sql`
       select from pg_catalog.pg_index i
       where i.indexrelid = to_regclass('callback_entries_player') and not i.indisvalid`;

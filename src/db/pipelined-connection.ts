@@ -1,20 +1,20 @@
 /**
- * A connection that sends several statements in one packet and gets their answers in one packet (decision 45). After
- * the first statement that fails, the statements behind it do not run.
+ * A connection that sends several statements in one packet and gets their results in one packet (decision 45). If a statement fails, those
+ * after it do not run.
  */
 
 import type { Connection, FieldDef, Submittable } from "pg";
 import type { Sql } from "./client.ts";
-import { cancelRunning, closeClient, connectClient } from "./pipelined-client.ts";
+import { cancelRunning, closeClient, connectClient } from "./pg-client.ts";
 import type { SqlStatement } from "./statement.ts";
 
-/** A row by column, with PostgreSQL's text of each value. */
+/** A row by column name. Each value is PostgreSQL's text. */
 export type TextRow = Readonly<Record<string, string | null>>;
 
 export interface PipelinedConnection {
   /** @returns the rows of each statement; rejects with the error of the first statement that fails */
   run(statements: readonly SqlStatement[]): Promise<TextRow[][]>;
-  /** Cancels what runs, if anything does. The connection must not be used again (`cancelRunning`). */
+  /** Cancels the running statement, if any. The connection must not be used again (`cancelRunning`). */
   cancel(): void;
   /** the connection is lost, closed or cancelled */
   isOver(): boolean;
@@ -37,7 +37,7 @@ interface Plans {
 }
 
 /**
- * Statements with more values are not kept: they are rare, never equal, and would only fill the memory.
+ * Statements with more values are not prepared: they are rare, never equal, and would only fill the memory.
  */
 const MOST_VALUES_KEPT = 200;
 
@@ -45,9 +45,9 @@ const MOST_VALUES_KEPT = 200;
 type SessionSettings = Readonly<Record<string, string>>;
 
 /**
- * All statements here find few rows by keys, so a plan is made once and reads indexes. By itself PostgreSQL would plan
- * each time if rows are given as arrays (see callbacks/player-store). It would also read a whole table while that is small, and
- * with the same plan when the table has grown (decision 182).
+ * Every statement here finds few rows by keys, so it is planned once and reads indexes. By itself PostgreSQL would plan each time if rows
+ * are given as arrays: it assumes ten elements for each and estimates the kept plan as too expensive. And a plan that was made while a table
+ * was empty reads the whole table, also when it has grown.
  */
 export const BY_KEYS: SessionSettings = {
   plan_cache_mode: "force_generic_plan",
@@ -59,12 +59,12 @@ export const BY_KEYS: SessionSettings = {
 };
 
 /**
- * The statement that begins every packet outside of a transaction, and every transaction. Its settings end with the
- * transaction, so that no pooler can pass them on to another program's session (decision 280).
+ * The first statement of every transaction, and of every packet outside of one. Its settings end with the transaction, so no pooler can pass
+ * them on to another program's session (decision 280).
  *
- * The server must end a statement before this side gives it up: a statement that waits for a lock does not notice a
- * closed connection, and would go on with its locks beside its replacement (decision 45).
- * @param longestRunMs the longest wait for an answer
+ * The server must end a statement before this process gives it up. A statement that waits for a lock does not notice a closed connection:
+ * it would continue with its locks while its retry runs.
+ * @param longestRunMs the longest wait for a result
  * @param longestLockMs the longest wait for one lock; 0: no limit of its own
  */
 export function setLocally(longestRunMs: number, longestLockMs: number): SqlStatement {
@@ -80,7 +80,7 @@ export function setLocally(longestRunMs: number, longestLockMs: number): SqlStat
 
 /**
  * Connects with the settings of a pool.
- * @param longestRunMs the longest wait for an answer; then the server counts as lost, and the connection is closed
+ * @param longestRunMs the longest wait for a result; then the server counts as lost, and the connection is closed
  */
 export async function connectPipelined({ options }: Sql, longestRunMs: number): Promise<PipelinedConnection> {
   const client = await connectClient(options);
@@ -89,7 +89,7 @@ export async function connectPipelined({ options }: Sql, longestRunMs: number): 
   const end = () => {
     isOver = true;
   };
-  // Pending packets reject.
+  // Packets that wait for results reject.
   client.on("error", end).on("end", end);
   return {
     run: (statements) => {
@@ -114,20 +114,20 @@ export async function connectPipelined({ options }: Sql, longestRunMs: number): 
 
 type Options = Sql["options"];
 
-/** Reports statements to the debug listener of the pool. */
+/** Passes statements to the debug listener of the pool. */
 function listen({ debug }: Options, statements: readonly SqlStatement[]): void {
   if (typeof debug !== "function") return;
   for (const { text, values } of statements) debug(0, text, [...values], []);
 }
 
-/** Statements that are sent and answered together. pg calls these methods for each message that arrives. */
+/** Statements that are sent together and answered together. pg calls these methods for each message that arrives. */
 class Packet implements Submittable {
   readonly answered: Promise<TextRow[][]>;
   readonly #statements: readonly SqlStatement[];
   readonly #plans: Plans;
   readonly #settle: PromiseWithResolvers<TextRow[][]>;
   #connection: Connection | null = null;
-  /** newly prepared statements, by the position in the packet */
+  /** newly prepared statements, by their position in the packet */
   readonly #planned = new Map<number, Planned>();
   /** the rows of each answered statement, and of the one that is being answered */
   readonly #rows: TextRow[][] = [[]];

@@ -1,6 +1,6 @@
 /**
- * Short transactions in two round trips (decision 45): `begin` is sent with the reads, and `commit` with the writes.
- * The pool of postgres.js cannot do that, because it waits for the answer to `begin`.
+ * Runs short transactions in two round trips (decision 45): `begin` is sent with the reads, and `commit` with the writes. The pool of
+ * postgres.js cannot do that, because it waits for the result of `begin`.
  */
 
 import { describeError } from "../errors.ts";
@@ -18,34 +18,33 @@ import { LOST_RACES, STALE_PLANS } from "./transactions.ts";
 
 const MOST_TRIES = 5;
 /**
- * The longest wait for an answer. A connection whose server has vanished would report nothing for a quarter of an
- * hour.
+ * The longest wait for a result. If the server vanishes, the operating system reports nothing for a quarter of an hour.
  */
 const LONGEST_RUN_MS = 10_000;
 const BEGIN: SqlStatement = { text: "begin isolation level read committed", values: [] };
 const COMMIT: SqlStatement = { text: "commit", values: [] };
 const ROLLBACK: SqlStatement = { text: "rollback", values: [] };
 
-/** A statement was cancelled, by its time-out or for a deadline. */
+/** PostgreSQL's code for a statement that was cancelled, by its timeout or for a deadline. */
 const CANCELED = "57014";
 
 /** The result of a transaction, and its writes. */
 interface TransactionDecision<Result> {
   readonly result: Result;
-  /** run in this order; if one fails, none takes effect */
+  /** run in this order; if one fails, none has an effect */
   readonly write: readonly SqlStatement[];
 }
 
-/** The connection was lost during a commit, which may have happened, or may still happen. */
+/** The connection was lost during a commit. The commit may have happened, or may still happen. */
 export class OutcomeUnknown extends Error {}
 
 export interface PipelinedPool {
   /**
-   * Reads, decides and writes in one transaction (read committed). Begins again after a lost race. Rejects with
-   * `OutcomeUnknown` where the commit may have happened, and with another error where it certainly never will.
-   * @param decide called with the rows of each statement; synchronous, because other transactions wait for the locks
-   * @param deadline after this time nothing is written, and a statement that waits is cancelled
-   * @param mostTries 1: a lost race rejects
+   * Reads, decides and writes in one transaction (read committed). Retries after a serialization failure or a deadlock. Rejects with
+   * `OutcomeUnknown` if the commit may have happened, and with another error if it certainly has not and never will.
+   * @param decide gets the rows of each statement; synchronous, because other transactions wait for the locks
+   * @param deadline after it nothing is written, and a statement that waits is cancelled
+   * @param mostTries 1: no retry
    */
   transact<Result>(
     ask: readonly SqlStatement[],
@@ -59,10 +58,10 @@ export interface PipelinedPool {
 }
 
 /**
- * Opens pipelined connections with the settings of a pool. The caller limits the simultaneous transactions, and so
- * the number of connections.
- * @param retried further codes of PostgreSQL after which a transaction begins again, besides lost races
- * @param longestRunMs the longest time for the answer to one packet, including waits for locks
+ * Opens pipelined connections with the settings of a pool. The caller limits the number of concurrent transactions, and with it the number
+ * of connections.
+ * @param retried further codes of PostgreSQL after which a transaction is retried
+ * @param longestRunMs the longest time for one packet, including waits for locks
  * @param longestLockMs the longest wait for one lock; 0: as long as the packet may take
  */
 export function openPipelinedPool(
@@ -76,7 +75,7 @@ export function openPipelinedPool(
   const free: PipelinedConnection[] = [];
   let generation = 0;
   const settings = setLocally(longestRunMs, longestLockMs);
-  const mayTryAgain = (code: string | undefined) =>
+  const mayRetry = (code: string | undefined) =>
     LOST_RACES.has(code) || (code !== undefined && retried.includes(code));
   const drop = async (connection: PipelinedConnection) => {
     all.delete(connection);
@@ -96,7 +95,7 @@ export function openPipelinedPool(
     if (connection.isOver() || all.get(connection) !== generation) void drop(connection);
     else free.push(connection);
   };
-  /** Lets all further work use new connections. */
+  /** Makes all further work use new connections. */
   const renewAll = () => {
     generation += 1;
     for (const one of free.splice(0)) void drop(one);
@@ -107,7 +106,7 @@ export function openPipelinedPool(
       let isReplanned = false;
       for (let tries = 1; ; tries += 1) {
         const connection = await takeConnection();
-        const unhear = deadline.onOver(() => connection.cancel());
+        const stopListening = deadline.onEnd(() => connection.cancel());
         const progress = { isCommitting: false };
         try {
           const asked = [BEGIN, settings, ...ask];
@@ -132,9 +131,9 @@ export function openPipelinedPool(
             isReplanned = true;
             tries -= 1;
             renewAll();
-          } else if (!mayTryAgain(code) || tries === mostTries) throw error;
+          } else if (!mayRetry(code) || tries === mostTries) throw error;
         } finally {
-          unhear();
+          stopListening();
         }
       }
     },
@@ -157,7 +156,7 @@ export function openPipelinedPool(
   async function runAlone(statement: SqlStatement): Promise<TextRow[]> {
     const connection = await takeConnection();
     try {
-      // Without a transaction of their own, the statements of a packet are one.
+      // Outside of a transaction, the statements of one packet form one.
       const [, rows = []] = await connection.run([settings, statement]);
       return rows;
     } finally {
@@ -182,7 +181,7 @@ async function transactOn<Result>(
   return result;
 }
 
-/** @returns false where the connection is lost, so that the rollback is not certain */
+/** @returns false if the connection is lost, so the rollback is not certain */
 async function isRolledBack(connection: PipelinedConnection): Promise<boolean> {
   return await connection.run([ROLLBACK]).then(
     () => true,

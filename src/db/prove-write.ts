@@ -1,14 +1,14 @@
-/** Makes sure that the database takes writes, and says why it does not (docs/operations.md#outages). */
+/** Checks that the database accepts writes, and says why it does not (docs/operations.md#outages). */
 
 import { describeError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
 import { isConnectionLost, READ_ONLY, refusesWrites, unreachable } from "./database-error.ts";
 
-/** The longest wait for a write: `/readyz` answers within 15 seconds, whatever hangs. */
+/** The longest wait for a write: `/readyz` must respond within 15 seconds even if the database hangs. */
 export const LONGEST_PROOF_MS = 10_000;
 
-/** A write that every process may repeat at any time. The row is the same for all processes of an installation. */
+/** A write that every process may repeat at any time. All processes of an installation write the same row. */
 export const PROOF = `insert into installations as i (id, installation_id, written_at)
   values (1, gen_random_uuid()::text, clock_timestamp())
   on conflict (id) do update set written_at = excluded.written_at
@@ -21,8 +21,8 @@ export interface Proof {
   readonly statementTimeout: string;
 }
 
-/** The write of each pool that has no answer yet: callers share it, so that a server that hangs piles up nothing. */
-const UNDER_WAY = new WeakMap<Sql, Promise<Proof>>();
+/** The pending write of each pool. Callers share it, so no writes pile up if the server hangs. */
+const PENDING = new WeakMap<Sql, Promise<Proof>>();
 
 /**
  * Writes over a connection of the pool.
@@ -30,7 +30,7 @@ const UNDER_WAY = new WeakMap<Sql, Promise<Proof>>();
  */
 export async function proveWrite(sql: Sql): Promise<Proof> {
   try {
-    const writing = UNDER_WAY.get(sql) ?? write(sql);
+    const writing = PENDING.get(sql) ?? write(sql);
     if (await endsInTime(writing, LONGEST_PROOF_MS)) return await writing;
   } catch (error) {
     // Only an answer of PostgreSQL has a severity.
@@ -42,17 +42,17 @@ export async function proveWrite(sql: Sql): Promise<Proof> {
 
 async function write(sql: Sql): Promise<Proof> {
   const writing = (async () => (await sql.unsafe<[Proof]>(PROOF))[0])();
-  UNDER_WAY.set(sql, writing);
-  return await writing.finally(() => UNDER_WAY.delete(sql));
+  PENDING.set(sql, writing);
+  return await writing.finally(() => PENDING.delete(sql));
 }
 
-/** @returns null: no process of the installation has written yet */
+/** @returns null if no process of the installation has written yet */
 export async function readInstallationId(sql: Sql): Promise<string | null> {
   const [row] = await sql<{ id: string }[]>`select installation_id as id from installations`;
   return row?.id ?? null;
 }
 
-/** Whether the database has the tables of queues. */
+/** Does the database have the tables of the queues? */
 export async function hasQueues(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ has: boolean }]>`select to_regclass('bullmq.migration') is not null as has`;
   return row.has;
@@ -63,16 +63,16 @@ async function explain(sql: Sql, error: unknown): Promise<string> {
   if ((error as { code?: string }).code !== READ_ONLY) return message;
   const asked = sql.unsafe<[ServerState]>(SERVER_STATE);
   const isAnswered = await endsInTime(asked, LONGEST_PROOF_MS).catch(() => false);
-  return (isAnswered ? sayRefusal((await asked)[0]) : null) ?? message;
+  return (isAnswered ? describeRefusal((await asked)[0]) : null) ?? message;
 }
 
-/** What a connection says about its server. */
+/** Asks the server why it may refuse writes. */
 export const SERVER_STATE = `select pg_postmaster_start_time()::text as server, pg_is_in_recovery() as "isReplica",
   current_setting('transaction_read_only') = 'on' as "isReadOnly", current_user::text as "user",
   (select source from pg_settings where name = 'default_transaction_read_only') as source`;
 
 export interface ServerState {
-  /** when the server was started, which tells two servers apart */
+  /** when the server was started; two servers differ in it */
   readonly server: string;
   readonly isReplica: boolean;
   readonly isReadOnly: boolean;
@@ -81,8 +81,8 @@ export interface ServerState {
   readonly source: string;
 }
 
-/** @returns why writes are refused; null: they are not */
-export function sayRefusal({ isReplica, isReadOnly, user, source }: ServerState): string | null {
+/** @returns why the server refuses writes; null: it accepts them */
+export function describeRefusal({ isReplica, isReadOnly, user, source }: ServerState): string | null {
   if (isReplica) return "it is a replica";
   if (!isReadOnly) return null;
   const places: Readonly<Record<string, string>> = {

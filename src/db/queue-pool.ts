@@ -1,5 +1,5 @@
 /**
- * One pool for all queues in PostgreSQL and their workers. BullMQ by itself would open one for each (decision 51).
+ * One pool for all queues in PostgreSQL and their workers. By itself BullMQ would open one for each.
  */
 
 import { type ClientBase, Pool, type PoolClient } from "pg";
@@ -9,26 +9,26 @@ import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
 import { LONGEST_PROOF_MS } from "./prove-write.ts";
 import { noteRefusal, onRenewed } from "./renewable.ts";
-import { PIN_SESSION } from "./session.ts";
+import { SET_SESSION } from "./session.ts";
 
-/** Each worker keeps one connection for notifications of new jobs. All workers share the rest. */
+/** Each queue worker keeps one connection for notifications of new jobs. All share the rest. */
 const MOST = 12;
 /** The longest wait for a connection. */
 const LONGEST_CONNECT_MS = 5_000;
 /**
- * The longest wait for the answer to a statement, which usually takes milliseconds. Without this limit, the wait on a
- * silently broken connection would last minutes.
+ * The longest wait for the result of a statement, which usually takes milliseconds. Without this limit, a worker would wait minutes on a
+ * connection that broke silently.
  */
 const LONGEST_QUERY_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
-/** The longest wait for the connections to close. It is over sooner while PostgreSQL answers. */
+/** The longest wait for the connections to close. It ends sooner if PostgreSQL responds. */
 const LONGEST_CLOSE_MS = 500;
 
 export interface QueuePool {
   readonly pool: Pool;
   /** Writes over one of the connections. @throws ReconError that says why the queues cannot be used */
   check(): Promise<void>;
-  /** Closes every connection, even those in use. */
+  /** Closes every connection, including those in use. */
   close(): Promise<void>;
 }
 
@@ -36,9 +36,9 @@ export interface QueuePool {
  * Opens the pool. The pool connects at its first use.
  * @param schema the schema with the tables of the queues
  * @param migrate creates or updates these tables; called on the first connection
- * @param prove a statement that writes to these tables, and may be repeated at any time
+ * @param prove a statement that writes to these tables and may be repeated at any time
  * @param report called when an idle connection breaks
- * @param beside the pool with whose connections these are replaced
+ * @param beside when the connections of this pool are replaced, these are replaced too
  */
 export function openQueuePool(
   connectionString: string,
@@ -57,8 +57,8 @@ export function openQueuePool(
     return migrated;
   };
   const address = readDatabaseUrl(connectionString);
-  // Each host, and "prefer" with TLS and without: `pg` tries one way only.
-  const ways = address.hosts.flatMap((host) =>
+  // Every host; for "prefer" with TLS and without. By itself pg tries only one of them.
+  const targets = address.hosts.flatMap((host) =>
     address.ssl === "prefer"
       ? [
           { ...host, ssl: { rejectUnauthorized: false } },
@@ -66,52 +66,52 @@ export function openQueuePool(
         ]
       : [{ ...host, ssl: address.ssl }],
   );
-  let way = 0;
-  const takeNextWay = () => {
-    way = (way + 1) % ways.length;
-    Object.assign(pool.options, ways[way]);
+  let current = 0;
+  const useNextTarget = () => {
+    current = (current + 1) % targets.length;
+    Object.assign(pool.options, targets[current]);
   };
   const pool = new Pool({
-    ...ways[0],
+    ...targets[0],
     ...(address.user === undefined ? {} : { user: address.user }),
     ...(address.database === undefined ? {} : { database: address.database }),
     password: address.password,
     max: MOST,
     connectionTimeoutMillis: LONGEST_CONNECT_MS,
     query_timeout: LONGEST_QUERY_MS,
-    // Lets the system notice a connection that was lost silently, such as the one for notifications of new jobs.
+    // The operating system then notices a connection that was lost silently, such as the one for notifications of new jobs.
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: `${address.applicationName ?? "wallet-recon"} queues`,
     onConnect: async (client) => {
-      await client.query(PIN_SESSION);
+      await client.query(SET_SESSION);
       if (address.hosts.length > 1) await refuseReadOnly(client);
       await migrateOnce(client);
       await client.query(`set search_path to ${schema}`);
     },
   });
-  // Every queue and every worker adds listeners.
+  // Every queue and every queue worker adds listeners.
   pool.setMaxListeners(0);
   pool.on("error", report);
   const open = new Set<PoolClient>();
   pool.on("connect", (client) => open.add(client));
   pool.on("remove", (client) => open.delete(client));
   const replaceAll = () => {
-    // The server of the new connections may lack the tables.
+    // The new connections may lead to a server without the tables.
     migrated = null;
     for (const { connection } of open) connection.stream.destroy(new Error("the connection is replaced"));
   };
   const unlisten = beside === undefined ? () => {} : onRenewed(beside, replaceAll);
-  let underWay: Promise<unknown> | null = null;
+  let pending: Promise<unknown> | null = null;
   return {
     pool,
     check: async () => {
-      // Callers share it, so that a server that hangs piles up nothing.
-      underWay ??= tryEach(ways.length, () => pool.query(prove), takeNextWay).finally(() => {
-        underWay = null;
+      // Callers share it, so no writes pile up if the server hangs.
+      pending ??= tryEach(targets.length, () => pool.query(prove), useNextTarget).finally(() => {
+        pending = null;
       });
       try {
-        if (await endsInTime(underWay, LONGEST_PROOF_MS)) return;
+        if (await endsInTime(pending, LONGEST_PROOF_MS)) return;
       } catch (error) {
         if (beside !== undefined) noteRefusal(beside, error);
         throw unusable(describeError(error), error);
@@ -121,8 +121,7 @@ export function openQueuePool(
     close: async () => {
       unlisten();
       const ended = pool.end();
-      // `client.end()` destroys a connection that waits for an answer. A connection that is still opening gives up by
-      // itself.
+      // `client.end()` destroys a connection that waits for a result. A connection that is still opening gives up by itself.
       for (const client of open) void client.end().catch(() => {});
       await endsInTime(ended, LONGEST_CLOSE_MS);
     },

@@ -1,4 +1,4 @@
-/** What the tables of rejected records and rejected entries have in common. */
+/** Lists, counts and updates rows of the two tables of rejected rows: records and entries. */
 
 import {
   EXCERPT_CHARACTERS,
@@ -12,7 +12,7 @@ import type { Query } from "./client.ts";
 
 type RejectedTable = "rejected_records" | "rejected_entries";
 
-/** A rejected record can only be unusable, and has no entry. */
+/** A rejected record is always of the kind "unusable", and has no entry. */
 const KIND = { rejected_records: "'unusable'", rejected_entries: "kind" } as const;
 const ENTRY_ID = { rejected_records: "null", rejected_entries: "entry_id" } as const;
 
@@ -51,7 +51,7 @@ function matches(sql: Query, table: RejectedTable, { kind, productId, reason, si
     and (${since}::timestamptz is null or first_seen_at >= ${since}::timestamptz)`;
 }
 
-/** With whole texts, the newest first. Rows that are not there any more are left out. */
+/** With whole texts, the newest first. Rows that no longer exist are left out. */
 export async function readRejectedRows(
   sql: Query,
   table: RejectedTable,
@@ -63,7 +63,7 @@ export async function readRejectedRows(
     from ${sql(table)} where id = any(${rows as number[]}::bigint[]) order by id desc`;
 }
 
-/** Which of these rows are there. */
+/** @returns those of these rows that still exist */
 export async function findRejectedRows(
   sql: Query,
   table: RejectedTable,
@@ -75,7 +75,7 @@ export async function findRejectedRows(
   return found.map(({ row }) => row);
 }
 
-/** The numbers of some rows, the newest first: so many at the most, and no more text than so many bytes. */
+/** The numbers of the next rows, the newest first. @param most the limits of their number, and of the bytes of their texts together */
 export async function nextRejectedRows(
   sql: Query,
   table: RejectedTable,
@@ -95,7 +95,7 @@ export async function nextRejectedRows(
 }
 
 /** Stores why rows stay rejected. */
-export async function giveReasons(
+export async function storeReasons(
   sql: Query,
   table: RejectedTable,
   staying: readonly StayingRow[],
@@ -108,7 +108,7 @@ export async function giveReasons(
     where r.id = s.row and r.reason <> s.reason`;
 }
 
-/** How many rejected records and entries there are. @param most counts no further, of each */
+/** How many rejected records and entries exist. @param most stops counting each at this number */
 export async function countFirstOfBoth(
   sql: Query,
   most: number,

@@ -1,12 +1,12 @@
 /**
- * A pool whose connections are replaced while it is in use: after a failover they lead to the server of before, and
- * connections that were made while a role was read-only refuse writes for ever (docs/operations.md#outages, decision 281).
+ * A pool whose connections can be replaced while it is in use (docs/operations.md#outages, decision 281). After a failover, old connections
+ * still lead to the old server. Connections that were made while a role was read-only refuse writes for ever.
  */
 
 import type { Sql } from "./client.ts";
 import { READ_ONLY } from "./database-error.ts";
 import { replacePool } from "./driver-workarounds.ts";
-import { withTakenPins } from "./session.ts";
+import { withAcceptedParameters } from "./session.ts";
 import { STALE_PLANS } from "./transactions.ts";
 
 interface Renewable {
@@ -18,13 +18,13 @@ interface Renewable {
 
 const RENEWABLES = new WeakMap<Sql, Renewable>();
 
-/** The time for which transactions may go on with connections whose plans cannot be used any more. */
+/** How long transactions may continue on connections whose prepared statements became unusable. */
 const GRACE_OF_PLANS_SECONDS = 60;
 
 /**
  * @param open opens a pool, which connects at its first use
- * @returns a pool that is always the one opened last. A transaction that fails because of a stale prepared statement runs
- * once more on new connections.
+ * @returns a pool that always stands for the one opened last. A transaction that fails because of an unusable prepared statement is retried
+ * once, on new connections.
  */
 export function renewable(open: () => Sql): Sql {
   let current = open();
@@ -41,7 +41,7 @@ export function renewable(open: () => Sql): Sql {
   };
   const begin = async (...parts: Parameters<Sql["begin"]>): Promise<unknown> => {
     try {
-      return await withTakenPins(current.options, () => current.begin(...parts));
+      return await withAcceptedParameters(current.options, () => current.begin(...parts));
     } catch (error) {
       noteRefusal(sql, error);
       if (!STALE_PLANS.has((error as { code?: string }).code)) throw error;
@@ -68,7 +68,7 @@ export function renewable(open: () => Sql): Sql {
 
 type PendingQuery = { reject(error: unknown): void };
 
-/** To listen with `catch` would run the query. */
+/** Wraps `reject`, because `catch` would run the query. */
 function noteRejection(query: PendingQuery, sql: Sql): void {
   const { reject } = query;
   query.reject = (error) => {
@@ -77,23 +77,23 @@ function noteRejection(query: PendingQuery, sql: Sql): void {
   };
 }
 
-/** Remembers that a connection of the pool, or one that was opened beside it, refused a write. */
+/** Remembers that the pool refused a write. Callers with connections of their own beside the pool report theirs too. */
 export function noteRefusal(sql: Sql, error: unknown): void {
   const state = RENEWABLES.get(sql);
   if (state !== undefined && (error as { code?: string }).code === READ_ONLY) state.isRefused = true;
 }
 
-/** Whether a write was refused since the last `renew`. */
+/** Was a write refused since the last `renew`? */
 export function wasRefused(sql: Sql): boolean {
   return RENEWABLES.get(sql)?.isRefused ?? false;
 }
 
-/** Lets all further work use new connections. @param graceSeconds how long the work under way may take */
+/** Makes all further work use new connections. @param graceSeconds how long running work may take */
 export function renew(sql: Sql, graceSeconds: number): void {
   RENEWABLES.get(sql)?.renew(graceSeconds);
 }
 
-/** Calls `listener` after each `renew`, for connections that were opened beside the pool. @returns ends the calls */
+/** Calls `listener` after each `renew`, for callers with connections of their own beside the pool. @returns removes the listener */
 export function onRenewed(sql: Sql, listener: () => void): () => void {
   const listeners = RENEWABLES.get(sql)?.listeners;
   listeners?.add(listener);

@@ -1,12 +1,12 @@
-/** The time whose rows were deleted, how far the walks through old rows are, and which bets were deleted. */
+/** Stores which time ranges were released for deletion, the position of each walk through old rows, and which bets were deleted. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { TimeRange } from "../window.ts";
 import type { Query } from "./client.ts";
 
 /**
- * Rows of these ranges may have been deleted; empty: none were. A range begins with the first closed day (§3.10). It
- * begins with -Infinity where an earlier version may have deleted what lies before that day.
+ * Rows of these ranges may have been deleted; an empty range: none were. A range begins with the first closed day (§3.10). It begins with
+ * -Infinity if an earlier version may have deleted rows from before that day.
  */
 export interface DeletedTime {
   readonly records: TimeRange;
@@ -16,8 +16,8 @@ export interface DeletedTime {
 const NEVER: TimeRange = { from: Number.NEGATIVE_INFINITY, to: Number.NEGATIVE_INFINITY };
 export const NOTHING_DELETED: DeletedTime = { records: NEVER, entries: NEVER };
 
-/** A range of `DeletedTime` in words, as in "records before …" and "records from … to …". */
-export function showDeleted({ from, to }: TimeRange): string {
+/** A range of `DeletedTime` in words: "before …" or "from … to …". */
+export function describeDeleted({ from, to }: TimeRange): string {
   return from === Number.NEGATIVE_INFINITY
     ? `before ${formatInstant(to)}`
     : `from ${formatInstant(from)} to ${formatInstant(to)}`;
@@ -43,19 +43,19 @@ export async function readDeletedTime(tx: Query, productId: string): Promise<Del
   return { records, entries: { ...entries, from } };
 }
 
-/** The end of the time whose entries were deleted; -Infinity: none were. */
+/** The end of the range whose entries were deleted; -Infinity: none were. */
 export async function readEntriesDeletedUpTo(tx: Query): Promise<Instant> {
   const [row] = await tx<{ upTo: Instant }[]>`
     select deleted_up_to as "upTo" from retention_states where walk = ${ENTRIES_WALK}`;
   return row?.upTo ?? Number.NEGATIVE_INFINITY;
 }
 
-/** Where a walk through rows goes on: the sort key of the last visited row; null: it begins with the first row. */
+/** Where a walk through rows continues: after the row with this sort key; null: at the first row. */
 export type WalkPosition = readonly string[] | null;
 
 /**
- * Announces, before anything is deleted, that rows of a range may be deleted. Its end never goes back. A later end
- * than before begins a new walk, which also visits the rows that had to stay.
+ * Announces that rows of a range may be deleted. Must commit before the first of them is deleted (decision 160). The end never moves back. If
+ * it moves forward, a new walk begins, which also visits the rows that had to stay.
  */
 export async function openWalk(
   sql: Query,
@@ -75,7 +75,7 @@ export async function openWalk(
   return positionOf(row);
 }
 
-/** Whether one of some walks was announced before. */
+/** Was one of these walks announced before? */
 export async function wasAnnounced(sql: Query, walks: readonly string[]): Promise<boolean> {
   const [row] = await sql<{ any: boolean }[]>`
     select exists (select from retention_states where walk = any(${walks}::text[])) as any`;
@@ -92,27 +92,27 @@ function positionOf(row: { after: string | null } | undefined): WalkPosition {
   return row?.after == null ? null : (JSON.parse(row.after) as string[]);
 }
 
-/** The positions of all walks; a walk that begins with its first row is left out. */
+/** The positions of all walks. Walks that are at their first row are left out. */
 export async function readWalks(tx: Query): Promise<ReadonlyMap<string, readonly string[]>> {
   const rows = await tx<{ walk: string; after: string }[]>`
     select walk, after from retention_states where after is not null`;
   return new Map(rows.map(({ walk, after }) => [walk, JSON.parse(after) as string[]]));
 }
 
-/** Stores the position of a walk, in the transaction of its deletions, so that a killed worker repeats nothing. */
+/** Stores the position of a walk. Call it in the transaction of the deletions, so a killed worker repeats nothing. */
 export async function saveWalk(tx: Query, walk: string, after: WalkPosition): Promise<void> {
   await tx`
     update retention_states set after = ${after === null ? null : JSON.stringify(after)} where walk = ${walk}`;
 }
 
-/** Locks a walk for one worker until its transaction ends. @returns false where another worker has the lock */
+/** Locks a walk until the transaction ends. @returns false if another worker has the lock */
 export async function lockWalk(tx: Query, walk: string): Promise<boolean> {
   const [row] = await tx<{ locked: boolean }[]>`
     select pg_try_advisory_xact_lock(pg_catalog.hashtextextended(${`retention ${walk}`}, 3::bigint)) as locked`;
   return row?.locked ?? false;
 }
 
-/** The rows of some players: all players are shared among lanes, which delete side by side. */
+/** A share of the players. Lanes delete concurrently, each the rows of its own players. */
 export interface Share {
   readonly lanes: number;
   readonly lane: number;
@@ -137,7 +137,7 @@ export interface BetName {
   readonly ref: string;
 }
 
-/** Remembers deleted bets. @param at the time of the last entry of each */
+/** Remembers deleted bets. @param bets each with the time of its last entry */
 export async function rememberDeleted(
   tx: Query,
   productId: string,
@@ -159,7 +159,7 @@ export async function rememberDeleted(
   );
 }
 
-/** Of some things with names, those of which a bet of that name was deleted. */
+/** @returns those of `named` whose bet was deleted */
 export async function keepDeleted<Named extends { readonly name: BetName }>(
   tx: Query,
   productId: string,
@@ -175,7 +175,7 @@ export async function keepDeleted<Named extends { readonly name: BetName }>(
   return named.filter((_, index) => rows[index]?.deleted === true);
 }
 
-/** Forgets deleted bets whose last entry is older than a time. @returns their number */
+/** Forgets deleted bets whose last entry is before `to`. @returns their number */
 export async function forgetDeletedBets(sql: Query, to: Instant, most: number): Promise<number> {
   const { count } = await sql`
     delete from deleted_bets where digest = any(array(

@@ -1,10 +1,10 @@
-/** Who owns the tables, and who could make or has made functions that the statements of this program would call by mistake (decisions 270, 274). */
+/** Finds roles that could make, or have made, functions that the statements of this program would call by mistake (decisions 270, 274). */
 
 import { ReconError } from "../errors.ts";
 import type { Query, Sql } from "./client.ts";
 import { MAY_SWITCH } from "./entry-accounts.ts";
 
-/** A longer list says no more. */
+/** The longest list in a message. */
 const MOST_NAMED = 5;
 
 interface SchemaRights {
@@ -46,13 +46,13 @@ export async function findForeignCreators(
     : `revoke create on schema ${schema} from ${roles.slice(0, MOST_NAMED).join(", ")}`;
   return {
     found,
-    mend: `such a function can take the place of one that wallet-recon calls, and then has the rights of its user: as a superuser run "${revoke}" (docs/ledger.md#rights)`,
+    mend: `such a function can replace one that wallet-recon calls, and then runs with the rights of its user: as a superuser run "${revoke}" (docs/ledger.md#rights)`,
   };
 }
 
 /**
- * Makes sure that no other role has made a function or operator that a statement of this program could call by mistake (decision
- * 274). Must come before any statement that calls something, so it searches names in pg_catalog alone.
+ * Checks that no other role has made a function or operator that a statement of this program could call by mistake (decision 274). Must run
+ * before any statement that calls a function, so it searches names in pg_catalog alone.
  * @throws ReconError `schema-unsafe`: names them, and the statements that remove them
  */
 export async function refusePlanted(sql: Pick<Sql, "begin">): Promise<void> {
@@ -98,12 +98,12 @@ export async function refusePlanted(sql: Pick<Sql, "begin">): Promise<void> {
   const drops = named.map(({ kind, name }) => `drop ${kind} ${name} cascade`).join("; ");
   throw new ReconError(
     "schema-unsafe",
-    `another role has made what statements of wallet-recon would call with the rights of their user: ${list}${planted.length > MOST_NAMED ? ", and more" : ""}. ` +
+    `another role has made functions or operators that statements of wallet-recon would call with the rights of its user: ${list}${planted.length > MOST_NAMED ? ", and more" : ""}. ` +
       `As a superuser run "${drops}; grant create on schema ${first.schema} to ${first.tablesOf}; revoke create on schema ${first.schema} from public", and find out what it has changed (docs/ledger.md#rights).`,
   );
 }
 
-/** Whether this role owns the tables, which retention, imports and a relation need. */
+/** Does this role own the tables? Retention, imports and a relation need that. */
 export async function ownsTables(sql: Query): Promise<boolean> {
   const [row] = await sql.unsafe<{ owns: boolean }[]>(`select ${MAY_SWITCH} as owns`);
   return row?.owns === true;

@@ -3,7 +3,7 @@
 /** A statement for a pipelined connection. */
 export interface SqlStatement {
   readonly text: string;
-  /** in PostgreSQL's text format; the server derives their types */
+  /** in PostgreSQL's text format; the server infers their types */
   readonly values: readonly (string | null)[];
 }
 
@@ -24,7 +24,7 @@ export function putAll(put: Put, values: readonly Value[]): string {
   return values.map(put).join(", ");
 }
 
-/** The columns of given rows. */
+/** The columns of rows that a statement gets as parameters. */
 export interface Columns {
   /** "id, body" */
   readonly names: string;
@@ -39,17 +39,17 @@ export function columnsOf(columns: Readonly<Record<string, string>>): Columns {
 }
 
 /**
- * How a statement is given rows. `listed`: value by value, which PostgreSQL executes fastest, but each number of rows
- * is a statement of its own. `arrays`: an array for each column, so that one statement fits any number of rows.
+ * How a statement gets rows. `listed`: value by value, which PostgreSQL executes fastest, but each number of rows needs its own prepared
+ * statement. `arrays`: an array for each column, so one prepared statement serves any number of rows.
  */
 export type RowForm = "listed" | "arrays";
 
-/** The form for the requests of a batch, or other rows. */
+/** The better form for these rows, such as the requests of a batch. */
 export function formOf(rows: readonly unknown[]): RowForm {
   return rows.length === 1 ? "listed" : "arrays";
 }
 
-/** Rows as an item of `from`, under a name of its own. An array in a row becomes its text, which needs a cast. */
+/** Rows as an item of `from`. An array within a row becomes text, which needs a cast. @param name the alias of the item */
 export function putRows(
   put: Put,
   form: RowForm,
@@ -65,7 +65,7 @@ export function putRows(
     : `unnest(${types.map(putColumn).join(", ")}) as ${name} (${names})`;
 }
 
-/** Texts as the right side of a comparison with one of them. */
+/** The right side of a comparison with any of several texts: "in ($1, $2)". */
 export function putAnyOf(put: Put, form: RowForm, texts: readonly string[]): string {
   return form === "listed" ? `in (${putAll(put, texts)})` : `= any(${put(texts)}::text[])`;
 }
@@ -87,17 +87,19 @@ export type ColumnArray = string | readonly (string | null)[];
 const ESCAPED_LETTER = /\\[a-z]/;
 
 /**
- * Writes an array literal from JSON, with braces for its brackets. PostgreSQL reads JSON's escaped quotes and
- * backslashes. Texts with other escapes are left to the driver (decision 78).
+ * Writes one column of many rows as an array literal: JSON with braces instead of brackets, which native code writes. PostgreSQL reads JSON's
+ * escaped quotes and backslashes; texts with other escapes are left to the driver. Reading arrays costs the server half as much as reading
+ * a JSON document. Considered: COPY, which knows no conflicts; a JSON reader of our own, three times as fast, for 8 % more.
  */
 export function toColumnArray(values: readonly (string | null)[]): ColumnArray {
   const json = JSON.stringify(values);
   return ESCAPED_LETTER.test(json) ? values : `{${json.slice(1, -1)}}`;
 }
 
+/** The longest request id that is read whole. Any program may have written longer ones. */
 const LONGEST_BYTES = 600;
 
-/** SQL of a request id. A long id is cut, and its digest keeps it distinct. @param column "e.request_id" */
+/** SQL of a request id. A longer id is cut, and its digest keeps it distinct. @param column such as "e.request_id" */
 export function requestIdSql(column: string): string {
   return `case when octet_length(${column}) <= ${LONGEST_BYTES} then ${column}
     else left(${column}, 100) || '... md5 ' || md5(${column}) end`;

@@ -7,7 +7,7 @@ import type { Query } from "./client.ts";
 /** The days over which the growth is measured. */
 const GROWTH_DAYS = 14;
 
-/** Stores a measurement, and forgets the days that nobody needs. @param due by table */
+/** Stores a measurement, and deletes the days that are older than the growth needs. @param due by table */
 export async function writeStorage(
   tx: Query,
   now: Instant,
@@ -40,7 +40,7 @@ export async function writeStorage(
     on conflict (table_name) do update set bytes = excluded.bytes, due = excluded.due`;
 }
 
-/** The last measurement; null: no worker has measured yet. Reads only some small rows. */
+/** The last measurement; null: no worker has measured yet. Reads only a few small rows. */
 export async function readStorageFacts(sql: Query): Promise<StorageFacts | null> {
   const [row] = await sql<
     (Omit<StorageFacts, "before"> & { beforeAt: number | null; beforeBytes: number | null })[]
@@ -66,7 +66,7 @@ export async function readStorageFacts(sql: Query): Promise<StorageFacts | null>
 interface DatedRows {
   readonly table: string;
   readonly at: string;
-  /** rows before this time were looked at; null: none were */
+  /** rows before this time were visited; null: none were */
   readonly from: string | null;
   readonly to: Instant;
   /** rows with an earlier time in this column stay */

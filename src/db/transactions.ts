@@ -1,42 +1,44 @@
-/** How transactions run: what they see, how long they may take, and when they begin again. */
+/** Runs transactions: isolation, time limits, retries, cancelling. */
 
 import type { Query, Sql } from "./client.ts";
 import type { TransactionWork } from "./driver-workarounds.ts";
 
-/** A serialization failure, and a deadlock that PostgreSQL ended by failing this transaction. */
+/** PostgreSQL's codes for a serialization failure and a deadlock. The transaction can be retried. */
 export const LOST_RACES: ReadonlySet<string | undefined> = new Set(["40001", "40P01"]);
 /**
- * The prepared statements of a connection cannot be used any more: the type of a column was changed under them ("cached plan
- * must not change result type"), they are gone, or their names are taken. A new connection prepares them again.
+ * PostgreSQL's codes for unusable prepared statements: the type of a column changed ("cached plan must not change result type"), the
+ * statement no longer exists, or its name is taken. A new connection prepares them again.
  */
 export const STALE_PLANS: ReadonlySet<string | undefined> = new Set(["0A000", "26000", "42P05"]);
 const MOST_TRIES = 5;
 
 /**
- * Runs `work` in a transaction with one snapshot (repeatable read). Begins again where another transaction changed
- * the rows that it writes.
+ * Runs `work` in a transaction with one snapshot (repeatable read). Retries if another transaction changed the rows that it writes.
  */
-export async function inOneMoment<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
-  return await beginAgain(sql, "isolation level repeatable read", work);
+export async function inSnapshot<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
+  return await retryLostRaces(sql, "isolation level repeatable read", work);
 }
 
 /**
- * Runs `work` in a transaction that waits for locks and sees what was committed meanwhile (read committed). For short
- * transactions, which would often lose against long ones under repeatable read. Begins again after a deadlock.
+ * Runs `work` in a transaction that waits for locks and then sees what others have committed (read committed). Use it for short
+ * transactions: under repeatable read they would often fail because of long ones. Retries after a deadlock.
  */
-export async function inTurn<Result>(sql: Sql, work: (tx: Query) => Promise<Result>): Promise<Result> {
-  return await beginAgain(sql, "isolation level read committed", work);
+export async function inReadCommitted<Result>(
+  sql: Sql,
+  work: (tx: Query) => Promise<Result>,
+): Promise<Result> {
+  return await retryLostRaces(sql, "isolation level read committed", work);
 }
 
 const LOCK_NOT_AVAILABLE = "55P03";
 const UNIQUE_VIOLATION = "23505";
 
 /**
- * Runs `work` once, in a transaction with one snapshot that waits for no lock longer than `lockMs`.
- * @returns "disturbed" where another transaction holds, or has written since, a row that `work` writes, and "exists" where a
- * row that it inserts is there already; nothing is changed then
+ * Runs `work` once, in a transaction with one snapshot that waits for a lock at most `lockMs`.
+ * @returns "disturbed" if another transaction has locked or changed a row that `work` writes; "exists" if a row that it inserts exists
+ * already. In both cases nothing has changed
  */
-export async function ifUndisturbed<Result>(
+export async function tryInSnapshot<Result>(
   sql: Sql,
   lockMs: number,
   work: (tx: Query) => Promise<Result>,
@@ -55,19 +57,19 @@ export async function ifUndisturbed<Result>(
 }
 
 /**
- * Commits a transaction without a wait for the disk, for work that is simply done again after a crash of the server. A later
- * commit that waits makes this one certain too.
+ * Commits the transaction without waiting for the disk. Use it for work that is repeated after a crash of the server. The next commit that
+ * waits for the disk makes this one durable too.
  */
 export async function commitWithoutWaiting(tx: Query): Promise<void> {
   await tx`select set_config('synchronous_commit', 'off', true)`;
 }
 
-/** Gives the statements of a transaction more time than its pool allows, for work on a whole table. */
-export async function takeTime(tx: Query, longestMs: number): Promise<void> {
+/** Raises the statement timeout of a transaction, for work on a whole table. */
+export async function allowStatementTime(tx: Query, longestMs: number): Promise<void> {
   await tx`select set_config('statement_timeout', ${String(longestMs)}, true)`;
 }
 
-/** Runs part of a transaction. If the part fails, its changes are undone, and the transaction can go on. */
+/** Runs part of a transaction. If the part fails, its changes are undone and the transaction can continue. */
 export async function withinSavepoint<Result>(
   tx: Query,
   work: (tx: Query) => Promise<Result>,
@@ -77,7 +79,7 @@ export async function withinSavepoint<Result>(
   );
 }
 
-async function beginAgain<Result>(
+async function retryLostRaces<Result>(
   sql: Sql,
   isolation: string,
   work: (tx: Query) => Promise<Result>,
@@ -92,9 +94,8 @@ async function beginAgain<Result>(
 }
 
 /**
- * Runs part of a transaction. When `signal` aborts, the running statement is cancelled in the database, and the work
- * rejects. The statement names this transaction, so that a later one of the same connection is never cancelled
- * (decision 125).
+ * Runs part of a transaction. When `signal` aborts, PostgreSQL cancels the running statement, and `work` rejects. The cancel request names
+ * the process and the start of this transaction, so it can never hit a later transaction of the same connection.
  */
 export async function cancelledBy<Result>(
   sql: Sql,
@@ -108,7 +109,7 @@ export async function cancelledBy<Result>(
   >`select pg_backend_pid() as pid, now()::text as begun`;
   const cancel = () => {
     if (own === undefined) return;
-    // Without a database the work ends anyway.
+    // If the database is unreachable, the work ends anyway.
     sql`
       select pg_cancel_backend(pid) from pg_stat_activity
       where pid = ${own.pid} and xact_start = ${own.begun}::text::timestamptz and state = 'active'`.catch(

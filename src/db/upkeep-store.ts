@@ -1,18 +1,18 @@
-/** What PostgreSQL says of its own upkeep: transaction ids, vacuum, and what holds old rows back. Reads catalogues only. */
+/** Reads the state of PostgreSQL's own maintenance from its catalogues: transaction ids, vacuum, and what keeps old rows from being removed. */
 
 import type { Upkeep } from "../upkeep.ts";
 import type { Query } from "./client.ts";
 
 /** PostgreSQL refuses writes three million ids before the end of the 2^31 that it can tell apart. */
 const MOST_IDS = 2 ** 31 - 3_000_000;
-/** Fewer dead rows take no space worth a word. */
+/** Fewer dead rows take too little space to report. */
 const FEW_DEAD = 10_000;
 
 /** SQL of a table's own autovacuum setting, or that of the server. */
 const settingOf = (name: string) => `coalesce(
   (select option_value from pg_options_to_table(c.reloptions) where option_name = '${name}'), current_setting('${name}'))::float8`;
 
-/** The dead rows of each table, and the number at which autovacuum begins. */
+/** The dead rows of each table, and the number at which autovacuum starts. */
 const DEAD_ROWS = `
   select s.relname, s.n_dead_tup::float8 as dead,
     greatest(1, ${settingOf("autovacuum_vacuum_threshold")}
@@ -51,7 +51,7 @@ export async function readUpkeep(sql: Query): Promise<Upkeep> {
 /** The oldest version with which all statements were tested. */
 export const OLDEST_SERVER = 14;
 
-/** @returns as the server names itself: major 18, name "18.4" */
+/** @returns for example major 18, name "18.4" */
 export async function readServerVersion(sql: Query): Promise<{ major: number; name: string }> {
   const [row] = await sql<[{ number: number; name: string }]>`
     select current_setting('server_version_num')::int as number, current_setting('server_version') as name`;

@@ -1,45 +1,45 @@
 /**
- * Looks from time to time, over a new connection, whether a pool's connections still lead to a server that takes writes,
- * and replaces them if not (docs/operations.md#outages, decision 281).
+ * Checks every ten seconds, over a new connection, whether a pool's connections still lead to a server that accepts writes, and replaces them
+ * if not (docs/operations.md#outages, decision 281).
  */
 
 import { setInterval, setTimeout } from "node:timers";
 import { endsInTime } from "../in-time.ts";
 import type { Log } from "../log.ts";
 import type { Sql } from "./client.ts";
-import { closeClient, connectClient } from "./pipelined-client.ts";
-import { SERVER_STATE, type ServerState, sayRefusal } from "./prove-write.ts";
+import { closeClient, connectClient } from "./pg-client.ts";
+import { describeRefusal, SERVER_STATE, type ServerState } from "./prove-write.ts";
 import { renew, wasRefused } from "./renewable.ts";
 
-const LOOK_EVERY_MS = 10_000;
-/** The first look must come before the name leads elsewhere: it tells which server the pool's connections lead to. */
-const FIRST_LOOK_MS = 1_000;
-const LONGEST_LOOK_MS = 5_000;
-/** How long the work under way may take if its connections work, and if they lead to another server. */
+const CHECK_EVERY_MS = 10_000;
+/** The first check learns which server the pool's connections lead to, so it must run before a failover can happen. */
+const FIRST_CHECK_MS = 1_000;
+const LONGEST_CHECK_MS = 5_000;
+/** How long running work may take if its connections still work, and if they lead to another server. */
 const GRACE_SECONDS = 60;
 const SHORT_GRACE_SECONDS = 5;
 
-interface Look {
+interface Checked {
   readonly server: string;
-  /** why the server takes no writes; null: it takes them */
+  /** why the server refuses writes; null: it accepts them */
   readonly refusal: string | null;
 }
 
 /**
- * @param onChange called when the server begins and ceases to refuse writes, with the reason; null: it takes writes
- * @returns ends the looks
+ * @param onChange called with the reason when the server starts to refuse writes, and with null when it accepts them again
+ * @returns stops the checks
  */
 export function watchConnections(
   pools: readonly Sql[],
   onChange: (refusal: string | null) => void,
-  lookEveryMs = LOOK_EVERY_MS,
+  checkEveryMs = CHECK_EVERY_MS,
 ): () => void {
   const [first] = pools;
-  let last: Look | null = null;
-  let isUnderWay = false;
-  const look = async () => {
+  let last: Checked | null = null;
+  let isRunning = false;
+  const check = async () => {
     if (first === undefined) return;
-    const now = await lookAt(first.options);
+    const now = await readServerState(first.options);
     const isOther = last !== null && last.server !== now.server;
     for (const sql of pools) {
       if (isOther) renew(sql, SHORT_GRACE_SECONDS);
@@ -48,41 +48,41 @@ export function watchConnections(
     if ((last?.refusal ?? null) !== now.refusal) onChange(now.refusal);
     last = now;
   };
-  const lookAlone = () => {
-    if (isUnderWay) return;
-    isUnderWay = true;
-    // Without a server there is nothing to replace: connections that broke are opened again at their next use.
-    look()
+  const checkOnce = () => {
+    if (isRunning) return;
+    isRunning = true;
+    // If the server is down, there is nothing to replace: broken connections are reopened at their next use.
+    check()
       .catch(() => {})
       .finally(() => {
-        isUnderWay = false;
+        isRunning = false;
       });
   };
-  const soon = setTimeout(lookAlone, Math.min(FIRST_LOOK_MS, lookEveryMs)).unref();
-  const others = setInterval(lookAlone, lookEveryMs).unref();
+  const soon = setTimeout(checkOnce, Math.min(FIRST_CHECK_MS, checkEveryMs)).unref();
+  const others = setInterval(checkOnce, checkEveryMs).unref();
   return () => {
     clearTimeout(soon);
     clearInterval(others);
   };
 }
 
-/** Logs when the database begins and ceases to refuse writes. */
+/** Logs when the database starts and stops refusing writes. */
 export function reportRefusals(log: Log): (refusal: string | null) => void {
   return (refusal) => {
-    if (refusal === null) log.info("the database takes writes again: work goes on");
-    else log.error(`the database takes no writes: ${refusal}. Nothing is done until it takes writes again`);
+    if (refusal === null) log.info("the database accepts writes again: work continues");
+    else log.error(`the database refuses writes: ${refusal}. All work waits until it accepts writes again`);
   };
 }
 
 /** @throws the error of connecting; Error if the server does not answer in time */
-async function lookAt(options: Sql["options"]): Promise<Look> {
+async function readServerState(options: Sql["options"]): Promise<Checked> {
   const client = await connectClient(options);
   try {
     const asked = client.query<ServerState>(SERVER_STATE);
-    if (!(await endsInTime(asked, LONGEST_LOOK_MS))) throw new Error("the database does not answer");
+    if (!(await endsInTime(asked, LONGEST_CHECK_MS))) throw new Error("the database does not answer");
     const [row] = (await asked).rows;
     if (row === undefined) throw new Error("the database gives no answer");
-    return { server: row.server, refusal: sayRefusal(row) };
+    return { server: row.server, refusal: describeRefusal(row) };
   } finally {
     void closeClient(client);
   }

@@ -1,4 +1,4 @@
-/** Ends a child process after the end of its parent, even by kill -9. */
+/** What starting a server program needs: an environment, an account, a port, the end of its log, and a guard that ends it with its parent. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -6,10 +6,9 @@ import { type AddressInfo, createServer } from "node:net";
 import { ReconError } from "../errors.ts";
 
 /**
- * `read` waits until the parent's end of standard input is closed. Then the script sends each signal in turn, and
- * waits up to ten seconds after each for the end of the process. Signals to all processes, as at the end of a
- * service, must not end the guard before the child. In a container possibly nobody collects a dead process: such a
- * zombie counts as gone.
+ * `read` returns when the parent ends, even by kill -9, because its end of the pipe is then closed. Then the script sends each signal in turn,
+ * and waits up to ten seconds after each for the process to end. It ignores signals itself, because a service manager signals all processes
+ * at once and the guard must outlive the child. A zombie counts as ended: in a container there may be no init process that reaps it.
  */
 const SCRIPT = `
 alive() {
@@ -31,10 +30,9 @@ for signal; do
 done`;
 
 /**
- * Starts a guard for a running child of this process. The guard does not keep the event loop alive, and ends with the
- * child.
+ * Starts a guard that ends a running child when this process ends. The guard does not keep the event loop alive, and ends with the child.
  * @param signals names without SIG, the gentlest first
- * @param account of the child and the guard
+ * @param account the account of the child, which the guard uses too
  * @returns settles when child and guard have ended; at once for a child that could not start
  */
 export async function guardChild(
@@ -66,7 +64,7 @@ function ended(child: ChildProcess): Promise<void> {
   return promise;
 }
 
-/** The whole environment of every child process. */
+/** The whole environment of every child process. It hides the caller's passwords and PG* variables from processes that may live longer, or run as another account. */
 export const childEnvironment: Readonly<Record<string, string>> = {
   PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
   LC_ALL: "C",
@@ -81,7 +79,10 @@ export interface Account {
 /** In order of preference. The accounts of macOS begin with an underscore. */
 const NAMES = ["postgres", "_postgres", "nobody"];
 
-/** @returns the account for a new server @throws ReconError `embedded-failed` where the machine has none */
+/**
+ * PostgreSQL refuses to run as root, so root runs the server as another account.
+ * @throws ReconError `embedded-failed` if the machine has none
+ */
 export async function unprivilegedAccount(): Promise<Account> {
   const lines = (await readFile("/etc/passwd", "utf8").catch(() => "")).split("\n");
   for (const name of NAMES) {
@@ -96,8 +97,8 @@ export async function unprivilegedAccount(): Promise<Account> {
 }
 
 /**
- * Whether a shell script (`args` are $1, $2 …) succeeds as that account. Mode bits alone would not show this.
- * @throws ReconError `embedded-failed` where this process must not switch accounts
+ * Does a shell script succeed as that account? `args` are $1, $2 … Mode bits alone would not show this.
+ * @throws ReconError `embedded-failed` if this process may not switch accounts
  */
 export async function succeedsAs(
   account: Account,
@@ -131,7 +132,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** The last lines of a log file after byte `offset`; empty where the file is unreadable. */
+/** The last lines of a log file after byte `offset`, because they contain the reason of a failure; empty if the file is unreadable. */
 export async function lastLines(file: string, offset = 0): Promise<string> {
   const text = await readFile(file).catch(() => Buffer.alloc(0));
   return text.subarray(offset).toString("utf8").trimEnd().split("\n").slice(-12).join("\n");

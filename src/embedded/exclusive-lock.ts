@@ -1,4 +1,4 @@
-/** Locks that give a folder at most one supervisor. The system drops a lock when its owner dies. */
+/** Locks a folder for one process. The operating system releases the lock when its owner dies. */
 import { createHash } from "node:crypto";
 import { closeSync, constants, openSync } from "node:fs";
 import { createServer } from "node:net";
@@ -8,17 +8,18 @@ import { join } from "node:path";
 const O_EXLOCK = 0x20;
 
 /**
- * Takes the lock of a folder, given by its real path, until `release` or the end of the process.
- * @returns undefined where another process has the lock
+ * Acquires the lock of a folder until `release` or the end of the process.
+ * @param folder its real path
+ * @returns undefined if another process has the lock
  */
 export async function takeLock(folder: string): Promise<{ release(): void } | undefined> {
   return process.platform === "linux" ? bindAbstractSocket(folder) : lockFile(folder);
 }
 
-/** Only one process can bind a name in Linux's abstract socket namespace, and the name leaves no file. */
+/** On Linux only one process can bind a name in the abstract socket namespace, and the name leaves no file. */
 async function bindAbstractSocket(folder: string): Promise<{ release(): void } | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<{ release(): void } | undefined>();
-  const server = createServer((stranger) => stranger.destroy());
+  const server = createServer((socket) => socket.destroy());
   server.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EADDRINUSE") resolve(undefined);
     else reject(error);

@@ -1,4 +1,7 @@
-/** A real Redis for the tests, because only a real server shows the behaviour of the job queues. */
+/**
+ * Starts a real Redis for the tests and for trying out. Uses the one of the machine, or on Debian and Ubuntu downloads one into a cache folder,
+ * without root.
+ */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { connect } from "node:net";
@@ -27,8 +30,8 @@ export interface RedisServer {
  * Starts an empty Redis that stores nothing on disk. The server does not keep the event loop alive, and ends with
  * this process, even by kill -9.
  * @param port default: a free one
- * @param cache the folder for a downloaded Redis, where the machine has none
- * @throws ReconError `embedded-failed` where there is no Redis, or Redis did not start
+ * @param cache the folder for a downloaded Redis, if the machine has none
+ * @throws ReconError `embedded-failed` if there is no Redis, or it did not start
  */
 export async function startRedis(options: { cache: string; port?: number }): Promise<RedisServer> {
   const program = await findRedis(options.cache);
@@ -66,7 +69,7 @@ function run(program: RedisProgram, port: number) {
     "noeviction",
   ];
   const child = spawn(program.path, [...fixed, "--port", String(port)], {
-    // A session of its own: Ctrl-C must first reach the tests, which then clean up.
+    // Its own session, so Ctrl-C reaches only the tests, which then clean up.
     detached: true,
     cwd: "/",
     env: program.environment,
@@ -89,14 +92,14 @@ function run(program: RedisProgram, port: number) {
 async function becomesReady(child: ChildProcess, port: number): Promise<boolean> {
   const until = Date.now() + START_MS;
   while (Date.now() < until && child.pid !== undefined && child.exitCode === null) {
-    // The number proves that this server answers, and not another one that took the port first.
+    // The process id proves that this server responds, and not another one that took the port first.
     if ((await ask(port, "INFO server")).includes(`process_id:${child.pid}\r\n`)) return true;
     await sleep(POLL_MS);
   }
   return false;
 }
 
-/** @returns the answer to one command; empty: nobody answers */
+/** @returns the response to one command; empty: there was none */
 async function ask(port: number, command: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let text = "";
@@ -127,7 +130,7 @@ export interface RedisProgram {
   readonly environment: Readonly<Record<string, string>> | undefined;
 }
 
-/** @throws ReconError `embedded-failed` with the package to install, where no Redis exists and the download fails */
+/** @throws ReconError `embedded-failed` with the package to install, if there is no Redis and the download fails */
 export async function findRedis(cache: string): Promise<RedisProgram> {
   for (const path of ["redis-server", "valkey-server"]) {
     const installed = { path, environment: undefined };
@@ -168,7 +171,7 @@ async function answers(program: RedisProgram): Promise<boolean> {
   );
 }
 
-/** Unpacks into a new folder and renames the folder, so that two processes may download at once. */
+/** Unpacks into a new folder and renames it, so two processes may download at once. */
 async function download(unpacked: string): Promise<RedisProgram> {
   const parent = join(unpacked, "..");
   await mkdir(parent, { recursive: true });
@@ -191,7 +194,7 @@ async function putInPlace(root: string, unpacked: string): Promise<void> {
   try {
     await rename(root, unpacked);
   } catch (error) {
-    // Another process was faster, or the existing program does not run on this system any more.
+    // Another process was faster, or the existing program no longer runs on this system.
     if ((await programIn(unpacked)) !== undefined) return;
     if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY") throw error;
     await rm(unpacked, { recursive: true, force: true });

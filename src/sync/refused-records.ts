@@ -4,7 +4,7 @@ import { LosslessNumber, parse, stringify } from "lossless-json";
 import type { BetPage, BetRecord, RejectedRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "../db/client.ts";
-import { isRefusedData } from "../db/database-error.ts";
+import { isRejectedValue } from "../db/database-error.ts";
 import { withinSavepoint } from "../db/transactions.ts";
 import { describeError, ReconError } from "../errors.ts";
 import { formatAmount } from "../money.ts";
@@ -34,7 +34,7 @@ export async function withoutRefused(
     try {
       await withinSavepoint(tx, (part) => writeRecords(part, productId, records, times));
     } catch (error) {
-      if (!isRefusedData(error)) throw error;
+      if (!isRejectedValue(error)) throw error;
       if (records.length === 1) {
         const reason = `PostgreSQL refuses the record: ${describeError(error)}`;
         refused.set(record, { raw: textOf(record), reason });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import type { Query } from "../../src/db/client.ts";
-import { inOneMoment } from "../../src/db/transactions.ts";
+import { inSnapshot } from "../../src/db/transactions.ts";
 import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
 import type { Finding } from "../../src/mismatch.ts";
 import type { Transition } from "../../src/mismatches/transitions.ts";
@@ -30,7 +30,7 @@ const upTo = (count: number) => Array.from({ length: count }, (_, index) => inde
 
 /** One transaction, that many minutes after noon. */
 const record = (minutes: number, transitions: Transition[], settings = config()) =>
-  inOneMoment(sql, (tx) => recordTransitions(tx, transitions, settings, NOON + minutes * MINUTE_MS));
+  inSnapshot(sql, (tx) => recordTransitions(tx, transitions, settings, NOON + minutes * MINUTE_MS));
 
 interface AlertRow {
   readonly kind: string;

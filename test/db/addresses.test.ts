@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { openBackend } from "../../jobs/backend.ts";
 import { readDatabaseUrl, warnOfDatabaseUrl } from "../../src/database-url.ts";
 import { checkDatabase, openDatabase, type Sql } from "../../src/db/client.ts";
-import { closeClient, connectClient } from "../../src/db/pipelined-client.ts";
+import { closeClient, connectClient } from "../../src/db/pg-client.ts";
 import { silentLog } from "../../src/log.ts";
 import { callRecon } from "../cli/call-recon.ts";
 import { startRecon } from "../cli/run-recon.ts";

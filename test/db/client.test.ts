@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { checkDatabase, openDatabase, type Query } from "../../src/db/client.ts";
-import { inOneMoment } from "../../src/db/transactions.ts";
+import { inSnapshot } from "../../src/db/transactions.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { NOON } from "../support/examples.ts";
@@ -113,7 +113,7 @@ describe("in a snapshot transaction", () => {
   test("no statement sees what was committed after the first one", async () => {
     await sql`create table if not exists counters (name text primary key, value int not null)`;
     await sql`insert into counters values ('seen', 1)`;
-    const seen = await inOneMoment(sql, async (tx) => {
+    const seen = await inSnapshot(sql, async (tx) => {
       const read = () => tx`select value from counters where name = 'seen'`;
       const before = await read();
       await sql`update counters set value = 2 where name = 'seen'`;
@@ -122,11 +122,11 @@ describe("in a snapshot transaction", () => {
     expect(seen).toEqual([1, 1]);
   });
 
-  test("the work is done again where another transaction conflicted, so that nothing is lost", async () => {
+  test("the work is retried if another transaction conflicted, so nothing is lost", async () => {
     await sql`create table if not exists counters (name text primary key, value int not null)`;
     await sql`insert into counters values ('sum', 0)`;
     const add = () =>
-      inOneMoment(sql, async (tx) => {
+      inSnapshot(sql, async (tx) => {
         const [row] = await tx`select value from counters where name = 'sum'`;
         await tx`update counters set value = ${row?.["value"] + 1} where name = 'sum'`;
       });
@@ -136,7 +136,7 @@ describe("in a snapshot transaction", () => {
 
   test("an error of the work itself ends the work at once", async () => {
     let tries = 0;
-    const failing = inOneMoment(sql, async () => {
+    const failing = inSnapshot(sql, async () => {
       tries += 1;
       throw new Error("no");
     });

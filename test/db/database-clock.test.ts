@@ -17,7 +17,7 @@ function untilMeasured(clock: DatabaseClock): Promise<true> {
   });
 }
 
-/** A machine whose wall clock a person can set, and whose steady clock nobody can set. */
+/** A machine whose wall clock can be set, and whose monotonic clock cannot. */
 function machine(aheadMs: number): LocalClock & { set(aheadMs: number): void } {
   let ahead = aheadMs;
   return {
@@ -62,7 +62,7 @@ test.each([
   },
 );
 
-test("a machine clock that jumps counts as wrong at once, and the time goes on as before", async () => {
+test("a machine clock that jumps counts as wrong at once, and the time continues as before", async () => {
   const clock = openDatabaseClock(sql, local);
   await untilMeasured(clock);
   const before = clock.now();

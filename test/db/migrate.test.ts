@@ -79,7 +79,7 @@ test("a database that is up to date stays unchanged", async () => {
   expect(await migrateDatabase(url)).toBe(0);
 });
 
-test("a missing database is an error that names the database, and nobody waits", async () => {
+test("a missing database is an error at once, which names the database", async () => {
   await expect(migrateDatabase("postgres://nobody@127.0.0.1:1/none")).rejects.toMatchObject({
     code: "database-unreachable",
     message: expect.stringMatching(/none at 127\.0\.0\.1:1 .*ECONNREFUSED/),

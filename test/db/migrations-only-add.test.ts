@@ -1,6 +1,6 @@
 /**
- * Workers of the version before go on while a new version migrates, and afterwards. So every migration only adds what they do
- * not know, and locks no table for long.
+ * Workers of the version before keep running while a new version migrates, and afterwards. So every migration only adds what they do not
+ * know, and locks no table for long.
  */
 
 import { readFileSync } from "node:fs";

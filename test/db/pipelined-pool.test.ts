@@ -89,7 +89,7 @@ describe("a transaction on a pipelined connection", () => {
     expect(await notes()).toEqual(["a"]);
   });
 
-  test("begins again after an error that allows a retry, and then sees what others committed", async () => {
+  test("is retried after an error that allows it, and then sees what others committed", async () => {
     const pipelined = openOwn([UNIQUE_VIOLATION]);
     await sql`insert into notes values ('taken')`;
     const ids = ["taken", "free"];

@@ -126,7 +126,7 @@ test.each([
     code: "database-unreachable",
     retryable: false,
     message: expect.stringMatching(
-      /^the pooler at .* cannot be used .* let DATABASE_URL lead to PostgreSQL itself/,
+      /^the pooler at .* cannot be used .* point DATABASE_URL at PostgreSQL itself/,
     ),
   });
 });
@@ -151,7 +151,7 @@ test("a pooler that refuses the limits of statements is told from a database tha
     code: "database-unreachable",
     retryable: false,
     message: expect.stringMatching(
-      /^the pooler at .* unsupported startup parameter: options\. Let its ignore_startup_parameters name what wallet-recon sends: statement_timeout, /,
+      /^the pooler at .* unsupported startup parameter: options\. Add what wallet-recon sends to its ignore_startup_parameters: statement_timeout, /,
     ),
   });
 });

@@ -37,7 +37,7 @@ const write = (productId: string, ...betIds: string[]) =>
     betIds.map((betId) => exampleRecord({ productId, betId })),
     { requestedAt: NOON, now: NOON },
   );
-/** As a person with psql would write it, or a worker that does not note added rows. */
+/** As an operator with psql writes, or a worker that does not note added rows. */
 const writeUnnoted = async (betId: string) => {
   await write("P1", betId);
   await sql`delete from rows_added where ctid = (select max(ctid) from rows_added)`;
@@ -67,7 +67,7 @@ describe("the rows of a table", () => {
     expect(await products()).toEqual({ P1: 3, P2: 1 });
   });
 
-  test("are counted again after a while, so that unnoted rows do not stay unknown", async () => {
+  test("are counted again after a while, so rows without a note are found", async () => {
     await write("P1", "a");
     await keep("bet_records");
     await writeUnnoted("b");

@@ -1,6 +1,6 @@
 /**
- * `src/db/schema.sql` is what all migrations together make of an empty database, so that a review shows the whole effect
- * of a migration. `npm run db:schema` writes the file again.
+ * `src/db/schema.sql` is what all migrations together make of an empty database. The diff of this file shows a reviewer the whole effect of a
+ * migration. `npm run db:schema` writes the file again.
  */
 
 import { expect, test } from "vitest";

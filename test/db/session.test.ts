@@ -35,7 +35,7 @@ import { pullProduct } from "../support/pull-product.ts";
 
 const provider = useHttpProvider();
 
-/** Their own answer to a load: obeyed, and tested where outages are (docs/operations.md#outages). */
+/** Settings that limit load. They are obeyed, and tested with the outages (docs/operations.md#outages). */
 const BRAKES =
   /_timeout$|^default_transaction_read_only$|^temp_file_limit$|^log_|^debug_|^trace_|^jit|^max_stack_depth$|^transaction_/;
 /** Only repair a damaged database, or are refused (the test below). */
@@ -149,7 +149,7 @@ async function unusualSettings(): Promise<{ name: string; value: string }[]> {
   });
 }
 
-test("work in a database with every setting of a session at an unusual value comes to the same", async () => {
+test("work gives the same results in a database that sets every setting of a session to an unusual value", async () => {
   const { name, url } = await createDatabase("template template0");
   const settings = await unusualSettings();
   expect(settings.length).toBeGreaterThan(60);
@@ -257,7 +257,7 @@ test.each([
   }
 });
 
-test("in a schema that a DBA made for a role without further rights, work comes to the same", async () => {
+test("work gives the same results in a schema that a DBA made for a role without further rights", async () => {
   const { url, owner, role } = await createGuest();
   await owner.unsafe(
     `create schema books authorization ${role}; create table callback_entries (mine int); revoke all on schema public from public`,
@@ -325,9 +325,7 @@ test("a database without triggers is refused in one line", async () => {
   await administer((admin) => admin.unsafe(`alter database ${name} set session_replication_role = replica`));
   const { code, stderr } = await callRecon(["migrate"], { DATABASE_URL: url });
   expect(code).toBe(1);
-  expect(stderr).toMatch(
-    /^recon: [^\n]* session_replication_role = replica, with which no trigger runs[^\n]*\n$/,
-  );
+  expect(stderr).toMatch(/^recon: [^\n]* session_replication_role = replica, so no trigger runs[^\n]*\n$/);
 });
 
 /** A real PgBouncer before the test's PostgreSQL. */
@@ -374,7 +372,7 @@ ignore_startup_parameters = ${ignored.join(", ")}
 const hasPgBouncer = spawnSync("pgbouncer", ["--version"]).status === 0;
 
 describe.skipIf(!hasPgBouncer)("behind a real PgBouncer with session pooling", () => {
-  test("work comes to the same with the documented set-up", async () => {
+  test("work gives the same results with the documented set-up", async () => {
     const { url } = await createDatabase(CLONE());
     expect(await workThrough(await startPgBouncer(url, TO_IGNORE))).toEqual(usual);
   });
@@ -384,7 +382,7 @@ describe.skipIf(!hasPgBouncer)("behind a real PgBouncer with session pooling", (
     const pooled = await startPgBouncer(url, ["extra_float_digits"]);
     const { stderr } = await callRecon(["migrate"], { DATABASE_URL: pooled });
     expect(stderr).toMatch(
-      /^recon: the pooler at [^\n]* unsupported startup parameter: \w+\. Let its ignore_startup_parameters name [^\n]*statement_timeout, lock_timeout, idle_in_transaction_session_timeout[^\n]*\n$/,
+      /^recon: the pooler at [^\n]* unsupported startup parameter: \w+\. Add what wallet-recon sends to its ignore_startup_parameters: [^\n]*statement_timeout, lock_timeout, idle_in_transaction_session_timeout[^\n]*\n$/,
     );
   });
 
@@ -399,7 +397,7 @@ describe.skipIf(!hasPgBouncer)("behind a real PgBouncer with session pooling", (
     await owner.end();
     const pooled = await startPgBouncer(url, TO_IGNORE);
     const says =
-      /begin with array_nulls = 'off', search_path = 'app, public', and a pooler drops .* Run "alter role … set array_nulls = 'on'; alter role … set search_path = 'public'"/;
+      /start with array_nulls = 'off', search_path = 'app, public', and a pooler drops .* Run "alter role … set array_nulls = 'on'; alter role … set search_path = 'public'"/;
     const { stderr } = await callRecon(["migrate"], { DATABASE_URL: pooled });
     expect(stderr).toMatch(new RegExp(`^recon: [^\\n]*${says.source}[^\\n]*\\n$`));
   });

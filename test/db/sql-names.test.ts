@@ -25,7 +25,7 @@ const texts = globSync(["src/**/{store,*-store}.ts", "src/db/*.ts"], { cwd: ROOT
   readSql(path, readFileSync(join(ROOT, path), "utf8")),
 );
 
-/** A text is SQL where it has a tag or begins like a statement; in a store also where it has a name like a column. */
+/** A text is SQL if it has a tag or begins like a statement; in a store also if it has a name like a column. */
 function readSql(path: string, source: string): SqlText[] {
   const isSql = ({ tag, chunks }: Literal) =>
     tag !== "" ||
@@ -58,7 +58,7 @@ interface Judgement {
   readonly fault: string | null;
 }
 
-/** Lets PostgreSQL prepare a statement, with values in its holes, and nothing in the holes that take no value. */
+/** Lets PostgreSQL prepare a statement, with values in its placeholders, and nothing in those that accept no value. */
 async function judge({ chunks, holes, at }: SqlText): Promise<Judgement> {
   const filled = holes.map(
     (hole, index) => (TAKES_TABLE.test(chunks[index] ?? "") ? TABLES[hole] : undefined) ?? `$${index + 1}`,
@@ -107,7 +107,7 @@ function givenNames(text: SqlText): string[] {
   );
 }
 
-/** What SQL calls its own besides its key words, and what is given a name where no statement shows it. */
+/** Names of SQL besides its key words, and names that are given outside of the statements. */
 const OTHER_NAMES = [
   "excluded",
   "secs",
@@ -163,7 +163,7 @@ function unknownNames(text: SqlText): string[] {
 const isWhole = ({ tag, chunks }: SqlText) => tag !== "" && STATEMENT.test(chunks[0] ?? "");
 
 describe("the SQL of the program", () => {
-  test("has only names that PostgreSQL knows where it stands as a whole", async () => {
+  test("has only names that PostgreSQL knows, if the statement is one literal", async () => {
     const judgements: Judgement[] = [];
     for (const text of texts.filter(isWhole)) judgements.push(await judge(text));
     expect(judgements.flatMap(({ fault }) => fault ?? [])).toEqual([]);
@@ -171,7 +171,7 @@ describe("the SQL of the program", () => {
     expect(judgements.filter(({ isTaken }) => isTaken).length).toBeGreaterThan(0.9 * judgements.length);
   });
 
-  test("has only names of the schema, of SQL, and its own where it is put together", () => {
+  test("has only names of the schema, of SQL, and its own, if the statement is built from parts", () => {
     expect(texts.flatMap(unknownNames)).toEqual([]);
   });
 });

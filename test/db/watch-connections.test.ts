@@ -73,13 +73,13 @@ test("connections that were made while the database was read-only are replaced o
   expect(changes).toEqual(["default_transaction_read_only is on for this database", null]);
 });
 
-test("a brake that was on only between two looks leaves no connection behind", async () => {
+test("a database that was read-only only between two checks leaves no read-only connection behind", async () => {
   const { pool, changes, canWrite } = await openWatched(url);
   await eventually("it has looked", async () => {
     const looks = await sql`select from pg_stat_activity where query like '%pg_postmaster_start_time%'`;
     return looks.length > 0 || changes.length > 0;
   });
-  // A session of its own can be braked without a look seeing it.
+  // Its own session can be read-only without a check noticing it.
   await pool`set default_transaction_read_only = on`;
   await eventually("all kinds of connections write", async () => expect(await canWrite()).toEqual(ALL));
   expect(changes).toEqual([]);

@@ -57,7 +57,7 @@ function kill(victim: ProcessInfo | undefined): void {
   }
 }
 
-/** True where root runs the tests and other accounts can read the checkout. */
+/** True if root runs the tests and other accounts can read the checkout. */
 function nobodyCanRun(): boolean {
   const check = 'test -x "$1" && test -r "$2"';
   const files = [process.execPath, fileURLToPath(import.meta.url)];
@@ -67,7 +67,7 @@ function nobodyCanRun(): boolean {
 /** Every path in the folder, and the folder itself, that another account than the owner's can list, read or write. */
 function openToOthers(folder: string): string[] {
   const inside = readdirSync(folder, { withFileTypes: true })
-    // Programs that are copied for PostgreSQL's account hold nobody's data.
+    // The programs that are copied for PostgreSQL's account contain no data.
     .filter((entry) => (entry.isDirectory() || entry.isFile()) && !entry.name.startsWith("native-"))
     .map((entry) => ({ path: join(folder, entry.name), isFolder: entry.isDirectory() }));
   const below = inside.flatMap(({ path, isFolder }) => {

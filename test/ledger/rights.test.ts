@@ -241,7 +241,7 @@ describe("another role cannot misuse the functions of the ledger", () => {
       onTestFinished(async () => void (await sql.unsafe(`drop owned by ${STRANGER}`)));
       const settings = { DATABASE_URL: url, CALLBACK_PORT: "0", OPS_PORT: "0" };
       const name = thing.replace(" (", "(");
-      const refusal = `another role has made what statements of wallet-recon would call with the rights of their user: ${name} of ${STRANGER}. As a superuser run "drop ${name} cascade; grant create on schema public to `;
+      const refusal = `another role has made functions or operators that statements of wallet-recon would call with the rights of its user: ${name} of ${STRANGER}. As a superuser run "drop ${name} cascade; grant create on schema public to `;
       for (const command of [["migrate"], ["status"], ["ledger", "import", "-", "--format", "entries"]]) {
         const { code, stderr } = await callRecon(command, settings);
         expect(code, command.join()).toBe(1);

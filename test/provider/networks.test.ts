@@ -143,7 +143,7 @@ test("a certificate for another name says which names it has", async () => {
     NODE_EXTRA_CA_CERTS: own.ca,
   });
   expect(stderr).toMatch(
-    /^recon: [^\n]* its certificate is for another name \([^)]*\)\. Use a name that the certificate has[^\n]*\n$/,
+    /^recon: [^\n]* its certificate is for another name \([^)]*\)\. Use a name that the certificate covers[^\n]*\n$/,
   );
 });
 
@@ -162,7 +162,7 @@ test("a server that speaks only an old TLS is named with what OpenSSL says", asy
   });
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^recon: [^\n]* the provider cannot be used: TLS was refused \([a-z0-9 ]+\)\. Check the certificates and the versions of TLS[^\n]*\n$/,
+    /^recon: [^\n]* the provider cannot be used: TLS was refused \([a-z0-9 ]+\)\. Check the certificates and TLS versions[^\n]*\n$/,
   );
 });
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { Client } from "pg";
-import { cancelRunning } from "../../src/db/pipelined-client.ts";
+import { cancelRunning } from "../../src/db/pg-client.ts";
 import { TO_IGNORE } from "../../src/db/session.ts";
 
 /** A connection keeps a session until it ends, or only for each transaction. */

@@ -14,7 +14,7 @@ export const incidents = pgTable(
     /** the backfill that found its mismatches; 0: no backfill */
     backfillId: bigint("backfill_id", { mode: "number" }).notNull(),
     /**
-     * the number within product, kind and backfill; unique, so that two transactions cannot begin the same incident
+     * the number within product, kind and backfill; unique, so two transactions cannot begin the same incident
      */
     number: integer("number").notNull(),
     beganAt: instant("began_at").notNull(),
@@ -31,7 +31,7 @@ export const incidents = pgTable(
   (t) => [unique("incidents_once").on(t.productId, t.kind, t.backfillId, t.number)],
 );
 
-/** The incident of a mismatch; the latest, where it had several. */
+/** The incident of a mismatch; the latest if it had several. */
 export const incidentMembers = pgTable(
   "incident_members",
   {
@@ -41,7 +41,7 @@ export const incidentMembers = pgTable(
   (t) => [index("incident_members_of").on(t.incidentId)],
 );
 
-/** Undelivered alerts: written in the transaction that they report, delivered at least once. */
+/** The outbox of alerts: a row is written in the transaction that it reports, and delivered at least once. */
 export const alerts = pgTable(
   "alerts",
   {
@@ -89,7 +89,7 @@ export const alertDeliveries = pgTable(
 );
 
 /**
- * Present conditions: one alert reports the beginning of a condition, another one its end.
+ * Conditions that hold now. One alert reports the beginning of a condition, another its end.
  */
 export const alertConditions = pgTable(
   "alert_conditions",

@@ -11,7 +11,7 @@ export const closedDays = pgTable("closed_days", {
   /** the time zone in which the day was closed; an IANA name */
   zone: text("zone").notNull(),
   fromAt: instant("from_at").notNull(),
-  /** exclusive; where the next closed day begins */
+  /** exclusive; the next closed day begins here */
   toAt: instant("to_at").notNull(),
   /** 1, 2, 3, … without a gap */
   number: bigint("number", { mode: "number" }).notNull().unique(),
@@ -29,7 +29,7 @@ const figures = {
   providerStake: numeric("provider_stake").notNull(),
   providerPayout: numeric("provider_payout").notNull(),
   providerNet: numeric("provider_net").notNull(),
-  /** the four columns of the ledger are null where they equal those of the provider */
+  /** the four columns of the ledger are null if they equal those of the provider */
   ledgerBets: integer("ledger_bets"),
   ledgerStake: numeric("ledger_stake"),
   ledgerPayout: numeric("ledger_payout"),
@@ -49,16 +49,16 @@ export const closedBets = pgTable(
   {
     productId: text("product_id").notNull(),
     username: text("username").notNull(),
-    /** "round:…" where the bet has a round, otherwise "bet:…"; "sessions" for sessions: what is loaded together */
+    /** "round:…" if the bet has a round, otherwise "bet:…"; "sessions" for sessions. Rows of one subject are loaded together */
     subject: text("subject").notNull(),
-    /** the id of the bet, or of the first of the bets that were compared together; empty: the rest of a wide round */
+    /** the id of the bet, or of the first of the bets that were compared together; empty: the rest of a large round */
     betRef: text("bet_ref").notNull(),
     day: date("day").notNull(),
     currency: text("currency").notNull(),
     ...figures,
     /** what the wallet moved; null: the ledger's net */
     ledgerMoved: numeric("ledger_moved"),
-    /** what moved by entries that no comparison looks at; null: 0 */
+    /** what entries outside of the comparison moved; null: 0 */
     outside: numeric("outside"),
   },
   (t) => [primaryKey({ columns: [t.productId, t.username, t.subject, t.betRef, t.day, t.currency] })],
@@ -79,7 +79,7 @@ export const corrections = pgTable(
   (t) => [index("corrections_day").on(t.day), index("corrections_at").on(t.at)],
 );
 
-/** Rounds and bets that were compared, or whose mismatch changed, since their closed days were last looked through. */
+/** Rounds and bets that were compared, or whose mismatch changed, since corrections of closed days were last searched. */
 export const closingMarks = pgTable("closing_marks", {
   id: identity().primaryKey(),
   productId: text("product_id").notNull(),

@@ -1,10 +1,10 @@
-/** Column types that many tables share. */
+/** Column types of several tables. */
 
 import { bigint, customType, timestamp } from "drizzle-orm/pg-core";
 
 /** timestamptz, to the microsecond */
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
-/** PostgreSQL's id of a transaction, which is never used again */
+/** PostgreSQL's id of a transaction; ids are never reused */
 export const transactionId = customType<{ data: string }>({ dataType: () => "xid8" });
 /** tstzmultirange: ranges of time, as few as possible */
 export const timeRanges = customType<{ data: string }>({ dataType: () => "tstzmultirange" });

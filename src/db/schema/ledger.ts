@@ -5,9 +5,9 @@ import { bigint, boolean, date, index, integer, jsonb, numeric, pgTable, text } 
 import { identity, instant, transactionId } from "./columns.ts";
 
 /**
- * The ledger: every callback item the operator answered with success. Any program may write rows. Triggers, which the
- * migrations create, mark the bets and rounds of a row, move unusable rows to `rejected_entries`, and decide whether
- * an update or a delete counts (decision 81).
+ * The ledger: every callback item that the operator answered with success. Any program may write rows. Triggers, which the migrations
+ * create, mark the bets and rounds of a row, move unusable rows to `rejected_entries`, and decide whether an update or a delete counts
+ * (decision 81).
  */
 export const callbackEntries = pgTable(
   "callback_entries",
@@ -33,7 +33,7 @@ export const callbackEntries = pgTable(
     /** the item's isSingleState and isEndRound; null: not given, or unknown to the writer */
     singleState: boolean("single_state"),
     endRound: boolean("end_round"),
-    /** the transaction that wrote the entry, by which new entries are found whatever their times are (decision 32) */
+    /** the transaction that wrote the entry. New entries are found by it, whichever times they have (decision 32) */
     appendedIn: transactionId("appended_in").notNull().default(sql`pg_current_xact_id()`),
   },
   (t) => [
@@ -42,11 +42,11 @@ export const callbackEntries = pgTable(
     index("callback_entries_round").on(t.productId, t.username, t.roundId),
     index("callback_entries_received").on(t.receivedAt),
     index("callback_entries_occurred").on(t.occurredAt),
-    // For sessions, which are ranges of time of a player. Other callbacks need not pay for this index (decision 79).
+    // Finds the entries of a session: a range of time of one player. Partial, so other callbacks do not pay for it.
     index("callback_entries_adjusted")
       .on(t.productId, t.username, t.occurredAt)
       .where(sql`callback = 'adjustBalance'`),
-    // Rewards and tips of sessions.
+    // Finds rewards and tips of sessions. Partial for the same reason.
     index("callback_entries_rewarded")
       .on(t.productId, t.username, t.occurredAt)
       .where(sql`callback in ('winRewards', 'placeTips', 'cancelTips')`),
@@ -59,20 +59,20 @@ export const ledgerFollows = pgTable("ledger_follows", {
   relation: text("relation").primaryKey(),
   /** the newest received_at that was read; null: none yet */
   readUntil: instant("read_until"),
-  /** the beginning of the last reading that reached the end; null: none yet */
+  /** when the last complete reading began; null: none yet */
   readAt: instant("read_at"),
 });
 
-/** Hours whose rows are read again, because a resweep fetches the records of these hours again. */
+/** Hours of the relation that are read again, because a resweep fetches the records of these hours again. */
 export const ledgerRereads = pgTable("ledger_rereads", {
   /** the first moment of the hour, UTC */
   day: instant("day").primaryKey(),
   askedAt: instant("asked_at").notNull(),
-  /** the beginning of the reading under way, or of the last one */
+  /** when the present or last reading began */
   begunAt: instant("begun_at"),
-  /** the beginning of the last reading that reached the end */
+  /** when the last complete reading began */
   readAt: instant("read_at"),
-  /** the reading under way goes on after this row */
+  /** the present reading continues after this row */
   afterReceivedAt: instant("after_received_at"),
   afterEntryId: text("after_entry_id"),
 });
@@ -90,22 +90,22 @@ export const entryDays = pgTable(
     digest: bigint("digest", { mode: "bigint" }).notNull(),
     /** when the rows were last compared with the account; null: not yet */
     comparedAt: instant("compared_at"),
-    /** rows came in before there was an account: the next comparison takes what it finds, unless entries are missing */
+    /** rows were there before the account: the next comparison accepts what it finds, unless entries are missing */
     uncounted: boolean("uncounted").notNull().default(false),
-    /** when the triggers were switched on again, after the day had an account; null: the rows were found to be right since */
+    /** when the triggers were enabled again after the day had an account; null: a comparison has confirmed the rows since */
     unwatchedAt: instant("unwatched_at"),
-    /** when a difference was found that is neither repaired nor accepted by the operator; null: there is none */
+    /** when the difference was found that is neither repaired nor accepted by the operator; null: there is none */
     goneAt: instant("gone_at"),
     /** the account and the rows when the difference was found */
     accepted: bigint("accepted", { mode: "number" }),
-    /** null: a second difference was found since, so that a repair is not recognised */
+    /** null: a second difference was found since, so a repair cannot be recognised */
     acceptedDigest: bigint("accepted_digest", { mode: "bigint" }),
     found: bigint("found", { mode: "number" }),
   },
   (t) => [index("entry_days_gone").on(t.day).where(sql`gone_at is not null`)],
 );
 
-/** Changes of the account of a day. Append-only and without a key, so that writers never wait for each other. */
+/** Changes of the account of a day. Append-only and without a key, so writers never wait for each other. */
 export const entryNotes = pgTable("entry_notes", {
   day: date("day").notNull(),
   added: integer("added").notNull(),
@@ -138,8 +138,8 @@ export const entryVersions = pgTable(
 );
 
 /**
- * The beginning of the ledger that each product's last comparison used. Where it moves back, older records are
- * compared (decision 86).
+ * The beginning of the ledger that each product's last comparison used. If it moves back, older records are marked for comparison: entries
+ * may be inserted in any order.
  */
 export const ledgerStarts = pgTable("ledger_starts", {
   productId: text("product_id").primaryKey(),
@@ -152,12 +152,11 @@ export const rejectedEntries = pgTable(
   {
     id: identity().primaryKey(),
     /**
-     * md5 of entry_id, or of raw where there is none, so that the text may be longer than an index entry; of a
-     * change, md5 of "changed" and raw
+     * md5 of entry_id, or of raw if there is none, because the text may be longer than an index entry; of a change, md5 of "changed" and raw
      */
     entryDigest: text("entry_digest").notNull().unique(),
     /**
-     * unusable: the row did not become an entry; changed: the entry keeps its first content, and this row was refused
+     * unusable: the row did not become an entry; changed: the entry keeps its first content, and this change was refused
      */
     kind: text("kind").notNull().default("unusable"),
     entryId: text("entry_id"),
@@ -177,14 +176,14 @@ export const rejectedEntries = pgTable(
   ],
 );
 
-/** Imports of entries and recorded callbacks: who brought what, and what became of it. */
+/** Imports of entries and recorded callbacks: by whom, how many rows, and with which result. */
 export const ledgerImports = pgTable(
   "ledger_imports",
   {
     id: identity().primaryKey(),
     /** when it began */
     at: instant("at").notNull(),
-    /** null: it is under way, or its process was ended */
+    /** null: it is still running, or its process was killed */
     endedAt: instant("ended_at"),
     /** the name of the token, or of the account at the terminal */
     who: text("who").notNull(),
@@ -205,7 +204,7 @@ export const ledgerImports = pgTable(
     rejected: bigint("rejected", { mode: "number" }),
     /** the first rejected lines, each with its number and the reason */
     rejectedLines: jsonb("rejected_lines"),
-    /** what ended it early; null: nothing did */
+    /** the error that ended it early; null: none */
     error: text("error"),
   },
   (t) => [index("ledger_imports_at").on(t.at)],

@@ -1,12 +1,12 @@
-/** Differences of the two sides: marks for the comparison, mismatches, and the decisions of people. */
+/** Differences of the two sides: marks for the comparison, mismatches, and what operators decided. */
 
 import { sql } from "drizzle-orm";
 import { bigint, index, jsonb, numeric, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
 /**
- * Marks: rounds, or bets without one, that must be compared; one row for each write that touched them.
- * Append-only, so that writers never wait for each other; a comparison removes the marks that it takes.
+ * Marks: rounds, or bets without a round, that must be compared. Each write that touches some adds one row. Append-only, so writers never wait
+ * for each other, nor for a comparison; a duplicate costs one more comparison. A comparison deletes the marks that it takes.
  */
 export const diffMarks = pgTable(
   "diff_marks",
@@ -36,9 +36,9 @@ export const comparisonsSetAside = pgTable(
     subject: text("subject").notNull(),
     /** round-too-wide, session-too-long; too-slow: the database takes too long; unusable: the data cannot be read */
     code: text("code").notNull(),
-    /** one sentence for people: what could not be compared, why, and what to do */
+    /** one sentence for the operator: what could not be compared, why, and what to do */
     reason: text("reason").notNull(),
-    /** the time since which it was not compared */
+    /** since when it has not been compared */
     since: instant("since").notNull(),
     /** the time of the next attempt */
     retryAt: instant("retry_at").notNull(),
@@ -47,8 +47,8 @@ export const comparisonsSetAside = pgTable(
 );
 
 /**
- * Wide rounds: rounds with more bets than a comparison loads. All their bets agree by themselves, except for those
- * that are named here and those that a mark names (decision 122).
+ * Large rounds: rounds with more bets than a comparison loads. All their bets reconcile by themselves, except for those that are named here
+ * and those that a mark names (decision 122).
  */
 export const wideRounds = pgTable(
   "wide_rounds",
@@ -57,15 +57,13 @@ export const wideRounds = pgTable(
     username: text("username").notNull(),
     roundId: text("round_id").notNull(),
     /**
-     * the currency of the bets that agree by themselves; null: an entry acts on the whole round, so the round is
-     * compared whole
+     * the currency of the bets that reconcile by themselves; null: an entry acts on the whole round, so the round is compared whole
      */
     currency: text("currency"),
-    /** ids of the bets that do not agree by themselves */
+    /** ids of the bets that do not reconcile by themselves */
     apart: text("apart").array().notNull(),
     /**
-     * of the bets that agree: when their first and last entry occurred, and when the latest was received; null: no
-     * bet agrees
+     * of the bets that reconcile: when their first and last entry occurred, and when the latest was received; null: no bet does
      */
     firstEntryAt: instant("first_entry_at"),
     lastEntryAt: instant("last_entry_at"),
@@ -80,7 +78,7 @@ export const mismatches = pgTable(
     id: identity().primaryKey(),
     productId: text("product_id").notNull(),
     username: text("username").notNull(),
-    /** "bet:…" or "round:…": with product, player and kind the identity */
+    /** "bet:…" or "round:…"; the identity of a mismatch together with product, player and kind */
     subject: text("subject").notNull(),
     kind: text("kind").notNull(),
     status: text("status").notNull(),
@@ -102,19 +100,18 @@ export const mismatches = pgTable(
     resolvedBy: text("resolved_by"),
     note: text("note"),
     /**
-     * since when the difference no longer holds although a person decided it; when it holds again, it is reported
-     * (decision 44)
+     * of a mismatch that an operator has decided: since when the difference no longer holds. If it comes back, it is reported (decision 44)
      */
     ceasedAt: instant("ceased_at"),
   },
   (t) => [
     unique("mismatches_identity").on(t.productId, t.username, t.subject, t.kind),
     index("mismatches_status").on(t.status, t.id),
-    /** includes the currency, so that sums of money need only the index */
+    /** includes the currency, so sums of money need only the index */
     index("mismatches_amount").on(t.status, t.amountAtRisk, t.id, t.currency),
     index("mismatches_first_seen").on(t.status, t.firstSeenAt, t.id),
     index("mismatches_occurred").on(t.status, t.occurredAt, t.id),
-    // The condition of `MISMATCHES_TO_CHECK` in diff/agreement-store.ts: PostgreSQL uses the index only where both agree.
+    // The condition of `MISMATCHES_TO_CHECK` in diff/agreement-store.ts: PostgreSQL uses the index only if the two are equal.
     index("mismatches_unsettled")
       .on(t.productId)
       .where(sql`status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon')`),
@@ -123,7 +120,7 @@ export const mismatches = pgTable(
       .where(sql`kind = 'username-differs'`),
     index("mismatches_player").on(t.username, t.id),
     index("mismatches_last_seen").on(t.lastSeenAt),
-    // For trends, which look for those that were over in a range of time.
+    // For trends, which count the mismatches that were resolved in a range of time.
     index("mismatches_over").on(t.resolvedAt).where(sql`resolved_at is not null`),
     index("mismatches_counted").on(t.status, t.productId, t.kind),
   ],
@@ -146,7 +143,7 @@ export const mismatchEvents = pgTable(
     reason: text("reason").notNull(),
     provider: jsonb("provider"),
     ledger: jsonb("ledger"),
-    /** the id of a person's step that can be undone; one step may change many mismatches */
+    /** the id of an operator's step, which can be undone; one step may change many mismatches */
     step: uuid("step"),
     /** the values that the step replaced: note, resolvedAt, resolvedBy, ceasedAt */
     replaced: jsonb("replaced"),
@@ -157,13 +154,13 @@ export const mismatchEvents = pgTable(
   ],
 );
 
-/** Corrections that people made by hand for a mismatch; the day's report adds them up. */
+/** Corrections that operators made by hand for a mismatch; the day's report adds them up. */
 export const adjustments = pgTable(
   "adjustments",
   {
     id: identity().primaryKey(),
     mismatchId: bigint("mismatch_id", { mode: "number" }).notNull(),
-    /** the person's own reference: the same one cannot count twice */
+    /** the operator's own reference; a reference cannot count twice */
     ref: text("ref").notNull().unique(),
     /** signed: positive was given to the player */
     amount: numeric("amount").notNull(),
@@ -175,7 +172,7 @@ export const adjustments = pgTable(
   (t) => [index("adjustments_of").on(t.mismatchId), index("adjustments_at").on(t.at)],
 );
 
-/** What people wrote about a mismatch or an incident. Rows are only added, and deleted together with their subject. */
+/** Comments of operators on a mismatch or an incident. Rows are only added, and deleted together with their subject. */
 export const comments = pgTable(
   "comments",
   {

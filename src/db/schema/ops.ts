@@ -3,7 +3,7 @@
 import { index, integer, pgTable, text } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
-/** The sign-ins of the dashboard; nobody can sign in with the stored values. */
+/** The sign-ins of the dashboard. A reader of this table cannot sign in with what it holds. */
 export const opsSessions = pgTable(
   "ops_sessions",
   {
@@ -15,15 +15,15 @@ export const opsSessions = pgTable(
     tokenProof: text("token_proof").notNull(),
     createdAt: instant("created_at").notNull(),
     expiresAt: instant("expires_at").notNull(),
-    /** when the person signed out */
+    /** when the user signed out */
     endedAt: instant("ended_at"),
   },
   (t) => [index("ops_sessions_expire").on(t.expiresAt)],
 );
 
 /**
- * Every request to the ops server that would change something, from a known person or program. Only the status is
- * added later.
+ * Every request to the ops server that would change something, from a known user or program. The row is written before the change; only the
+ * status is added afterwards.
  */
 export const auditLog = pgTable(
   "audit_log",
@@ -44,17 +44,17 @@ export const auditLog = pgTable(
     target: text("target").notNull(),
     /** the body as JSON text, without secrets; null: there was none, or the server did not read it */
     details: text("details"),
-    /** the status of the answer; null: there is no answer yet */
+    /** the status of the response; null: there was none yet */
     status: integer("status"),
   },
   (t) => [index("audit_log_at").on(t.at)],
 );
 
-/** One row. A backup has it too, so that a restored database is still the same installation. */
+/** One row. A backup contains it, so a restored database is still the same installation. */
 export const installations = pgTable("installations", {
   id: integer("id").primaryKey(),
   /** a random UUID, which the installation writes into its Redis too */
   installationId: text("installation_id").notNull(),
-  /** when a process last made sure that it may write */
+  /** when a process last checked that it may write */
   writtenAt: instant("written_at").notNull(),
 });

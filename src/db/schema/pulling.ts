@@ -18,36 +18,36 @@ import { identity, instant, timeRanges } from "./columns.ts";
 /** The head of each product, its window length, and its outage. */
 export const pullStates = pgTable("pull_states", {
   productId: text("product_id").primaryKey(),
-  /** where live pulling began */
+  /** the time at which live pulling began */
   begin: instant("begin").notNull(),
-  /** where live pulling goes on; gaps may lie before it */
+  /** the time from which live pulling continues; gaps may lie before it */
   head: instant("head").notNull(),
   windowMs: integer("window_ms").notNull(),
-  /** a window of this length timed out; null: none did, or a window at least as long was answered since */
+  /** a window of this length timed out; null: none did, or a window at least as long succeeded since */
   ceilingMs: integer("ceiling_ms"),
   /** the provider refused the credentials; nothing is requested before this time */
   stoppedUntil: instant("stopped_until"),
   /** the number of comfortable answers before the ceiling is tried again */
   holdFor: integer("hold_for").notNull().default(1),
-  /** answers since the last slow one, whose pace would allow the length of the ceiling */
+  /** successes since the last slow one, at a pace that would allow the length of the ceiling */
   quickAnswers: integer("quick_answers").notNull().default(0),
   /** the duration of the last answer per hour of its window; null: no answer since the last time-out */
   msPerHour: doublePrecision("ms_per_hour"),
   /** the length before the first time-out since the last answer; null: there was no time-out */
   steadyMs: integer("steady_ms"),
-  /** live windows given up in a row, with no answer in between */
+  /** live windows given up in a row, without a success in between */
   failures: integer("failures").notNull().default(0),
   /** the time of the next probe; null: the provider answers */
   probeAt: instant("probe_at"),
   /** the length of the next probe's window; null: the learned length */
   probeMs: integer("probe_ms"),
-  /** the newest time had its turn; the next window is cut from the lost time, if there is any */
+  /** the last window was of the newest time; the next one is cut from the lost range, if there is one */
   lostTurn: boolean("lost_turn").notNull().default(false),
   /** the records of the last window, if they were 50 or more; null: fewer */
   lastCount: integer("last_count"),
   /** the number of windows in a row with this count */
   sameCounts: integer("same_counts").notNull().default(0),
-  /** answers with this many records were cut there without a nextId; null: none was found */
+  /** the provider cuts responses at this many records without a nextId; null: no such limit is known */
   answerLimit: integer("answer_limit"),
 });
 
@@ -76,7 +76,7 @@ export const pullTurns = pgTable(
   (t) => [primaryKey({ columns: [t.productId, t.lanes] })],
 );
 
-/** Ranges that a person asked to fetch again. Their windows name the backfill. */
+/** Ranges that an operator asked to fetch again. Their windows name the backfill. */
 export const backfills = pgTable("backfills", {
   id: identity().primaryKey(),
   productId: text("product_id").notNull(),
@@ -96,29 +96,28 @@ export const windows = pgTable(
     id: identity().primaryKey(),
     productId: text("product_id").notNull(),
     /**
-     * live, confirm, resweep, backfill; lost: a lost range of any length, from which live windows are cut (decision
-     * 117)
+     * live, confirm, resweep, backfill; lost: a lost range of any length, from which live windows are cut
      */
     kind: text("kind").notNull(),
     fromAt: instant("from_at").notNull(),
     toAt: instant("to_at").notNull(),
     /** planned, done, split (its parts took over), gap (given up for now), cancelled */
     status: text("status").notNull().default("planned"),
-    /** the provider's nextId to go on with; null: from the first page */
+    /** the provider's nextId of the next page; null: from the first page */
     cursor: text("cursor"),
     cursorAt: instant("cursor_at"),
     /** when the first page of the present pass was requested */
     startedAt: instant("started_at"),
     /** when the last page was committed */
     fetchedAt: instant("fetched_at"),
-    /** two processes made the pass, so nobody knows all that it returned (decision 97) */
+    /** two processes made the pass, so neither knows all that it returned (decision 97) */
     resumed: boolean("resumed").notNull().default(false),
     attempts: integer("attempts").notNull().default(0),
-    /** failures in a row of the request that must be repeated */
+    /** consecutive failures of the request that must be repeated */
     failures: integer("failures").notNull().default(0),
-    /** the latest of them, in a row, that asked for a shorter window */
+    /** how many of the latest of them asked for a shorter window */
     timeouts: integer("timeouts").notNull().default(0),
-    /** how often the window began again since it was planned or became a gap */
+    /** how often the window was restarted since it was planned or became a gap */
     restarts: integer("restarts").notNull().default(0),
     nextAttemptAt: instant("next_attempt_at"),
     errorCode: text("error_code"),
@@ -147,13 +146,13 @@ export const windows = pgTable(
   ],
 );
 
-/** The time that deleted windows had fetched, for each product (decision 264). When and how often is forgotten. */
+/** The time that deleted windows had fetched, for each product (decision 264), without when and how often. */
 export const fetchedTimes = pgTable("fetched_times", {
   productId: text("product_id").primaryKey(),
   times: timeRanges("times").notNull(),
 });
 
-/** One row: when the next request may be sent, for all processes together. */
+/** One row for all processes together: when the next request may be sent. */
 export const requestBudget = pgTable("request_budget", {
   id: integer("id").primaryKey(),
   /** until when a 429 pauses all requests */

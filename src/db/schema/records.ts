@@ -29,7 +29,7 @@ const recordColumns = {
 
 /** Our copy of the provider's bet records, newest version of each. */
 export const betRecords = pgTable("bet_records", recordColumns, (t) => [
-  // The betId comes first, so that a bet is also found without its player (decision 71).
+  // The betId comes first, so a bet is also found without its player, and without a further index.
   primaryKey({ columns: [t.productId, t.betId, t.username, t.id] }),
   index("bet_records_round").on(t.productId, t.username, t.roundId),
   index("bet_records_id").on(t.productId, t.id),
@@ -46,7 +46,7 @@ export const betRecordVersions = pgTable(
   ],
 );
 
-/** Records that a complete pass did not return, and that no later pass returned either (decision 37). */
+/** Records that a complete pass did not return, and no later pass either (decision 37). */
 export const recordAbsences = pgTable(
   "record_absences",
   {
@@ -60,9 +60,9 @@ export const recordAbsences = pgTable(
     missedAt: instant("missed_at"),
     /** the absence is certain from this time on; null: the record is in doubt */
     absentSince: instant("absent_since"),
-    /** the provider lists the record under another of its times, so another window returns it (decision 106) */
+    /** the provider lists the record under another of its times, so another window returns it */
     elsewhere: boolean("elsewhere").notNull().default(false),
-    /** where `elsewhere`: the range in which the provider last listed the record; null: noted by an older version */
+    /** if `elsewhere`: the range in which the provider last listed the record; null: noted by an older version */
     listedFrom: instant("listed_from"),
     listedTo: instant("listed_to"),
   },
@@ -79,10 +79,10 @@ export const rejectedRecords = pgTable(
     id: identity().primaryKey(),
     productId: text("product_id").notNull(),
     raw: text("raw").notNull(),
-    /** md5 of raw, so that the text may be longer than an index entry */
+    /** md5 of raw, because the text may be longer than an index entry */
     rawDigest: text("raw_digest").notNull(),
     reason: text("reason").notNull(),
-    /** when the page that first brought it was asked for */
+    /** when the page that first contained it was requested */
     firstSeenAt: instant("first_seen_at").notNull(),
   },
   (t) => [

@@ -1,4 +1,4 @@
-/** Retention: up to which time rows were deleted, and which bets were (decision 160). */
+/** What was deleted up to which time (decision 160), and how much space and how many rows the tables have. */
 
 import { bigint, date, index, integer, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { instant } from "./columns.ts";
@@ -7,18 +7,18 @@ import { instant } from "./columns.ts";
 export const retentionStates = pgTable("retention_states", {
   /** a walk: "entries", "windows", "mismatches", "records of P1", … */
   walk: text("walk").primaryKey(),
-  /** rows of closed days of earlier time may have been deleted; it never goes back */
+  /** rows of closed days before this time may have been deleted; it never moves back */
   deletedUpTo: instant("deleted_up_to").notNull(),
   /**
-   * nothing that lies before the first closed day and this time was deleted. Of entries: not before the time of the
-   * first entry at the first deletion. null: nobody knows, or there was no entry
+   * nothing that lies before the first closed day and this time was deleted. Of entries: not before the time of the first entry at the first
+   * deletion. null: unknown, or there was no entry
    */
   beganAt: instant("began_at"),
-  /** the walk goes on after this row, as JSON text; null: with the first row */
+  /** the walk continues after this row, as JSON text; null: at the first row */
   after: text("after"),
 });
 
-/** Deleted bets, so that a late callback or record of one is not called a difference. */
+/** Deleted bets, so a late callback or record of one does not become a mismatch. */
 export const deletedBets = pgTable(
   "deleted_bets",
   {
@@ -52,7 +52,7 @@ export const storageTables = pgTable("storage_tables", {
   tableName: text("table_name").primaryKey(),
   /** with indexes and long values */
   bytes: bigint("bytes", { mode: "number" }).notNull(),
-  /** rows that may be deleted and were not looked at yet, counted up to a limit; null: no setting deletes its rows */
+  /** rows that may be deleted and were not visited yet, counted up to a limit; null: no setting deletes its rows */
   due: bigint("due", { mode: "number" }),
 });
 
@@ -74,8 +74,7 @@ export const rowCounts = pgTable(
 );
 
 /**
- * One row for each write to a counted table. Append-only and without a key, so that it costs writers little and they
- * never wait.
+ * One row for each write to a counted table. Append-only and without a key, so it costs writers little and they never wait.
  */
 export const rowsAdded = pgTable("rows_added", {
   tableName: text("table_name").notNull(),

@@ -25,24 +25,24 @@ const verifyColumns = {
   status: text("status").notNull().default("pending"),
   sentAt: instant("sent_at").notNull(),
   handedAt: instant("handed_at").notNull(),
-  /** the number of questions so far, answered or not */
+  /** how often the provider was asked so far, with or without a response */
   attempts: integer("attempts").notNull().default(0),
-  /** null: no further question */
+  /** null: the provider is not asked again */
   nextVerifyAt: instant("next_verify_at"),
   decidedAt: instant("decided_at"),
-  /** the time of the first in an unbroken row of answers "failed" */
+  /** the time of the first of the latest consecutive answers "failed" */
   failedSince: instant("failed_since"),
   rejectedAt: instant("rejected_at"),
-  /** the kind of the mismatch that the answers led to */
+  /** the kind of the mismatch that the answers caused */
   mismatchKind: text("mismatch_kind"),
-  /** the person who closed an inconclusive row, and why */
+  /** the operator who closed an inconclusive row, and why */
   closedBy: text("closed_by"),
   note: text("note"),
   leaseToken: uuid("lease_token"),
   leaseUntil: instant("lease_until"),
 };
 
-/** Deposits and withdrawals that were handed over because their outcome must become certain (DEPOSIT, WITHDRAW). */
+/** Deposits and withdrawals whose outcome must become certain (DEPOSIT, WITHDRAW), as the operator handed them over. */
 export const transfers = pgTable(
   "transfers",
   { transactionRef: text("transaction_ref").primaryKey(), ...verifyColumns },
@@ -82,16 +82,16 @@ const answerColumns = {
   /** the code of the answer, or of the error without an answer */
   code: text("code"),
   message: text("message"),
-  /** the answer's text, cut where it is long; null: there was none */
+  /** the text of the answer, cut if it is long; null: there was none */
   raw: text("raw"),
   /** the status after the answer */
   status: text("status").notNull(),
-  /** the answer changed the status or the mismatch; such answers are never deleted */
+  /** the answer changed the status or the mismatch; such an answer is never deleted */
   isDecisive: boolean("is_decisive").notNull(),
   nextVerifyAt: instant("next_verify_at"),
 };
 
-/** Every answer about a transfer, with the decision that followed: the evidence. */
+/** Every answer about a transfer, with the decision that followed. This is the evidence. */
 export const transferAnswers = pgTable("transfer_answers", answerColumns, (t) => [
   primaryKey({ columns: [t.ofId, t.attempt] }),
 ]);

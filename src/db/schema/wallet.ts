@@ -16,9 +16,9 @@ export const wallets = pgTable(
   (t) => [primaryKey({ columns: [t.username, t.currency] })],
 );
 
-/** Money that people gave to a player, or took back, by hand. */
+/** Money that operators gave to a player, or took back, by hand. */
 export const walletCredits = pgTable("wallet_credits", {
-  /** the person's own reference: the same one cannot count twice */
+  /** the operator's own reference; a reference cannot count twice */
   ref: text("ref").primaryKey(),
   username: text("username").notNull(),
   currency: text("currency").notNull(),
@@ -27,7 +27,7 @@ export const walletCredits = pgTable("wallet_credits", {
   at: instant("at").notNull(),
 });
 
-/** The state of each bet in the built-in wallet, by which the next callback is judged. */
+/** The state of each bet in the built-in wallet. It decides about the next callback. */
 export const walletBets = pgTable(
   "wallet_bets",
   {
@@ -42,7 +42,7 @@ export const walletBets = pgTable(
     /** open, settled, void */
     status: text("status").notNull(),
     stake: numeric("stake").notNull(),
-    /** the part of the stake that was taken from the player and not given back */
+    /** the part of the stake that was debited and not given back */
     debited: numeric("debited").notNull(),
     /** a callback asked for a part of the stake and did not skip the balance */
     wasDebited: boolean("was_debited").notNull(),
@@ -54,9 +54,9 @@ export const walletBets = pgTable(
     rewardOnly: boolean("reward_only").notNull(),
     /** the last settle said that no further settle follows */
     endRound: boolean("end_round").notNull(),
-    /** the bet was settled when it became void, so its payout was taken back */
+    /** the bet was settled when it became void, so its payout was debited again */
     payoutReturned: boolean("payout_returned").notNull(),
-    /** the settles and rewards of the present generation, by which repeats are recognised */
+    /** the settles and rewards of the present generation, to recognise repeats */
     said: text("said").array().notNull(),
   },
   (t) => [
@@ -95,8 +95,8 @@ export const callbackRequests = pgTable(
 );
 
 /**
- * The callbacks to which signatures were sent, kept while the signatures are valid. A signature does not cover the
- * address, so the same body could be sent to another callback (decision 128).
+ * The callback for which each signature was used, kept while the signature is valid. A signature does not cover the address, so the same body
+ * could be sent to another callback (decision 128).
  */
 export const callbackSignatures = pgTable(
   "callback_signatures",
@@ -110,8 +110,7 @@ export const callbackSignatures = pgTable(
 );
 
 /**
- * The body of every callback as it came, without session tokens, with the statusCode of its answer. Old rows are
- * deleted.
+ * The body of every callback as it was received, without session tokens, with the statusCode of its response. Old rows are deleted.
  */
 export const callbackBodies = pgTable(
   "callback_bodies",

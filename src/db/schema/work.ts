@@ -1,4 +1,4 @@
-/** The progress of each kind of work, so that every process can see stalls. */
+/** The progress of each kind of work, so every process can see stalls. */
 
 import { bigint, index, integer, jsonb, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { instant } from "./columns.ts";
@@ -9,20 +9,20 @@ export const workStates = pgTable(
   {
     /** a WorkKind of work/work-store.ts */
     work: text("work").notNull(),
-    /** a product, a relation, a queue; empty: all of it */
+    /** a product, a relation, a queue; empty: all work of this kind */
     subject: text("subject").notNull(),
-    /** the beginning of the present run of work without a long pause; null: the work was never done */
+    /** since when the work has been done without a long pause; null: it was never done */
     since: instant("since"),
-    /** when the work was last done, or last went on; null: never */
+    /** when the work last finished, or made progress; null: never */
     doneAt: instant("done_at"),
-    /** of comparing: everything that had arrived by this time was judged; null: no comparison has finished yet */
+    /** of comparing: everything that had arrived by this time was compared; null: no comparison has finished yet */
     upTo: instant("up_to"),
-    /** the first of the failures in a row; null: the last run succeeded */
+    /** the first of the consecutive failures; null: the last run succeeded */
     failingSince: instant("failing_since"),
-    /** the number of failures in a row */
+    /** the number of consecutive failures */
     failures: integer("failures").notNull().default(0),
     failedAt: instant("failed_at"),
-    /** the code of the last failure, where it was a ReconError */
+    /** the code of the last failure, if it was a ReconError */
     errorCode: text("error_code"),
     error: text("error"),
     /** of a queue: how often its jobs are due */
@@ -31,9 +31,9 @@ export const workStates = pgTable(
   (t) => [primaryKey({ columns: [t.work, t.subject] })],
 );
 
-/** What a worker has added up about money, for all processes. */
+/** Sums of money that a worker has computed for all processes. */
 export const moneyStates = pgTable("money_states", {
-  /** "outside": what moved outside the comparison; "sums": whether all money of the ledger is in statements */
+  /** "outside": money that moved outside of the comparison; "sums": is all money of the ledger in statements? */
   name: text("name").primaryKey(),
   measuredAt: instant("measured_at").notNull(),
   tookMs: bigint("took_ms", { mode: "number" }).notNull(),
@@ -43,14 +43,13 @@ export const moneyStates = pgTable("money_states", {
 });
 
 /**
- * What entries had moved that `retain.entries` has deleted. Append-only and without a key, so that deletions never wait for
- * each other.
+ * The money of entries that `retain.entries` has deleted. Append-only and without a key, so deletions never wait for each other.
  */
 export const movedDeleted = pgTable("moved_deleted", {
   productId: text("product_id").notNull(),
   currency: text("currency").notNull(),
   moved: numeric("moved").notNull(),
-  /** entries without `moved`, whose amount only the fold knew */
+  /** the number of entries without `moved`, whose amount only the fold knew */
   unstated: bigint("unstated", { mode: "number" }).notNull(),
 });
 

@@ -1,4 +1,7 @@
-/** Creates the cluster in one step, because half a cluster would fail at every later start. */
+/**
+ * Chooses the folder and the account of the cluster, and creates it in one step, because half a cluster would fail at every later start.
+ * The hard case is root in a folder that is closed to others.
+ */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -36,7 +39,7 @@ export interface Cluster {
 
 /**
  * Returns the cluster of a place; initdb creates a missing one. Only the supervisor with the lock may call this.
- * @param sync false: does not wait until the disk has everything
+ * @param options sync false: does not wait until the data is on the disk
  * @throws ReconError `embedded-failed`
  */
 export async function openCluster(location: ClusterLocation, options: { sync: boolean }): Promise<Cluster> {
@@ -64,7 +67,7 @@ async function removeUnfinished(folder: string): Promise<void> {
   }
 }
 
-/** One rename makes data and password visible together, so an existing cluster is complete. */
+/** One rename makes data and password visible together, so an existing cluster is always complete. */
 async function makeCluster(location: ClusterLocation, cluster: string, sync: boolean): Promise<void> {
   const unfinished = join(location.folder, `cluster-unfinished-${randomBytes(4).toString("hex")}`);
   const data = join(unfinished, "data");
@@ -93,7 +96,7 @@ async function runInitdb(
     `--pwfile=${passwordFile}`,
     "--auth=scram-sha-256",
     "--encoding=UTF8",
-    // PostgreSQL's own rules: text has the same order on every machine, with any C library.
+    // The built-in provider sorts text in the same order on every machine, whichever C library it has.
     "--locale=C",
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
@@ -168,7 +171,7 @@ async function locationForRoot(
 ): Promise<{ folder: string; account: Account }> {
   const elsewhere = `/var/tmp/wallet-recon-${shortHash(folder)}`;
   if (owner !== undefined) {
-    // An existing cluster keeps its owner: `sudo` in a person's checkout must not lock that person out.
+    // An existing cluster keeps its owner: `sudo` in a user's checkout must not lock that user out.
     if (await succeedsAs(owner, 'cd "$1"', [join(folder, "cluster", "data")]))
       return { folder, account: owner };
     throw new ReconError(
@@ -186,7 +189,7 @@ async function locationForRoot(
   return { folder: elsewhere, account: (await ownerOf(join(elsewhere, "cluster", "data"))) ?? account };
 }
 
-/** Whether the account can create and fill a folder below this one. */
+/** Can the account create and fill a folder below this one? */
 async function canLiveIn(folder: string, account: Account): Promise<boolean> {
   const probe = join(folder, "probe");
   try {
@@ -201,7 +204,7 @@ async function canLiveIn(folder: string, account: Account): Promise<boolean> {
   }
 }
 
-/** Everybody may create folders in /var/tmp, so this trusts only a folder of root. */
+/** Every account may create folders in /var/tmp, so this trusts only a folder of root. */
 async function claim(folder: string): Promise<void> {
   await mkdir(folder, { mode: 0o711 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
@@ -249,7 +252,7 @@ async function canRun(native: string, account: Account): Promise<boolean> {
   return succeedsAs(account, script, [native]);
 }
 
-/** Copies a tree. Everybody can read the copy, even where the original is closed. */
+/** Copies a tree. Every account can read the copy, even if the original is closed. */
 async function copyReadable(from: string, to: string): Promise<void> {
   await mkdir(to);
   await chmod(to, 0o755);

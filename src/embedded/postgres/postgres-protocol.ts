@@ -8,7 +8,7 @@ export const SUPERUSER = "recon";
 /** The exit code of a supervisor whose folder already has another one. */
 export const ANOTHER_SERVES = 75;
 
-/** The line by which a holder releases the server. A hang-up without the line counts too. */
+/** The line with which a holder releases the server. Closing the connection without it counts too. */
 export const BYE = "bye\n";
 
 /** The only argument of the supervisor, as JSON. `folder` is the real path of `<home>/postgres`. */
@@ -16,7 +16,7 @@ export interface SupervisorOrder {
   readonly folder: string;
   readonly native: string;
   readonly settings: Record<string, string>;
-  /** The ready line repeats this value. The caller sees by it whether its own supervisor started the server. */
+  /** The response repeats this value, so the caller knows whether its own supervisor started the server. */
   readonly token: string;
 }
 
@@ -31,8 +31,8 @@ export function logFileOf(folder: string): string {
 }
 
 /**
- * A path of the supervisor's socket that is short enough for a socket address (about 100 bytes). On Linux the path
- * leads through an open folder, so that `folder` may have any length. The caller must call `close` afterwards.
+ * A path of the supervisor's socket that is short enough for a socket address (about 100 bytes). On Linux the path leads through an open
+ * file descriptor of the folder, so `folder` may have any length. The caller must call `close` afterwards.
  */
 export function openSocketPath(folder: string): { readonly path: string; close(): void } {
   const name = "supervisor.sock";

@@ -1,6 +1,6 @@
 /**
- * The process that runs the embedded PostgreSQL of one folder while any command holds the server. This is a separate
- * process, because several commands share the server, and each of them may be killed.
+ * The process that runs the embedded PostgreSQL of one folder while any command holds it. It is a process of its own, because several commands
+ * share the server, and each of them may be killed.
  */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
@@ -22,7 +22,7 @@ import {
   type SupervisorOrder,
 } from "./postgres-protocol.ts";
 
-/** The time until a server without holders stops. A restarted command still finds the server. */
+/** How long a server without holders keeps running, so a command that is restarted still finds it. */
 const LINGER_MS = 300;
 /** The longest wait for the first connection of the command that started this process. */
 const FIRST_CALL_MS = 5_000;
@@ -41,17 +41,17 @@ class Supervisor {
 
   constructor(order: SupervisorOrder, socketPath: string) {
     this.#order = order;
-    this.#server = createServer((socket) => this.#welcome(socket)).listen(socketPath);
+    this.#server = createServer((socket) => this.#accept(socket)).listen(socketPath);
     this.#timer = setTimeout(() => this.#stopIfUnheld(), FIRST_CALL_MS);
   }
 
-  /** Refuses new holders, and stops when the last holder is gone. */
+  /** Refuses new holders, and stops when the last holder has left. */
   drain(): void {
     this.#server.close();
     this.#stopIfUnheld();
   }
 
-  #welcome(socket: Socket): void {
+  #accept(socket: Socket): void {
     socket.on("error", () => socket.destroy());
     if (this.#stopping) {
       socket.destroy();
@@ -59,20 +59,20 @@ class Supervisor {
     }
     clearTimeout(this.#timer);
     this.#holders.add(socket);
-    socket.on("close", () => this.#lost(socket));
-    socket.on("data", () => this.#goodbye(socket));
+    socket.on("close", () => this.#disconnected(socket));
+    socket.on("data", () => this.#release(socket));
     if (this.#answer !== undefined) socket.write(this.#answer);
     this.#starting ??= this.#start();
   }
 
-  #lost(socket: Socket): void {
+  #disconnected(socket: Socket): void {
     if (!this.#holders.delete(socket) || this.#holders.size > 0) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#stopIfUnheld(), LINGER_MS);
   }
 
   /** The last holder waits until the server has stopped. */
-  #goodbye(socket: Socket): void {
+  #release(socket: Socket): void {
     this.#holders.delete(socket);
     if (this.#holders.size > 0) socket.end();
     else this.#stopIfUnheld();
@@ -94,7 +94,7 @@ class Supervisor {
       this.#stopping = true;
       for (const socket of this.#holders) socket.end();
       this.#server.close(() => process.exit(1));
-      // A suspended holder must not keep the lock from the next start.
+      // A suspended holder must not keep the next start from getting the lock.
       setTimeout(() => process.exit(1), 1_000);
       return;
     }
@@ -108,7 +108,7 @@ class Supervisor {
 
   #stopIfUnheld(): void {
     if (this.#holders.size > 0 || this.#stopping) return;
-    // During a start nothing can stop yet. The end of the start checks again.
+    // A server that is starting cannot be stopped yet. This runs again when the start has ended.
     if (this.#starting !== undefined && this.#answer === undefined) return;
     this.#stopping = true;
     this.#server.close();
@@ -126,7 +126,7 @@ class Supervisor {
 }
 
 /** Waits for a predecessor that is stopping. @returns false: another supervisor serves the folder */
-async function getsTurn(folder: string, socketPath: string): Promise<boolean> {
+async function acquireFolder(folder: string, socketPath: string): Promise<boolean> {
   const until = Date.now() + TURN_MS;
   while (Date.now() < until) {
     if ((await takeLock(folder)) !== undefined) return true;
@@ -147,12 +147,12 @@ function log(text: string): void {
 }
 
 async function main(order: SupervisorOrder): Promise<void> {
-  // A full disk must not end the server for the sake of a line of its log.
+  // If the disk is full, a failed log line must not end the server.
   process.stderr.on("error", () => {});
   // The permissions of the socket: only this account may hold the server or read the password.
   process.umask(0o077);
   const { path } = openSocketPath(order.folder);
-  if (!(await getsTurn(order.folder, path))) process.exit(ANOTHER_SERVES);
+  if (!(await acquireFolder(order.folder, path))) process.exit(ANOTHER_SERVES);
   truncateSync(logFileOf(order.folder));
   await rm(path, { force: true });
   const supervisor = new Supervisor(order, path);
@@ -179,8 +179,8 @@ export interface Postmaster {
 }
 
 /**
- * Starts the server on `data` and waits until the server accepts connections. The server writes to the output of this
- * process, which must be `logFile`.
+ * Starts the server on `data` and waits until it accepts connections. The server writes to the output of this process, which must be
+ * `logFile`.
  * @throws ReconError `embedded-failed` with the end of the log
  */
 export async function startPostmaster(options: {
@@ -189,7 +189,7 @@ export async function startPostmaster(options: {
   settings: Record<string, string>;
   logFile: string;
 }): Promise<Postmaster> {
-  await endPredecessor(options.data);
+  await endLeftover(options.data);
   let reason = "";
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const offset = (await stat(options.logFile)).size;
@@ -200,7 +200,7 @@ export async function startPostmaster(options: {
       return { port, ended, stop: () => endProcess((signal) => postmaster.kill(signal), ended) };
     }
     reason = await lastLines(options.logFile, offset);
-    if (!isPassing(reason)) break;
+    if (!mayRetry(reason)) break;
     await sleep(200);
   }
   throw new ReconError(
@@ -209,8 +209,8 @@ export async function startPostmaster(options: {
   );
 }
 
-/** Another process took the port, or the last processes of a killed server have not ended yet. */
-function isPassing(reason: string): boolean {
+/** Can a retry succeed? Another process took the port, or the last processes of a killed server have not ended yet. */
+function mayRetry(reason: string): boolean {
   return /could not create any TCP\/IP sockets|pre-existing shared memory block/.test(reason);
 }
 
@@ -225,7 +225,7 @@ function spawnPostmaster(
     log_timezone: "UTC",
     log_checkpoints: "off",
     ...options.settings,
-    // After the caller's settings, because this program relies on these.
+    // These come after the caller's settings, because this program relies on them.
     listen_addresses: "127.0.0.1",
     unix_socket_directories: "",
     port: String(port),
@@ -258,10 +258,10 @@ async function becomesReady(postmaster: ChildProcess, data: string): Promise<boo
 }
 
 /**
- * Stops a postmaster whose supervisor and guard were killed. This process has the lock of the folder, so any other
- * server of the folder is such a leftover.
+ * Stops a postmaster whose supervisor and guard were killed. This process has the lock of the folder, so any other server of the folder is a
+ * leftover.
  */
-async function endPredecessor(data: string): Promise<void> {
+async function endLeftover(data: string): Promise<void> {
   const pid = (await readPidFile(data))?.pid;
   if (pid === undefined) return;
   const command = await commandOf(pid);
@@ -269,7 +269,7 @@ async function endPredecessor(data: string): Promise<void> {
     await disarmPidFile(data);
     return;
   }
-  // A server of another folder, as in a copied checkout: PostgreSQL itself decides, and its log says so.
+  // The process serves another folder, as after a checkout was copied: PostgreSQL itself decides, and its log says so.
   if (!command.includes(data)) return;
   const ended = (async () => {
     while ((await commandOf(pid))?.includes(data)) await sleep(POLL_MS);
@@ -278,9 +278,9 @@ async function endPredecessor(data: string): Promise<void> {
 }
 
 /**
- * The process of a lock file is gone, but a zombie or another process may have its number. PostgreSQL would then
- * refuse every start. PostgreSQL ignores the number of its parent, so this writes the number of this process. Without
- * the file, PostgreSQL could not check whether the old server still uses the shared memory.
+ * The process of a lock file has ended, but a zombie or another process may have its number, and PostgreSQL would refuse every start.
+ * PostgreSQL ignores the number of its own parent, so this writes the number of this process. It does not delete the file, with which
+ * PostgreSQL checks whether the old server still uses the shared memory.
  */
 async function disarmPidFile(data: string): Promise<void> {
   const path = join(data, "postmaster.pid");
@@ -296,16 +296,16 @@ function isPostgres(command: string): boolean {
 }
 
 async function endProcess(send: (signal: NodeJS.Signals) => unknown, ended: Promise<void>): Promise<void> {
-  for (const [signal, patience] of STOP_STEPS) {
+  for (const [signal, longestMs] of STOP_STEPS) {
     try {
       send(signal);
     } catch {
-      // It has ended in the meantime; waiting below finds out.
+      // It has ended in the meantime. The wait below notices that.
     }
     const timer = new AbortController();
     const done = await Promise.race([
       ended.then(() => true),
-      sleep(patience, false, { signal: timer.signal }).catch(() => false),
+      sleep(longestMs, false, { signal: timer.signal }).catch(() => false),
     ]);
     timer.abort();
     if (done) return;
@@ -323,7 +323,7 @@ async function readPidFile(data: string): Promise<{ pid: number; status: string 
 /** @returns the command line of a process; undefined: there is no such process */
 async function commandOf(pid: number): Promise<string | undefined> {
   if (process.platform === "linux") {
-    // Everybody may read this, unlike cwd, which root in a container may have no right to read.
+    // Every account may read this. Root in a container may not be allowed to read cwd.
     const text = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
     return text === "" ? undefined : text;
   }

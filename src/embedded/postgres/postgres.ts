@@ -1,4 +1,7 @@
-/** A PostgreSQL for each checkout, so that `npm start` and the tests need no installed server. */
+/**
+ * The embedded PostgreSQL of a checkout, so `npm start` and the tests need no installed server. Several commands hold one server: it runs
+ * while a holder's connection to its supervisor lives.
+ */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -31,8 +34,8 @@ export interface EmbeddedPostgres {
   /** true: this call started the server; false: this call joined a running one */
   readonly started: boolean;
   /**
-   * Releases the server, which stops without holders. Idempotent. The last holder waits until the server has stopped,
-   * so that the folder may be deleted afterwards.
+   * Releases the server, which stops once it has no holders. Idempotent. The last holder waits until the server has stopped, so the folder
+   * may be deleted afterwards.
    */
   release(): Promise<void>;
 }
@@ -41,8 +44,8 @@ export interface EmbeddedPostgres {
  * Starts the PostgreSQL server of `home`, or joins the one that another command of this checkout started.
  *
  * `home` keeps the data between starts; a missing `home` or `database` (default "recon") is created. `settings` are
- * PostgreSQL settings such as `{ fsync: "off" }`. They have an effect only where this call starts the server. The
- * hold does not keep the process alive, and ends with the process, even by kill -9.
+ * PostgreSQL settings such as `{ fsync: "off" }`. They have an effect only if this call starts the server. The hold does not keep the process
+ * alive, and ends with the process, even by kill -9.
  *
  * @throws ReconError `embedded-failed`: binaries not installed, folder unusable, or the server did not start
  */
@@ -74,7 +77,7 @@ export async function startEmbeddedPostgres(options: {
   return { url: urlOf(database), started: hold.started, release: hold.release };
 }
 
-/** Creates `<home>/postgres`. @returns its real path, so that all spellings of a folder mean one server */
+/** Creates `<home>/postgres`. @returns its real path, so all spellings of a folder mean one server */
 async function makeFolder(home: string): Promise<string> {
   try {
     const folder = join(home, "postgres");
@@ -92,7 +95,7 @@ async function makeFolder(home: string): Promise<string> {
   }
 }
 
-/** For root, PostgreSQL runs as another account, which must reach its own folder but must not list this one. */
+/** If root starts it, PostgreSQL runs as another account, which must reach its own folder but must not list this one. */
 async function closeToOthers(home: string): Promise<void> {
   const { uid } = await stat(home);
   const self = process.getuid?.();
@@ -103,7 +106,7 @@ async function createDatabase(url: string, name: string): Promise<void> {
   const sql = postgres(url, { max: 1, connect_timeout: 10, fetch_types: false, onnotice: () => undefined });
   try {
     const found = await sql`select 1 from pg_database where datname = ${name}`;
-    // template0, because a connection to template1 would block the copy, and nobody can connect to template0.
+    // template0, because no client can connect to it. A connection to template1 would block the copy.
     if (found.length === 0) await sql.unsafe(`create database "${name}" template template0`);
   } catch (error) {
     if (!isAlreadyThere(error)) throw error;
@@ -112,14 +115,14 @@ async function createDatabase(url: string, name: string): Promise<void> {
   }
 }
 
-/** The errors where another holder creates the same database now: duplicate_database or unique_violation. */
+/** Has another holder created the same database at this moment? PostgreSQL says duplicate_database or unique_violation. */
 function isAlreadyThere(error: unknown): boolean {
   return error instanceof postgres.PostgresError && (error.code === "42P04" || error.code === "23505");
 }
 
 /**
  * The folder with bin/, lib/ and share/ of PostgreSQL for this machine.
- * @throws ReconError `embedded-failed` where PostgreSQL is not installed
+ * @throws ReconError `embedded-failed` if PostgreSQL is not installed
  */
 export async function findNativeBinaries(): Promise<string> {
   if (process.platform === "win32") {
@@ -148,8 +151,8 @@ export async function findNativeBinaries(): Promise<string> {
 }
 
 /**
- * Does the work of the package's install script. npm packages cannot contain symbolic links, and npm runs install
- * scripts only for allowed packages.
+ * Makes the symbolic links that the package's install script would make. npm packages cannot contain links, and npm runs install scripts only
+ * for allowed packages.
  */
 async function linkLibraries(native: string): Promise<void> {
   const list = await readFile(join(native, "pg-symlinks.json"), "utf8").catch(() => "[]");
@@ -158,11 +161,11 @@ async function linkLibraries(native: string): Promise<void> {
   }
 }
 
-/** The longest wait for a supervisor to accept. A supervisor that is stopping is gone long before. */
+/** The longest wait for a supervisor to accept. A supervisor that is stopping ends long before. */
 const REACH_MS = 30_000;
-/** The longest start of the server by a supervisor: crash recovery of a large database is slow. */
+/** The longest wait for the server to start: crash recovery of a large database is slow. */
 const START_MS = 120_000;
-/** The longest wait of the last holder for the end of the server. */
+/** How long the last holder waits for the server to stop. */
 const STOP_MS = 40_000;
 const POLL_MS = 20;
 
@@ -207,7 +210,7 @@ async function joinServer(server: {
   );
 }
 
-/** @returns a connection to the supervisor; undefined: none listens now */
+/** @returns a connection to the supervisor; undefined: none is listening */
 async function reach(folder: string): Promise<Socket | undefined> {
   try {
     const address = openSocketPath(folder);
@@ -226,7 +229,7 @@ async function reach(folder: string): Promise<Socket | undefined> {
   }
 }
 
-/** @returns the supervisor's answer; undefined: it is stopping, and hung up without an answer */
+/** @returns the supervisor's response; undefined: it is stopping, and closed the connection without one */
 async function firstLine(socket: Socket, logFile: string): Promise<SupervisorLine | undefined> {
   const { promise, resolve, reject } = Promise.withResolvers<SupervisorLine | undefined>();
   let text = "";
@@ -245,7 +248,7 @@ async function firstLine(socket: Socket, logFile: string): Promise<SupervisorLin
     return await promise;
   } finally {
     clearTimeout(late);
-    // A finished command must be able to exit while it holds the server.
+    // A finished command must be able to exit while it still holds the server.
     socket.unref();
   }
 }
@@ -264,8 +267,7 @@ function launch(order: SupervisorOrder, logFile: string): ChildProcess {
   }
   try {
     const script = join(import.meta.dirname, `postgres-supervisor${extname(import.meta.filename)}`);
-    // Detached: Ctrl-C goes to the whole process group, but holders may still need the server for the rest of their
-    // work.
+    // Detached: Ctrl-C goes to the whole process group, but holders may still need the server to finish their work.
     const supervisor = spawn(process.execPath, [script, JSON.stringify(order)], {
       detached: true,
       cwd: "/",
@@ -294,7 +296,7 @@ async function failIfCrashed(supervisor: ChildProcess, logFile: string): Promise
   );
 }
 
-/** Makes a function that releases the server once, at the first call, and waits until the supervisor hangs up. */
+/** Makes a function that releases the server at its first call, and waits until the supervisor closes the connection. */
 function releaseOnce(socket: Socket): () => Promise<void> {
   let released: Promise<void> | undefined;
   const release = async () => {

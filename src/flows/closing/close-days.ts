@@ -16,7 +16,7 @@ import { hashOf } from "../../closing/statement.ts";
 import { toContribution } from "../../closing/sum-rows.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { inOneMoment } from "../../db/transactions.ts";
+import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
@@ -89,11 +89,11 @@ export async function closeDay(
   limits: CompareLimits = REPORT_LIMITS,
 ): Promise<Closing> {
   // In one snapshot: otherwise a day that another process closes meanwhile would look as if it came too early.
-  const early = await inOneMoment(context.sql, (tx) => findOutcome(context, tx, day));
+  const early = await inSnapshot(context.sql, (tx) => findOutcome(context, tx, day));
   if (early !== null) return early;
   await compareEntryDaysOf(context, day);
   await startNoting(context.sql);
-  return await inOneMoment(context.sql, async (tx): Promise<Closing> => {
+  return await inSnapshot(context.sql, async (tx): Promise<Closing> => {
     await lockClosing(tx);
     const meanwhile = await findOutcome(context, tx, day);
     if (meanwhile !== null) return meanwhile;

@@ -8,7 +8,7 @@ import {
   writeMarkAgain,
 } from "../../closing/correction-store.ts";
 import type { Query } from "../../db/client.ts";
-import { inOneMoment } from "../../db/transactions.ts";
+import { inSnapshot } from "../../db/transactions.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { openReport } from "../reports/read-report.ts";
@@ -33,7 +33,7 @@ export async function findCorrections(
   const newest = await readNewestMark(context.sql, productIds);
   let found = 0;
   for (let count = 0; newest > 0 && count < MOST_TRANSACTIONS && !signal.aborted; count += 1) {
-    const step = await inOneMoment(context.sql, async (tx) => {
+    const step = await inSnapshot(context.sql, async (tx) => {
       await lockClosing(tx);
       const { marks, rows } = await takeClosingMarks(tx, productIds, newest, ROWS_AT_ONCE);
       return { rows, corrections: await correctMarked(context, tx, marks, limits) };

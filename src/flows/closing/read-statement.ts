@@ -14,7 +14,7 @@ import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { canonicalJson, findFlaw } from "../../closing/statement.ts";
 import { sumRows } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
-import { inOneMoment } from "../../db/transactions.ts";
+import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
@@ -54,7 +54,7 @@ export async function readMonth(
   context: FlowContext,
   { month, dates }: { readonly month: string; readonly dates: readonly string[] },
 ): Promise<MonthReport> {
-  return await inOneMoment(context.sql, async (tx) => {
+  return await inSnapshot(context.sql, async (tx) => {
     const { zone } = context.config.closing;
     const days = await readClosedDaysOf(tx, month);
     const closed = new Set(days.map(({ day }) => day));
@@ -77,7 +77,7 @@ export async function readMonth(
 
 /** Why a date of `closing.zone` is open; null: its time is closed. */
 export async function readOpenReason(context: FlowContext, date: string): Promise<OpenDay | null> {
-  return await inOneMoment(context.sql, async (tx) => {
+  return await inSnapshot(context.sql, async (tx) => {
     if ((await readClosedDay(tx, date)) !== null) return null;
     const [open = null] = await whyOpenAll(context, tx, [date], context.config.closing.zone);
     return open;
@@ -142,7 +142,7 @@ const DAYS_AT_ONCE = 100;
 export async function verifyChain({
   sql,
 }: FlowContext): Promise<{ readonly days: number; readonly flaw: Flaw | null }> {
-  return await inOneMoment(sql, async (tx) => {
+  return await inSnapshot(sql, async (tx) => {
     let before: ClosedDay | null = null;
     let days = 0;
     for (;;) {

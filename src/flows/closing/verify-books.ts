@@ -3,7 +3,7 @@
 import { countUnsealed, findUnequalSums, type UnequalSum } from "../../closing/sums-check-store.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
-import { inOneMoment, takeTime } from "../../db/transactions.ts";
+import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import { type Flaw, verifyChain } from "./read-statement.ts";
 
@@ -31,8 +31,8 @@ export interface BooksCheck {
 export async function verifyBooks(context: FlowContext): Promise<BooksCheck> {
   const { days, flaw } = await verifyChain(context);
   if (flaw !== null) return { days, flaw, sums: null };
-  return await inOneMoment(context.sql, async (tx) => {
-    await takeTime(tx, LONGEST_MS);
+  return await inSnapshot(context.sql, async (tx) => {
+    await allowStatementTime(tx, LONGEST_MS);
     const unequal = await findUnequalSums(tx);
     const cut = await findCut(tx, unequal);
     const [first] = unequal.filter((one) => !cut.has(one));

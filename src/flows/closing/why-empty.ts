@@ -4,7 +4,7 @@ import { showInstant } from "../../clock.ts";
 import type { DayStatement } from "../../closed.ts";
 import type { ZonedDay } from "../../closing/day-bounds.ts";
 import type { Query } from "../../db/client.ts";
-import { inOneMoment } from "../../db/transactions.ts";
+import { inSnapshot } from "../../db/transactions.ts";
 import { findGaps } from "../../sync/coverage.ts";
 import { readFetched } from "../../sync/coverage-store.ts";
 import type { FlowContext } from "../context.ts";
@@ -17,7 +17,7 @@ export async function readWhyEmpty(
   { closed, rows }: DayStatement,
 ): Promise<string | null> {
   if (rows.length > 0) return null;
-  return closed === null ? await inOneMoment(context.sql, (tx) => whyEmpty(context, tx, asked)) : NO_BET;
+  return closed === null ? await inSnapshot(context.sql, (tx) => whyEmpty(context, tx, asked)) : NO_BET;
 }
 
 const NO_BET = "Neither side has a bet on this day.";

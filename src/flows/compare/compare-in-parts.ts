@@ -3,8 +3,8 @@
  * (docs/operations.md#limits).
  */
 
-import { isOfData, isOfSize } from "../../db/database-error.ts";
-import { takeTime, withinSavepoint } from "../../db/transactions.ts";
+import { isDataError, isLimitError } from "../../db/database-error.ts";
+import { allowStatementTime, withinSavepoint } from "../../db/transactions.ts";
 import { type DiffMark, putMarks } from "../../diff/store.ts";
 import type { ComparisonContext, ComparisonResult } from "./comparison-context.ts";
 import { setAside } from "./set-aside.ts";
@@ -30,7 +30,7 @@ export async function compareInParts(
   try {
     return await withinSavepoint(comparison.tx, (tx) => compare({ ...comparison, tx }, parts.flat()));
   } catch (error) {
-    if (!isOfData(error)) throw error;
+    if (!isDataError(error)) throw error;
     if (parts.length > 1) {
       const middle = Math.ceil(parts.length / 2);
       const first = await compareInParts(comparison, parts.slice(0, middle), compare);
@@ -69,7 +69,7 @@ export async function compareOneByOne(
   let wantsFetch = false;
   const stale: ComparisonResult["stale"][] = [];
   const comparedMarks: DiffMark[] = [];
-  if (parts.length > 0) await takeTime(tx, LONGEST_OF_PART_MS);
+  if (parts.length > 0) await allowStatementTime(tx, LONGEST_OF_PART_MS);
   for (const [index, part] of parts.entries()) {
     if (context.clock.now() - startedAt >= LONGEST_ONE_BY_ONE_MS) {
       const left = parts.slice(index).flat();
@@ -87,7 +87,7 @@ export async function compareOneByOne(
       stale.push(one.stale);
       comparedMarks.push(...part);
     } catch (error) {
-      if (!isOfData(error) && !isOfSize(error)) throw error;
+      if (!isDataError(error) && !isLimitError(error)) throw error;
       await setAside(comparison, part, error);
     }
   }

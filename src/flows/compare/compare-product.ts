@@ -4,9 +4,9 @@ import { recordAlert } from "../../alerts/store.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { isOfData } from "../../db/database-error.ts";
+import { isDataError } from "../../db/database-error.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
-import { inOneMoment } from "../../db/transactions.ts";
+import { inSnapshot } from "../../db/transactions.ts";
 import type { StaleKind } from "../../diff/stale-store.ts";
 import { type DiffMark, lockProduct, takeMarks } from "../../diff/store.ts";
 import { isFailing } from "../../work/stall.ts";
@@ -109,7 +109,7 @@ async function compareStep(context: FlowContext, options: StepOptions, isCareful
   try {
     return await compareAs(isCareful ? "one by one" : "together", context, options);
   } catch (error) {
-    if (isCareful || !isOfData(error)) throw error;
+    if (isCareful || !isDataError(error)) throw error;
     return await compareAs("in halves", context, options);
   }
 }
@@ -138,7 +138,7 @@ async function compareAs(how: HowToCompare, context: FlowContext, { product, now
     return compared;
   };
   // All reads share one snapshot: coverage newer than the records would make a present record look missing (decision 5).
-  return await inOneMoment(context.sql, async (tx) => {
+  return await inSnapshot(context.sql, async (tx) => {
     const taken = await takeDue(context, tx, product, now, limits);
     if (typeof taken === "string") return { ...NOTHING, taken };
     const { comparison, marks } = taken;

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
-import { inOneMoment, takeTime } from "../../db/transactions.ts";
+import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import type { ScreenRules } from "../../diff/agreement-store.ts";
 import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../../diff/screen-store.ts";
 import { lockProduct } from "../../diff/store.ts";
@@ -84,9 +84,9 @@ async function screenBatch(
   };
   for (const workers of due.readsAll ? [null, 0] : [0]) {
     try {
-      return await inOneMoment(sql, async (tx) => {
+      return await inSnapshot(sql, async (tx) => {
         if (!(await lockProduct(tx, productId))) return NOTHING;
-        await takeTime(tx, LONGEST_SCREENING_MS);
+        await allowStatementTime(tx, LONGEST_SCREENING_MS);
         return await screenMarks(tx, productId, now, due, most, workers, rules);
       });
     } catch (error) {

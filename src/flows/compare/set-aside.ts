@@ -1,7 +1,7 @@
 /** The parts of a comparison, and those that cannot be compared: they are set aside (docs/operations.md#limits). */
 
 import { formatInstant } from "../../clock.ts";
-import { isOfSize } from "../../db/database-error.ts";
+import { isLimitError } from "../../db/database-error.ts";
 import {
   endSetAside,
   keepSetAside,
@@ -106,7 +106,7 @@ export async function setAside(
 function codeOf(error: unknown): string {
   if (error instanceof ReconError && (error.code === "round-too-wide" || error.code === "session-too-long"))
     return error.code;
-  return isOfSize(error) ? "too-slow" : "unusable";
+  return isLimitError(error) ? "too-slow" : "unusable";
 }
 
 function describeSlow(productId: string, { username, subject }: SetAside, error: unknown): string {

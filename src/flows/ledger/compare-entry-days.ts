@@ -1,7 +1,7 @@
 /** Compares the entries of each day with the account of accepted entries, to notice entries that vanish (decision 272). */
 
 import { type Instant, monotonicMs, parseInstant } from "../../clock.ts";
-import { inOneMoment, takeTime } from "../../db/transactions.ts";
+import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import { markRecordsWithin } from "../../diff/ledger-start-store.ts";
 import { compareDay } from "../../ledger/compare-day.ts";
 import {
@@ -48,8 +48,8 @@ export async function inspectEntryDays({ sql, clock }: FlowContext): Promise<Ins
   let compared = 0;
   for (const day of days) {
     if (monotonicMs() > endsAtMs) break;
-    const { goneAt, accepted, found, unwatchedAt } = await inOneMoment(sql, async (tx) => {
-      await takeTime(tx, LONGEST_DAY_MS);
+    const { goneAt, accepted, found, unwatchedAt } = await inSnapshot(sql, async (tx) => {
+      await allowStatementTime(tx, LONGEST_DAY_MS);
       return compareDay(await readDayFacts(tx, day), now);
     });
     if (goneAt !== null && accepted !== null && found !== null)
@@ -71,8 +71,8 @@ export async function compareEntryDaysOf(context: FlowContext, { from, to }: Tim
  */
 async function compareEntryDay(context: FlowContext, day: string, now: Instant): Promise<void> {
   const { sql, config, log } = context;
-  const verdict = await inOneMoment(sql, async (tx) => {
-    await takeTime(tx, LONGEST_DAY_MS);
+  const verdict = await inSnapshot(sql, async (tx) => {
+    await allowStatementTime(tx, LONGEST_DAY_MS);
     const facts = await readDayFacts(tx, day);
     const result = compareDay(facts, now);
     await writeComparedDay(tx, day, result, facts.noted, now);

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { Query } from "../../db/client.ts";
-import { inTurn } from "../../db/transactions.ts";
+import { inReadCommitted } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import type { MismatchStatus } from "../../mismatch.ts";
 import { ACTS, type Adjustment, type MismatchAction, refusalOf } from "../../mismatches/act.ts";
@@ -88,7 +88,7 @@ export async function actOnMismatches(
 ): Promise<ActionResult> {
   const { action, note, by, adjustment } = requested;
   const step = adjustment === null ? (requested.step ?? null) : null;
-  return await inTurn(context.sql, async (tx) => {
+  return await inReadCommitted(context.sql, async (tx) => {
     const at = context.clock.now();
     const chosen = await choose(tx, requested, true);
     const [only] = chosen;

@@ -1,6 +1,6 @@
 /** Undoes a person's step on mismatches, as an action of its own. */
 
-import { inTurn } from "../../db/transactions.ts";
+import { inReadCommitted } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { chooseByIds } from "../../mismatches/action-store.ts";
 import { readStep, writeUndo } from "../../mismatches/undo-store.ts";
@@ -25,7 +25,7 @@ export async function undoStep(
   context: FlowContext,
   { step, by }: { readonly step: string; readonly by: string },
 ): Promise<UndoResult> {
-  return await inTurn(context.sql, async (tx) => {
+  return await inReadCommitted(context.sql, async (tx) => {
     const at = context.clock.now();
     const members = await readStep(tx, step);
     if (members.length === 0) throw new ReconError("not-found", "there is no such step to undo");

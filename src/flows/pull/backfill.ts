@@ -2,7 +2,7 @@
 
 import { formatInstant, type Instant, showDuration } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
-import { readDeletedTime, showDeleted } from "../../db/retention-store.ts";
+import { describeDeleted, readDeletedTime } from "../../db/retention-store.ts";
 import { ReconError } from "../../errors.ts";
 import { type Backfill, type BackfillChange, type BackfillStatus, statusAfter } from "../../sync/backfill.ts";
 import {
@@ -75,7 +75,7 @@ function checkKept(asked: ProductRange, deleted: TimeRange): void {
   const { productId, from, to } = asked;
   throw new ReconError(
     "usage",
-    `from "${formatInstant(from)}" to "${formatInstant(to)}" reaches into deleted time: records of ${productId} ${showDeleted(deleted)} may be deleted (retain.records), and would come back as new`,
+    `from "${formatInstant(from)}" to "${formatInstant(to)}" reaches into deleted time: records of ${productId} ${describeDeleted(deleted)} may be deleted (retain.records), and would come back as new`,
   );
 }
 

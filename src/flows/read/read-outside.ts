@@ -5,7 +5,7 @@ import { readClosedTime } from "../../closing/closed-day-store.ts";
 import { dayAt } from "../../closing/day-bounds.ts";
 import type { Config } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { inOneMoment, takeTime } from "../../db/transactions.ts";
+import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import { countUnknown, findOtherProducts, sumEntries } from "../../diff/outside-store.ts";
 import type { Measured, MoneyOutside, OutsideSeen } from "../../money-outside.ts";
 import { restAfter } from "../../work/money.ts";
@@ -54,8 +54,8 @@ export async function measureOutside(context: FlowContext): Promise<Measured<Out
   const { sql, config, clock } = context;
   const now = clock.now();
   const beganMs = monotonicMs();
-  const content = await inOneMoment(sql, async (tx) => {
-    await takeTime(tx, LONGEST_MS);
+  const content = await inSnapshot(sql, async (tx) => {
+    await allowStatementTime(tx, LONGEST_MS);
     return await seeOutside(tx, config, now);
   });
   return { measuredAt: now, tookMs: monotonicMs() - beganMs, content };

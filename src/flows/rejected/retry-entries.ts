@@ -1,8 +1,8 @@
 /** Reads rejected entries again: by the rules by which rows of the ledger and lines of an import are read. */
 
 import type { Query } from "../../db/client.ts";
-import { giveReasons } from "../../db/rejected-rows.ts";
-import { inTurn } from "../../db/transactions.ts";
+import { storeReasons } from "../../db/rejected-rows.ts";
+import { inReadCommitted } from "../../db/transactions.ts";
 import { describeError } from "../../errors.ts";
 import {
   isConcurrentWrite,
@@ -38,7 +38,7 @@ export async function retryEntries(
 ): Promise<RetriedRows> {
   if (rows.length === 0) return { accepted: 0, known: 0, staying: [] };
   try {
-    return await inTurn(context.sql, (tx) => retryTogether(tx, context, rows));
+    return await inReadCommitted(context.sql, (tx) => retryTogether(tx, context, rows));
   } catch (error) {
     if (isConcurrentWrite(error) && tries < MOST_TRIES) return await retryEntries(context, rows, tries + 1);
     if (!isRefusedValue(error)) throw error;

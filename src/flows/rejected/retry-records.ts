@@ -2,8 +2,8 @@
 
 import type { BetRecord } from "../../bet.ts";
 import type { Config } from "../../config-file.ts";
-import { giveReasons, readRejectedRows } from "../../db/rejected-rows.ts";
-import { inTurn } from "../../db/transactions.ts";
+import { readRejectedRows, storeReasons } from "../../db/rejected-rows.ts";
+import { inReadCommitted } from "../../db/transactions.ts";
 import { putMarks } from "../../diff/store.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import { readRecordAgain } from "../../provider/wire.ts";
@@ -30,7 +30,7 @@ export async function retryRecords(context: FlowContext, rows: readonly number[]
     if ("reason" in judged) staying.push(judged);
     else usable.push(judged);
   }
-  await giveReasons(sql, "rejected_records", staying);
+  await storeReasons(sql, "rejected_records", staying);
   let [accepted, known] = [0, 0];
   const keyOf = ({ kept, record }: UsableRecord) => `${kept.firstSeenAt} ${record.productId}`;
   for (const part of Map.groupBy(usable, keyOf).values()) {
@@ -69,7 +69,7 @@ async function takeRecords(
   { sql, clock }: FlowContext,
   part: readonly UsableRecord[],
 ): Promise<{ written: number; taken: number }> {
-  return await inTurn(sql, async (tx) => {
+  return await inReadCommitted(sql, async (tx) => {
     const there = await lockRejectedRecords(
       tx,
       part.map(({ kept }) => kept.row),

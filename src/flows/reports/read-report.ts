@@ -2,8 +2,8 @@
 
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { readDeletedTime, showDeleted } from "../../db/retention-store.ts";
-import { cancelledBy, inOneMoment } from "../../db/transactions.ts";
+import { describeDeleted, readDeletedTime } from "../../db/retention-store.ts";
+import { cancelledBy, inSnapshot } from "../../db/transactions.ts";
 import { findOtherProducts, sumEntries } from "../../diff/outside-store.ts";
 import { ReconError } from "../../errors.ts";
 import { parseAmount } from "../../money.ts";
@@ -58,9 +58,9 @@ export async function readReport(
       cancelledBy(context.sql, tx, signal, () =>
         reportProduct(context, tx, product, day, { signal, limits, rest }),
       );
-    rows.push(...(await inOneMoment(context.sql, report)));
+    rows.push(...(await inSnapshot(context.sql, report)));
   }
-  rows.push(...(await inOneMoment(context.sql, (tx) => readRowsOutside(context, tx, day))));
+  rows.push(...(await inSnapshot(context.sql, (tx) => readRowsOutside(context, tx, day))));
   return { day: day.day, zone: day.zone, rows };
 }
 
@@ -128,7 +128,7 @@ async function checkKept(tx: Query, productId: string, day: RequestedDay): Promi
   const { what, setting, time } = latest;
   throw new ReconError(
     "bets-deleted",
-    `the sums of ${day.day} in ${day.zone} cannot be computed any more: ${what} ${showDeleted(time)} may be deleted (retain.${setting})`,
+    `the sums of ${day.day} in ${day.zone} cannot be computed any more: ${what} ${describeDeleted(time)} may be deleted (retain.${setting})`,
   );
 }
 

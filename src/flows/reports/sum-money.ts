@@ -9,7 +9,7 @@ import { readNewestMark } from "../../closing/correction-store.ts";
 import { readClosedMoney } from "../../closing/sums-check-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { inOneMoment, takeTime } from "../../db/transactions.ts";
+import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import { entriesOutside, movedOutside } from "../../diff/outside.ts";
 import { askedByAdjustments } from "../../diff/session-sums.ts";
 import { foldEntries } from "../../ledger/fold.ts";
@@ -72,7 +72,7 @@ export async function addUpMoney(
   for (const product of compared.toSorted(
     (a, b) => Number(wasLeft.has(b.productId)) - Number(wasLeft.has(a.productId)),
   )) {
-    const found = await inOneMoment(context.sql, (tx) =>
+    const found = await inSnapshot(context.sql, (tx) =>
       addUpProduct(context, tx, product, () => signal.aborted || monotonicMs() > endsAtMs),
     );
     if (typeof found === "string") {
@@ -100,7 +100,7 @@ async function addUpProduct(
 ): Promise<Omit<MoneySums, "isConfirmed">[] | string> {
   const { productId } = product;
   if (isOver()) return TOO_LONG;
-  await takeTime(tx, LONGEST_MS);
+  await allowStatementTime(tx, LONGEST_MS);
   if ((await readNewestMark(tx, [productId])) > 0) return "Changes of closed days are still to be stated.";
   const comparison = await openReport(context, tx, product);
   if (comparison === null) return "The ledger has no entry.";

@@ -48,7 +48,9 @@ export async function dropBets(
   // Committed before the first row is deleted: each walk deletes rows of both sides.
   for (const walk of walks) await openWalk(context.sql, walk.name, walk.range);
   for (const walk of walks) {
-    const dropped = await inTurn(context.sql, (tx) => runWalk(context, tx, walk, upTo, limits, signal));
+    const dropped = await inReadCommitted(context.sql, (tx) =>
+      runWalk(context, tx, walk, upTo, limits, signal),
+    );
     total.records += dropped.records;
     total.entries += dropped.entries;
   }
@@ -162,7 +164,7 @@ function readInOrder(tx: Query, walk: Walk, first: Slice["after"], rows: number,
 }
 
 async function savePosition({ sql }: FlowContext, walk: Walk, { last }: Slice): Promise<void> {
-  await inTurn(sql, async (tx) => {
+  await inReadCommitted(sql, async (tx) => {
     // What is deleted was announced by a commit that waited. After a crash these rows are visited again.
     await commitWithoutWaiting(tx);
     await saveWalk(tx, walk.name, last);

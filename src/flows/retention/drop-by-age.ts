@@ -86,7 +86,7 @@ async function walk(
 ): Promise<number> {
   let total = 0;
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
-    const step = await inTurn(sql, async (tx) => {
+    const step = await inReadCommitted(sql, async (tx) => {
       if (!(await lockWalk(tx, table))) return null;
       const after = Number((await openWalk(tx, table, range))?.[0] ?? 0);
       const dropped = await drop(tx, range, after, rows);

@@ -1,7 +1,7 @@
 /** Deletes old mismatches (§3.10, decision 206). */
 
 import type { Query } from "../../db/client.ts";
-import { inOneMoment, inTurn } from "../../db/transactions.ts";
+import { inReadCommitted, inSnapshot } from "../../db/transactions.ts";
 import {
   deleteMismatches,
   dropOverMismatches,
@@ -35,13 +35,13 @@ export async function dropMismatches(
   const old: OldMismatches = { from, to: mismatches ?? from, lastingTo };
   let total = 0;
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
-    const count = await inTurn(context.sql, (tx) => dropOverMismatches(tx, old, rows));
+    const count = await inReadCommitted(context.sql, (tx) => dropOverMismatches(tx, old, rows));
     total += count;
     if (count < rows) break;
   }
   let after = 0;
   for (let batch = 0; lastingTo !== null && batch < batches && !signal.aborted; batch += 1) {
-    const { found, last } = await inOneMoment(context.sql, async (tx) => {
+    const { found, last } = await inSnapshot(context.sql, async (tx) => {
       const lasting = await lockLasting(tx, old, after, LASTING_AT_ONCE);
       const goes = await chooseGoing(context, tx, lasting, old, upTo);
       total += await deleteMismatches(tx, goes);

@@ -3,7 +3,7 @@
 import { LONGEST_BET_MS } from "../../bet.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import { readDeletedTime, type Share } from "../../db/retention-store.ts";
-import { commitWithoutWaiting, ifUndisturbed, inOneMoment } from "../../db/transactions.ts";
+import { commitWithoutWaiting, inSnapshot, tryInSnapshot } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import { type DeleteUpTo, lostRecordsBefore } from "./decide-group.ts";
 import { type DroppedBets, dropVisited } from "./drop-visited.ts";
@@ -50,7 +50,7 @@ async function dropOfProduct(
   const others =
     left.length === 0
       ? { records: 0, entries: 0 }
-      : await inOneMoment(sql, (tx) => dropVisited(context, tx, product, left, upTo));
+      : await inSnapshot(sql, (tx) => dropVisited(context, tx, product, left, upTo));
   return {
     records: (plain?.records ?? 0) + others.records,
     entries: (plain?.entries ?? 0) + others.entries,
@@ -68,7 +68,7 @@ async function dropPlain(
 ): Promise<DroppedPlain | null> {
   const deletedRecords = lostRecordsBefore((await readDeletedTime(sql, productId)).records.to, upTo);
   const drop = (names: Names) =>
-    ifUndisturbed(sql, LONGEST_WAIT_MS, async (tx) => {
+    tryInSnapshot(sql, LONGEST_WAIT_MS, async (tx) => {
       await commitWithoutWaiting(tx);
       return await dropPlainBets(tx, walk.side, names, [
         productId,

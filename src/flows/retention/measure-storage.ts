@@ -5,7 +5,7 @@ import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import { ENTRIES_WALK, readWalks, recordsWalk } from "../../db/retention-store.ts";
 import { countById, countDated, writeStorage } from "../../db/storage-store.ts";
-import { inOneMoment } from "../../db/transactions.ts";
+import { inSnapshot } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import type { RetainedFrom } from "./drop-by-age.ts";
 import { retainedFrom } from "./drop-closed.ts";
@@ -33,7 +33,7 @@ const BY_ID: readonly {
  */
 export async function measureStorage(context: FlowContext, diskBytes: number | null): Promise<void> {
   const now = context.clock.now();
-  const due = await inOneMoment(context.sql, (tx) => countDue(context, tx));
+  const due = await inSnapshot(context.sql, (tx) => countDue(context, tx));
   await context.sql.begin((tx) => writeStorage(tx, now, diskBytes, due));
 }
 

@@ -1,6 +1,6 @@
 /**
  * Dumps of whole databases as data: what a released version wrote. A dump is a brotli file with a line for each table,
- * its name and its rows as JSON text of PostgreSQL, so that no amount passes through a float.
+ * its name and its rows as JSON text of PostgreSQL, so no amount passes through a float.
  *
  *     node test/db/upgrade/dump.ts postgres://… test/db/upgrade/0.1.0.br     keeps the database of a new release
  */

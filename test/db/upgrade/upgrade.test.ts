@@ -110,7 +110,7 @@ test.each(dumps)(
   },
 );
 
-/** The program of an older version, from the history of this repository. @returns null if the history lacks it */
+/** Checks out an older version from the history of this repository. @returns its program; null if the history lacks it */
 function checkOut(version: string): string | null {
   const root = join(import.meta.dirname, "../../..");
   const git = (...args: string[]) =>

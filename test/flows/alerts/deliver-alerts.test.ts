@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { AlertChannel } from "../../../src/alerts/channel.ts";
 import { countUndelivered, recordAlert } from "../../../src/alerts/store.ts";
 import { parseConfig } from "../../../src/config-file.ts";
-import { inOneMoment } from "../../../src/db/transactions.ts";
+import { inSnapshot } from "../../../src/db/transactions.ts";
 import { deliverAlerts } from "../../../src/flows/alerts/deliver-alerts.ts";
 import { watchConditions } from "../../../src/flows/alerts/watch-conditions.ts";
 import type { FlowContext } from "../../../src/flows/context.ts";
@@ -285,7 +285,7 @@ test("a thousand mismatches of one cause reach ops as one alert, one for each te
     Array.from({ length: count }, (_, index) => ({ change: "resolve", id: index + 1 }));
   const steps = [open(1), open(9), open(40), open(50), open(900), resolve(1000)];
   for (const transitions of steps) {
-    await inOneMoment(sql, (tx) => recordTransitions(tx, transitions, config, clock.now()));
+    await inSnapshot(sql, (tx) => recordTransitions(tx, transitions, config, clock.now()));
     await deliver();
     clock.advance(MINUTE_MS);
   }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../../src/config-file.ts";
-import { inOneMoment } from "../../../src/db/transactions.ts";
+import { inSnapshot } from "../../../src/db/transactions.ts";
 import { entry, type ScreenRules } from "../../../src/diff/agreement-store.ts";
 import { countDueMarks, screenMarks } from "../../../src/diff/screen-store.ts";
 import { putMarks } from "../../../src/diff/store.ts";
@@ -93,7 +93,7 @@ describe("a screening", () => {
     }
     const marks = await due(false);
     await receive(placed({ roundId: "new", txnId: "new", entryId: "new" }));
-    const batch = () => inOneMoment(sql, (tx) => screenMarks(tx, "P1", NOON, marks, 3));
+    const batch = () => inSnapshot(sql, (tx) => screenMarks(tx, "P1", NOON, marks, 3));
     expect(await batch()).toEqual({ marks: 3, left: 0 });
     expect(await batch()).toEqual({ marks: 3, left: 0 });
     expect(await batch()).toEqual({ marks: 2, left: 0 });
@@ -240,7 +240,7 @@ describe("a screening", () => {
 
   const screenAll = async (readsAll: boolean, rules?: ScreenRules) => {
     const marks = await due(readsAll);
-    await inOneMoment(sql, (tx) => screenMarks(tx, "P1", clock.now(), marks, 100_000, null, rules));
+    await inSnapshot(sql, (tx) => screenMarks(tx, "P1", clock.now(), marks, 100_000, null, rules));
   };
 
   /** How a screening reads the due marks before the comparison. */

@@ -1,7 +1,7 @@
 /** Which rounds a screening drops, and which it leaves to the exact comparison, in both ways of reading. */
 
 import { beforeAll, describe, expect, test } from "vitest";
-import { inOneMoment } from "../../../src/db/transactions.ts";
+import { inSnapshot } from "../../../src/db/transactions.ts";
 import type { ScreenRules } from "../../../src/diff/agreement-store.ts";
 import { screenMarks } from "../../../src/diff/screen-store.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
@@ -47,7 +47,7 @@ async function play(rounds: readonly (Round & { readonly productId: string })[])
 /** The rounds whose marks a screening of the product leaves, each once. */
 async function screened(productId: string, readsAll: boolean, rules?: ScreenRules): Promise<string[]> {
   const due = { marks: 0, upTo: Number.MAX_SAFE_INTEGER, bytes: 0, readsAll };
-  await inOneMoment(sql, (tx) => screenMarks(tx, productId, NOON, due, 1000, null, rules));
+  await inSnapshot(sql, (tx) => screenMarks(tx, productId, NOON, due, 1000, null, rules));
   return await marked(productId);
 }
 

@@ -42,7 +42,7 @@ export function addMismatchPage(pages: FastifyInstance, context: FlowContext): v
     } catch (error) {
       const status = statusOfRefusal(error);
       if (status === null || status === 404) throw error;
-      const notice = { tone: "bad", text: `Not done: ${sayRefusal(error)}.` } as const;
+      const notice = { tone: "bad", text: `Not done: ${describeRefusal(error)}.` } as const;
       const refused = { ...NOTHING_REFUSED, notice, typed: form, problem: problemOf(error) };
       return await sendMismatch(context, request, reply.code(status), refused);
     }
@@ -60,7 +60,7 @@ export function addMismatchPage(pages: FastifyInstance, context: FlowContext): v
 }
 
 /** What is wrong, with the words of the form. */
-function sayRefusal(error: unknown): string {
+function describeRefusal(error: unknown): string {
   const said = sayWithLabel(describeError(error), { name: "adjustment", label: "Amount" });
   return sayWithLabel(said, { name: "ref", label: "Your reference" });
 }

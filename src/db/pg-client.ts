@@ -1,10 +1,10 @@
-/** Opens a connection of pg with the settings of a pool of postgres.js. */
+/** Opens a connection of the driver pg with the settings of a pool of postgres.js. */
 
 import { connect as openSocket } from "node:net";
 import { Client, type ClientConfig } from "pg";
 import { endsInTime } from "../in-time.ts";
 import type { Sql } from "./client.ts";
-import { withTakenPins } from "./session.ts";
+import { withAcceptedParameters } from "./session.ts";
 
 type Options = Sql["options"];
 
@@ -15,7 +15,7 @@ export async function connectClient(options: Options): Promise<Client> {
   for (const address of addresses) {
     try {
       const settings = { ...settingsOf(options), ...address };
-      const client = await withTakenPins(options, () => connect(options, settings));
+      const client = await withAcceptedParameters(options, () => connect(options, settings));
       if (addresses.length === 1 || (await takesWrites(client))) return client;
       failure = new Error(`${address.host}:${address.port} accepts no writes`);
     } catch (error) {
@@ -51,7 +51,7 @@ async function connect(options: Options, settings: ClientConfig): Promise<Client
 
 async function connectOnce(options: Options, settings: ClientConfig): Promise<Client> {
   const client = new Client(settings);
-  // A connection that breaks while it opens rejects, and then emits the error a second time.
+  // If the connection breaks while it opens, pg rejects and then emits the same error.
   client.on("error", () => {});
   Object.assign(client, { getStartupConf: () => startOf(options) });
   await client.connect();
@@ -59,15 +59,15 @@ async function connectOnce(options: Options, settings: ClientConfig): Promise<Cl
 }
 
 /**
- * The start parameters that postgres.js sends too. A pooler that accepts a pool's connections then accepts this one. pg by
- * itself would put most of them into the parameter `options`, which PgBouncer refuses.
+ * The start parameters, as postgres.js sends them, so a pooler that accepts a pool's connections accepts this one. By itself, pg would put
+ * most of them into the parameter `options`, which PgBouncer refuses.
  */
 function startOf({ user, database, connection }: Options): Record<string, string> {
   const given = { user, database, client_encoding: "UTF8", ...connection };
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)]));
 }
 
-/** The longest wait for the end of a connection whose server answers. */
+/** The longest wait for a connection to close while the server responds. */
 const LONGEST_CLOSE_MS = 1_000;
 
 /** Closes a connection. Never rejects. */
@@ -80,9 +80,8 @@ const CANCEL_CODE = 80_877_102;
 const LONGEST_CANCEL_MS = 5_000;
 
 /**
- * Asks the server to cancel the running statement of a connection. The request may arrive after that statement has ended,
- * and then cancels the next one: do not use the connection again. It is sent without TLS, as libpq did before version
- * 17: servers that require TLS accept it.
+ * Asks the server to cancel the running statement of a connection. If the request arrives after that statement has ended, it cancels the
+ * next one, so do not use the connection again. It is sent without TLS, as libpq did before version 17. Servers that require TLS accept it.
  */
 export function cancelRunning(client: Client): void {
   const { host, port, processID, secretKey } = client as Client & { processID: number; secretKey: number };
@@ -94,13 +93,13 @@ export function cancelRunning(client: Client): void {
   const socket = openSocket(
     isLocal ? { path: `${host}/.s.PGSQL.${port}`, timeout } : { host, port, timeout },
   );
-  // Without an answer the statement ends at its time-out.
+  // If the request fails, the statement ends at its timeout.
   socket.on("error", () => {}).on("timeout", () => socket.destroy());
-  // The server ends the connection. PgBouncer forgets a request whose sender ends it first.
+  // The server closes the connection. PgBouncer drops a request whose sender closes it first.
   socket.write(request);
 }
 
-/** Whether the server accepts writes. Closes the connection where it does not. */
+/** Does the server accept writes? Closes the connection if not. */
 async function takesWrites(client: Client): Promise<boolean> {
   const { rows } = await client.query<{ transaction_read_only: string }>("show transaction_read_only");
   if (rows[0]?.transaction_read_only === "off") return true;
