@@ -1,4 +1,7 @@
-/** Reads DATABASE_URL for both drivers (docs/settings.md#addresses). */
+/**
+ * Reads DATABASE_URL for both drivers (docs/settings.md#addresses), with pg-connection-string. By itself postgres.js reads
+ * `sslmode=verify-ca`, `sslrootcert` and `host=/socket` wrongly, and sends unknown parameters to the server.
+ */
 
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";

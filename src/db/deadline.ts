@@ -97,8 +97,8 @@ export const CLOCK = 'extract(epoch from clock_timestamp()) as "databaseClock"';
 /**
  * Builds the writes of a transaction: one statement with all parts, and one that checks the deadline after it. If the database's clock is
  * past the deadline, the check fails, and the transaction with it. So the check also covers a server that stood still, and a part that
- * waited for a lock or at a unique index. Measured alternative: to read the time in the writing statement costs more, because its parts
- * must return their rows to be counted before the check.
+ * waited for a lock or at a unique index (decision 134). Measured alternative: to read the time in the writing statement costs more, because its parts
+ * must return their rows to be counted before the check. Considered: a trigger that checks, which a restore may have switched off.
  * @param leftMs the milliseconds until the deadline
  * @param row a row with the column of `CLOCK`
  * @param write returns one part or more. Each inserts, updates or deletes. They run in any order, and none sees the writes of another

@@ -5,7 +5,11 @@
 
 import type { Query } from "./client.ts";
 
-/** A column of a select that switches the triggers off until the transaction ends. It works for the owner of the table only. */
+/**
+ * A column of a select that switches the triggers off until the transaction ends. It works for the owner of the table only, and the
+ * transaction must ask for it, because another program with the same role must still be checked. Considered: a right on a function, which
+ * `pg_restore --no-acl` would give to every role; the owner's name in the trigger, which a restore may change (decision 271).
+ */
 export const SWITCH_TRIGGERS_OFF = "pg_catalog.set_config('wallet_recon.entries', 'accounted', true)";
 
 /** SQL of whether the switch works for this role. The triggers use the same condition. */

@@ -1,5 +1,6 @@
 /**
- * One pool for all queues in PostgreSQL and their workers. By itself BullMQ would open one for each.
+ * One pool for all queues in PostgreSQL and their workers. By itself BullMQ would open one for each, about
+ * 40 connections instead of 12.
  */
 
 import { type ClientBase, Pool, type PoolClient } from "pg";

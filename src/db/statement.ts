@@ -39,7 +39,7 @@ export function columnsOf(columns: Readonly<Record<string, string>>): Columns {
 }
 
 /**
- * How a statement gets rows. `listed`: value by value, which PostgreSQL executes fastest, but each number of rows needs its own prepared
+ * How a statement gets rows. `listed`: value by value, which PostgreSQL executes fastest if there are few, but each number of rows needs its own prepared
  * statement. `arrays`: an array for each column, so one prepared statement serves any number of rows.
  */
 export type RowForm = "listed" | "arrays";

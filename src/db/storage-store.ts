@@ -1,4 +1,8 @@
-/** The space that the database takes: measured by a worker, and read by pages, commands and metrics. */
+/**
+ * The space that the database takes. A worker measures it every ten minutes; pages, commands and metrics read the stored result, so none of
+ * them counts. The size of the disk is a setting, because PostgreSQL does not know it. Considered: `statfs` of `data_directory`, which needs
+ * a superuser, and silently measures another disk if the server runs in a container.
+ */
 
 import type { Instant } from "../clock.ts";
 import { MOST_DUE, type StorageFacts } from "../storage.ts";

@@ -1,5 +1,5 @@
 /**
- * Starts a real Redis for the tests and for trying out. Uses the one of the machine, or on Debian and Ubuntu downloads one into a cache folder,
+ * Starts a real Redis for tests and benchmarks. Uses the one of the machine, or on Debian and Ubuntu downloads one into a cache folder,
  * without root.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";

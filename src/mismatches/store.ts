@@ -202,7 +202,7 @@ export async function readHistory(sql: Query, id: string): Promise<MismatchEvent
 
 export type StatusCounts = Record<MismatchStatus, number>;
 
-/** Nearly all mismatches are resolved, so their number is computed: all without the others (decision 73). */
+/** Nearly all mismatches are resolved, so their number is computed: all without the others (db/row-counts.ts). */
 export async function countByStatus(sql: Query): Promise<StatusCounts> {
   const rows = await sql.unsafe<{ status: MismatchStatus; count: number }[]>(COUNT_BY_STATUS, [], {
     prepare: true,

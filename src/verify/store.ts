@@ -117,7 +117,7 @@ function describeConflict(given: Transfer, stored: Transfer | undefined): string
 
 /**
  * The number of rows by status. Nearly all rows are accepted, so their number is computed: all rows without the
- * others (decision 73).
+ * others (db/row-counts.ts).
  */
 export async function countTransfers(
   sql: Query,

@@ -8,8 +8,7 @@ export const ROOT = join(import.meta.dirname, "../..");
 /** Every page of documentation, by its path in the repository. */
 export const PAGES: readonly string[] = [
   ...globSync(["*.md", "docs/*.md"], { cwd: ROOT }),
-  "src/README.md",
-  "src/sandbox/README.md",
+  ...globSync("src/**/README.md", { cwd: ROOT }),
   "test/simulation/oddities/README.md",
 ].sort();
 

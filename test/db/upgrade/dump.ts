@@ -1,6 +1,8 @@
 /**
  * Dumps of whole databases as data: what a released version wrote. A dump is a brotli file with a line for each table,
  * its name and its rows as JSON text of PostgreSQL, so no amount passes through a float.
+ * It has no schema: the migrations of its version make that. It has their hashes, so changing a released migration fails the test.
+ * `pg_dump` writes a text that depends on its own version and that of the server.
  *
  *     node test/db/upgrade/dump.ts postgres://… test/db/upgrade/0.1.0.br     keeps the database of a new release
  */
