@@ -10,7 +10,7 @@ import { openRepeats, repeatedError } from "./repeats.ts";
  * database that is read-only, full, or not the one that it was. Other errors begin with other words.
  */
 const LOSS =
-  /^((connect|read|write) (E[A-Z]+|CONNECT\w*)\b|Connection (is closed|terminated|ended)|terminating connection|the database system is |the connection of this transaction was lost|cannot execute |relation |permission denied |could not extend |sorry, too many clients|remaining connection slots|the database \S+ at \S+ (takes no writes|does not answer|has no free connection))/;
+  /^((connect|read|write) (E[A-Z]+|CONNECT\w*)\b|Connection (is closed|terminated|ended)|terminating connection|the database system is |the connection of this transaction was lost|cannot execute |relation |permission denied |could not extend |sorry, too many clients|remaining connection slots|the database \S+ at \S+ (refuses writes|does not answer|has no free connection))/;
 
 /** @returns writes to `log`, and so do its children */
 export function calmLog(log: Log, clock: Clock): Log {

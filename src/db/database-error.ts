@@ -76,7 +76,7 @@ export const READ_ONLY = "25006";
 export function refusesWrites(place: Place, why: string, cause: unknown): ReconError {
   return new ReconError(
     "database-refuses-writes",
-    `${nameOf(place)} takes no writes: ${why.replace(/\.$/, "")}.`,
+    `${nameOf(place)} refuses writes: ${why.replace(/\.$/, "")}.`,
     { cause, retryable: true },
   );
 }

@@ -143,7 +143,7 @@ async function tryEach(most: number, work: () => Promise<unknown>, next: () => v
 
 async function refuseReadOnly(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ transaction_read_only: string }>("show transaction_read_only");
-  if (rows[0]?.transaction_read_only === "on") throw new Error("the server takes no writes");
+  if (rows[0]?.transaction_read_only === "on") throw new Error("the server refuses writes");
 }
 
 function unusable(why: string, cause: unknown): ReconError {

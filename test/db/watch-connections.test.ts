@@ -58,7 +58,7 @@ test("connections that were made while the database was read-only are replaced o
   await expect(proveWrite(pool)).rejects.toMatchObject({
     code: "database-refuses-writes",
     message: expect.stringMatching(
-      /takes no writes: default_transaction_read_only is on for this database\.$/,
+      /refuses writes: default_transaction_read_only is on for this database\.$/,
     ),
   });
   expect(await canWrite()).toEqual([false, false, false]);
@@ -113,7 +113,7 @@ test("behind one name a replica is named, and after a failover connections lead 
   await eventually("it has looked", async () => (await countSessions()) > sessions + 3);
   proxy.lead(replica.url);
   await eventually("the replica is named", () =>
-    expect(proveWrite(pool)).rejects.toThrow(/takes no writes: it is a replica\.$/),
+    expect(proveWrite(pool)).rejects.toThrow(/refuses writes: it is a replica\.$/),
   );
   expect(await canWrite()).toEqual([false, false, false]);
 

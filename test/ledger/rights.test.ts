@@ -269,7 +269,9 @@ describe("another role cannot misuse the functions of the ledger", () => {
     const settings = { DATABASE_URL: url, CALLBACK_PORT: "0", OPS_PORT: "0" };
     const { code, stderr } = await startRecon([program], settings).ended;
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^recon: another role has made what .*, and more\. As a superuser run "drop /);
+    expect(stderr).toMatch(
+      /^recon: another role has made functions or operators .*, and more\. As a superuser run "drop /,
+    );
     expect(await sql`select balance from wallets`).toEqual([{ balance: "10" }]);
   });
 

@@ -161,7 +161,7 @@ describe("health", () => {
     },
   );
 
-  test("a database that takes no writes makes the process unready, and the answer says why", async () => {
+  test("a database that refuses writes makes the process unready, and the answer says why", async () => {
     const [row] = await sql`select current_database() as name`;
     const brake = async (value: "on" | "off") => {
       await sql.unsafe(`alter database ${row?.["name"]} set default_transaction_read_only = ${value}`);
@@ -172,7 +172,7 @@ describe("health", () => {
     onTestFinished(() => braked.end());
     const url = await serve({ context: { sql: braked } });
     expect(await ask(`${url}/readyz`)).toMatchObject(
-      problem(503, /takes no writes: default_transaction_read_only is on for this database\.$/),
+      problem(503, /refuses writes: default_transaction_read_only is on for this database\.$/),
     );
   });
 
