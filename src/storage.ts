@@ -63,7 +63,7 @@ export function sayDisk({ bytes, bytesPerDay, diskBytes, daysLeft }: Storage): s
   if (diskBytes === null) return "days of disk unknown: set DATABASE_DISK";
   // PostgreSQL does not say how large its disk is.
   const of = `of the ${showBytes(diskBytes)} that DATABASE_DISK allows`;
-  if (bytes >= diskBytes) return `no room left ${of}`;
+  if (bytes >= diskBytes) return `no space left ${of}`;
   if (daysLeft !== null) return `${daysLeft} days of disk left at this rate, ${of}`;
   const left = `${showBytes(diskBytes - bytes)} left ${of}`;
   return bytesPerDay === null ? left : `${left}, and it does not grow`;

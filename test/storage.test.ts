@@ -62,7 +62,7 @@ describe("how long the disk lasts", () => {
     expect(isFullSoon(measured({ diskBytes: 150 * GB }))).toBe(true);
     const full = measured({ diskBytes: 90 * GB });
     expect(full.daysLeft).toBe(0);
-    expect(sayDisk(full)).toBe("no room left of the 90.0 GB that DATABASE_DISK allows");
+    expect(sayDisk(full)).toBe("no space left of the 90.0 GB that DATABASE_DISK allows");
   });
 });
 

@@ -88,9 +88,9 @@ const schemas = new WeakMap<object, string>();
 export function sendAcceptedParameters(options: Place & { connection: object }, schema: string): void {
   schemas.set(options, schema);
   const all = Object.entries(options.connection);
-  const taken = all.filter(([name]) => !REFUSED_BY_POOLERS.has(name));
+  const accepted = all.filter(([name]) => !REFUSED_BY_POOLERS.has(name));
   Object.defineProperty(options, "connection", {
-    get: () => Object.fromEntries(refusing.has(placeOf(options)) ? taken : all),
+    get: () => Object.fromEntries(refusing.has(placeOf(options)) ? accepted : all),
   });
 }
 

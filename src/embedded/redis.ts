@@ -142,7 +142,7 @@ export async function findRedis(cache: string): Promise<RedisProgram> {
   } catch (error) {
     throw new ReconError(
       "embedded-failed",
-      "Redis is not installed and could not be downloaded. Install it, so that redis-server or valkey-server is on the PATH " +
+      "Redis is not installed and could not be downloaded. Install it, so redis-server or valkey-server is on the PATH " +
         "(`apt-get install redis-server`, `brew install redis`, `dnf install valkey`). " +
         `The download said: ${describeError(error).trim().split("\n").at(-1)}`,
       { cause: error },

@@ -64,7 +64,7 @@ test("doctor names the largest tables and says how long the disk lasts, or what 
   const full = await doctor(null);
   expect(checkOf(full.stdout, "disk")).toMatchObject({
     ok: false,
-    found: expect.stringContaining("no room left of the 1.0 MB that DATABASE_DISK allows"),
+    found: expect.stringContaining("no space left of the 1.0 MB that DATABASE_DISK allows"),
   });
   expect(full.code).toBe(1);
   await emptyTables(sql, ["storage_states", "storage_days", "storage_tables"]);
