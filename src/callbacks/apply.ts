@@ -154,7 +154,7 @@ export async function applyTogether(
       for (const deadline of committing) deadline.undoCommit();
     },
     // If one caller disconnects, the writes of all are cancelled; the others are then applied alone.
-    onOver: (heard) => {
+    onEnd: (heard) => {
       cancel = heard;
       return () => {
         cancel = () => {};
@@ -177,7 +177,7 @@ export async function applyTogether(
           if (player === null) return "locked";
           if (!isFirst(received) || deadline.leftMs() < LEAST_LEFT_MS || !begins(deadline)) return "alone";
           committing.add(deadline);
-          deadline.onOver(() => cancel());
+          deadline.onEnd(() => cancel());
           return judgeReceived(received, player, clock);
         });
         const judged = outcomes.filter((one) => typeof one !== "string");

@@ -1,7 +1,7 @@
 /** Deletes expired rows of the callbacks server: bodies, signatures and tombstones. */
 
 import type { Query } from "../db/client.ts";
-import { type DroppedRows, dropOldest } from "../db/drop-oldest.ts";
+import { type DroppedRows, dropOldest } from "../db/drop-rows.ts";
 import type { TimeRange } from "../window.ts";
 
 /** Evidence includes refused requests this long before and after each time that a side of a mismatch names (decision 205). */

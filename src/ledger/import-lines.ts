@@ -1,7 +1,7 @@
 /** Writes the lines of an import to the ledger. A line has one entry or several, or is kept with the reason against it. */
 
 import type { Query, Sql } from "../db/client.ts";
-import { inTurn } from "../db/transactions.ts";
+import { inReadCommitted } from "../db/transactions.ts";
 import { describeError } from "../errors.ts";
 import {
   isConcurrentWrite,
@@ -47,7 +47,7 @@ export async function importLines(
   try {
     return options.dryRun === true
       ? (await judgeLines(sql, lines, options)).counts
-      : await inTurn(sql, async (tx) => {
+      : await inReadCommitted(sql, async (tx) => {
           const { counts, toKeep } = await judgeLines(tx, lines, options);
           await keepRejectedLines(tx, toKeep);
           return counts;

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { toColumnArray } from "../db/column-array.ts";
+import { toColumnArray } from "../db/statement.ts";
 import type { RejectedKind, RejectedWhole } from "../rejected.ts";
 import type { RowNames } from "./ledger-row.ts";
 

@@ -3,9 +3,9 @@
 import type { CallbackEntry } from "../callback.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { requestIdSql } from "../db/request-id.ts";
 import { ENTRIES_WALK } from "../db/retention-store.ts";
 import { rowCountsText } from "../db/row-counts.ts";
+import { requestIdSql } from "../db/statement.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 

@@ -1,7 +1,7 @@
 /** The triggers of `callback_entries`: finds those that are off, switches them on again, and marks what they missed. */
 
 import type { Query, Sql } from "../db/client.ts";
-import { takeTime } from "../db/transactions.ts";
+import { allowStatementTime } from "../db/transactions.ts";
 
 /** The triggers that `callback_entries` must have, with their values of pg_trigger.tgenabled (decision 81). */
 const TRIGGERS: Readonly<Record<string, string>> = {
@@ -43,7 +43,7 @@ export async function watchEntries(sql: Sql): Promise<boolean> {
   const call = (text: string) =>
     sql.begin(async (tx) => {
       await tx.unsafe(`set local lock_timeout = ${LOCK_WAIT_MS}`);
-      await takeTime(tx, LONGEST_MARKING_MS);
+      await allowStatementTime(tx, LONGEST_MARKING_MS);
       return await tx.unsafe<{ done: boolean }[]>(`select ${text} as done`);
     });
   try {

@@ -5,9 +5,8 @@
 import type { BetRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { type ColumnArray, toColumnArray } from "../db/column-array.ts";
 import { countByProduct, noteAddedText } from "../db/row-counts.ts";
-import { toColumnArray } from "../db/statement.ts";
+import { type ColumnArray, toColumnArray } from "../db/statement.ts";
 import { formatAmount } from "../money.ts";
 import type { PageCounts } from "./leased-window-store.ts";
 

@@ -3,9 +3,9 @@
 import type { RejectedRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { toColumnArray } from "../db/column-array.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
 import { noteAddedText } from "../db/row-counts.ts";
+import { toColumnArray } from "../db/statement.ts";
 import type { TimeRange } from "../window.ts";
 import { cutIntoParts } from "./record-store.ts";
 

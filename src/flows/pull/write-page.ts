@@ -4,8 +4,8 @@ import { recordAlert } from "../../alerts/store.ts";
 import type { BetPage, BetRecord, RejectedRecord } from "../../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../../clock.ts";
 import type { Query, Sql } from "../../db/client.ts";
-import { isRefusedData } from "../../db/database-error.ts";
-import { readDeletedTime, showDeleted } from "../../db/retention-store.ts";
+import { isRejectedValue } from "../../db/database-error.ts";
+import { describeDeleted, readDeletedTime } from "../../db/retention-store.ts";
 import { formatAmount } from "../../money.ts";
 import {
   beginReturned,
@@ -89,7 +89,7 @@ export function openPageWriter(context: PullContext, window: LeasedWindow): Page
       try {
         return await commit(page, startedAt);
       } catch (error) {
-        if (!isRefusedData(error)) throw error;
+        if (!isRejectedValue(error)) throw error;
         const storable = await withoutRefused(sql, productId, page, clock.now(), error);
         return await commit(storable, startedAt);
       }
@@ -178,7 +178,7 @@ function refuse(record: BetRecord, deleted: TimeRange): RejectedRecord {
   return {
     raw: JSON.stringify(raw),
     reason:
-      `accountingDate is ${record.accountingDate}, and records ${showDeleted(deleted)} may be deleted ` +
+      `accountingDate is ${record.accountingDate}, and records ${describeDeleted(deleted)} may be deleted ` +
       "(retain.records): compare this bet by hand",
   };
 }

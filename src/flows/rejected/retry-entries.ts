@@ -45,7 +45,7 @@ export async function retryEntries(
     const [only] = rows;
     if (rows.length === 1 && only !== undefined) {
       const staying = [{ row: only, reason: `PostgreSQL refuses this row: ${describeError(error)}` }];
-      await giveReasons(context.sql, "rejected_entries", staying);
+      await storeReasons(context.sql, "rejected_entries", staying);
       return { accepted: 0, known: 0, staying };
     }
     const middle = Math.ceil(rows.length / 2);
@@ -98,7 +98,7 @@ async function retryTogether(
     typeof is === "string" ? [] : [{ row, reason: is.reason }],
   );
   await deleteRejectedEntries(tx, [...accepted, ...known], clock.now());
-  await giveReasons(tx, "rejected_entries", staying);
+  await storeReasons(tx, "rejected_entries", staying);
   return { accepted: accepted.length, known: known.length, staying };
 }
 

@@ -11,7 +11,7 @@ import {
   saveWalk,
   wasAnnounced,
 } from "../../db/retention-store.ts";
-import { commitWithoutWaiting, inTurn } from "../../db/transactions.ts";
+import { commitWithoutWaiting, inReadCommitted } from "../../db/transactions.ts";
 import { mayEntriesExpire } from "../../ledger/expired-entries-store.ts";
 import { mayRecordsGo } from "../../sync/expired-records-store.ts";
 import type { FlowContext } from "../context.ts";

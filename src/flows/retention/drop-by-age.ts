@@ -7,7 +7,7 @@ import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import type { DroppedById } from "../../db/drop-rows.ts";
 import { ENTRIES_WALK, forgetDeletedBets, lockWalk, openWalk, saveWalk } from "../../db/retention-store.ts";
-import { inTurn } from "../../db/transactions.ts";
+import { inReadCommitted } from "../../db/transactions.ts";
 import { dropExpiredRejectedEntries } from "../../ledger/expired-entries-store.ts";
 import { dropExpiredRejected } from "../../sync/rejected-store.ts";
 import { dropExpiredWindows } from "../../sync/window-store.ts";
@@ -63,7 +63,7 @@ export async function dropByAge(
     const now = context.clock.now();
     const range = { from, to: entries };
     const dropTombstones = (most: number) =>
-      inTurn(context.sql, async (tx) => {
+      inReadCommitted(context.sql, async (tx) => {
         const count = await dropExpiredTombstones(tx, range, most);
         // From now on the wallet must refuse requests of that time.
         if (count > 0) await openWalk(tx, ENTRIES_WALK, range);

@@ -5,7 +5,7 @@ import { dropOldSessions } from "../../access/session-store.ts";
 import { dropExpiredBodies, dropExpiredSignatures } from "../../callbacks/expired-store.ts";
 import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
-import type { DroppedRows } from "../../db/drop-oldest.ts";
+import type { DroppedRows } from "../../db/drop-rows.ts";
 import { dropExpiredImports } from "../../ledger/past-import-store.ts";
 import { removeDeadWaiters } from "../../provider/budget-store.ts";
 import { dropExpiredVersions } from "../../sync/record-version-store.ts";
