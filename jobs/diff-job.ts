@@ -1,4 +1,4 @@
-/** The repeating job that compares the due marks of one product, in turns (decision 124). */
+/** The repeating job that compares the due marks of one product, in turns of 20 seconds. */
 
 import { compareProduct } from "../src/flows/compare/compare-product.ts";
 import { type FlowContext, hasProduct } from "../src/flows/context.ts";
@@ -25,7 +25,7 @@ export async function runDiffJob(
 ): Promise<void> {
   const { productId, turn = 0 } = data;
   if (!hasProduct(context.config, productId)) return;
-  // With a waiting turn, this tick would give the product two turns for every one of the others (decision 140).
+  // If a turn waits, this tick would give the product two turns while others have one.
   if (turn === 0 && (await doesTurnWait(queues.diff, productId))) return;
   const name = { work: "comparing", subject: productId } as const;
   const onStep = () => onProgress(name);

@@ -9,7 +9,7 @@ import { describeLimit } from "../src/db/database-error.ts";
 import { proveWrite } from "../src/db/prove-write.ts";
 import { describeError, ReconError } from "../src/errors.ts";
 import { openSharingWatch } from "../src/flows/alerts/watch-sharing.ts";
-import { compareOpenAgain } from "../src/flows/compare/compare-open-again.ts";
+import { compareOpenAgain } from "../src/flows/compare/compare-product.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
 import { openFetchers } from "../src/flows/pull/fetchers.ts";

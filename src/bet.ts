@@ -81,7 +81,7 @@ export type FetchBetPage = (
 
 /**
  * The fields of a stored record that comparing needs, with the times at which its present version was first seen and
- * requested. Texts without a limit of length are left out (decision 141).
+ * requested. Texts of unlimited length are left out, so a limit of rows is also one of bytes.
  */
 export interface StoredRecord extends Omit<BetRecord, "gameCode" | "gameName" | "extra"> {
   readonly versionSeenAt: Instant;

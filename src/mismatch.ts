@@ -90,8 +90,8 @@ export interface TransferSide {
   readonly at: string;
 }
 
-/** A difference of one subject, which becomes a mismatch when it is ripe. */
-export interface Finding {
+/** The content of a mismatch: what a comparison says about one subject. Id, status and history come when it is stored. */
+export interface MismatchContent {
   readonly kind: MismatchKind;
   readonly productId: string;
   readonly username: string;
@@ -127,7 +127,7 @@ export interface Finding {
 
 /** A mismatch as commands and HTTP show it. */
 export interface Mismatch
-  extends Omit<Finding, "subject" | "amountAtRisk" | "effect" | "ledger" | "occurredAt"> {
+  extends Omit<MismatchContent, "subject" | "amountAtRisk" | "effect" | "ledger" | "occurredAt"> {
   readonly id: string;
   readonly status: MismatchStatus;
   /** decimal text, never negative */

@@ -5,7 +5,7 @@ import { assessPairs } from "../src/diff/assess.ts";
 import { askedByState, expectedOf } from "../src/diff/money-moved.ts";
 import { movedBy } from "../src/diff/sums.ts";
 import { effectOf } from "../src/effect.ts";
-import { type Finding, MISMATCH_KINDS, type Mismatch } from "../src/mismatch.ts";
+import { MISMATCH_KINDS, type Mismatch, type MismatchContent } from "../src/mismatch.ts";
 import { formatAmount } from "../src/money.ts";
 import { bet, record, SETTINGS } from "./diff/sides.ts";
 import { LEDGER_SIDE, PROVIDER_SIDE } from "./support/findings.ts";
@@ -253,8 +253,8 @@ test("the effect of what the comparison finds is moved − expected, with its si
         bets.map((one) => bet({ ...one, placed: one.placed || one.tip })),
         { ...SETTINGS, openBetsListed },
       );
-      for (const { pair, verdict } of pairs) {
-        const finding: Finding | undefined = verdict?.finding;
+      for (const { pair, pending } of pairs) {
+        const finding: MismatchContent | undefined = pending?.content;
         if (finding === undefined) continue;
         const { kind, provider, ledger } = finding;
         const expected = kind === "net-differs" ? askedByState(pair) : expectedOf(pair);

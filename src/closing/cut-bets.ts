@@ -64,7 +64,7 @@ export function beganBefore(days: readonly ClosedBounds[], day: string, limit: I
 }
 
 /** Whether records of a neighbourhood, or parts of its large round, may have been deleted. */
-export function mayLackRecords(
+export function mayMissRecords(
   { before, recordIds, isNarrow }: LoadedBets,
   days: readonly ClosedBounds[],
   deleted: DeletedTime,

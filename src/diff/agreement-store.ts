@@ -1,18 +1,19 @@
 /**
- * SQL that says which bets certainly agree by themselves. The screening and the comparison of wide rounds share it.
+ * SQL that finds the bets that certainly agree by themselves. The screening and the comparison of large rounds share
+ * it.
  */
 
 import { requestIdSql } from "../db/statement.ts";
 import { formatAmount } from "../money.ts";
 import type { IdRule } from "./match.ts";
-import type { Tolerance } from "./tolerance.ts";
+import type { Tolerance } from "./sums.ts";
 
 /**
- * The settings that decide which amounts agree. The screening drops nothing that the exact comparison would find
- * (decision 100).
+ * The settings that decide which amounts agree. With them the screening drops nothing that the exact comparison
+ * would report, and an operator that omits losses or rounds amounts is not compared bet by bet.
  */
 export interface ScreenRules {
-  /** a bet with a placement alone agrees with the record that names it, where that record paid nothing */
+  /** a bet with only a placement agrees with the record that names it, if that record paid nothing */
   readonly dropsOmittedLosses: boolean;
   readonly tolerance: Tolerance;
 }
@@ -33,7 +34,7 @@ export function namesOf({ namedBy: [rule, another] }: StatementRules): { name: s
     : { name: "records.bet_id", other: "records.record_id" };
 }
 
-/** If either id may name the bet, the betId names the bet, unless the ledger knows only the other id (decision 137). */
+/** If either id may name the bet, the betId does, unless the ledger knows only the other id. */
 const NAMED_BY_EITHER = `txns as materialized (select distinct txn_id from entries),
   records as materialized (
     select found.*,
@@ -44,8 +45,7 @@ const NAMED_BY_EITHER = `txns as materialized (select distinct txn_id from entri
   ),`;
 
 /**
- * The money that moved for an entry. Where the entry does not say, the money that a placement or a settlement asks
- * for.
+ * The money that moved for an entry. If the entry does not say, the money that a placement or a settlement asks for.
  */
 const MOVED =
   "coalesce(f.moved, case f.callback when 'placeBets' then -f.bet_amount else f.payout_amount end)";
@@ -66,7 +66,7 @@ function allowed(tolerance: Tolerance, currency: string): string {
 }
 
 /**
- * Columns of an entry. An entry is plain where the fold needs only its amount, and the wallet moved what it asks for.
+ * Columns of an entry. An entry is plain if the fold needs only its amount, and the wallet moved what it asks for.
  */
 export function entry(rules: StatementRules): string {
   const isExact = rules.tolerance.size === 0;
@@ -88,8 +88,9 @@ export function entry(rules: StatementRules): string {
 }
 
 /**
- * The times that show whether a flagged settlement came before its placement (decision 92). These columns cost time, so
- * a statement that reads everything has them only where flagged settlements are not rare.
+ * The times that show whether a flagged settlement came before its placement: such a settlement places the bet
+ * itself, or settles nothing. These columns cost time, so a statement that reads everything has them only if flagged
+ * settlements are not rare.
  */
 const FLAGS = `case when f.callback = 'placeBets' then f.occurred_at end as placed_at,
   case when f.callback = 'settleBets' and f.single_state is not null then f.occurred_at end as flagged_at,`;
@@ -99,8 +100,8 @@ export const RECORD = `f.username, f.bet_id, f.id as record_id, f.round_id, f.cu
     when 'WIN' then f.payout <> 0 when 'LOSE' then f.payout <= f.stake else true end as plain`;
 
 /**
- * Mismatches that a comparison must still check: open ones, so that it can end them, and those that a person decided,
- * so that it notices when they no longer hold (decision 44).
+ * Mismatches that a comparison must still check: open ones, to end them, and those that a reviewer decided, to
+ * notice when they no longer hold (decision 44).
  */
 export const MISMATCHES_TO_CHECK = `
   mismatches_to_check as (
@@ -113,8 +114,8 @@ export const NAMED =
   "values (bet_id), (transaction_id), (case when subject like 'bet:%' then substr(subject, 5) end)";
 
 /**
- * The weights of the entries of a bet in the sum of `uncertain`. They are so far apart that only one placement and one
- * settlement, or what stands for them, add up to the weight of both.
+ * The weights of the entries of a bet in the sum of `uncertain`. They are so far apart that only one placement and
+ * one settlement, or their substitutes, add up to the weight of both.
  */
 const PLACEMENT_WEIGHT = 1;
 const SETTLEMENT_WEIGHT = 2 ** 29;
@@ -122,7 +123,7 @@ const SETTLEMENT_WEIGHT = 2 ** 29;
 const DIFFERENT_WEIGHT = 2 ** 30;
 
 /**
- * The weight of an entry that agrees with its record. Where losses are omitted, the placement of a lost bet also has
+ * The weight of an entry that agrees with its record. If losses are omitted, the placement of a lost bet also has
  * the weight of its settlement, and that settlement has none.
  */
 function weightOf({ dropsOmittedLosses }: ScreenRules): string {
@@ -143,8 +144,8 @@ function agreesWithRecord(rules: ScreenRules): string {
 }
 
 /**
- * Every row of any round or player that has one of the ids of the part "ids". "offset 0" makes PostgreSQL search each
- * id by index, whatever number of ids the planner assumes.
+ * Every row of any round or player that has one of the ids of the part "ids". "offset 0" makes PostgreSQL search
+ * each id by index, however many ids the planner assumes.
  */
 export function aroundIds(rules: StatementRules): string {
   const { name, other } = namesOf(rules);
@@ -191,7 +192,7 @@ export const differing = (rules: StatementRules, records = "records", entries = 
         and entries.round_id = records.round_id and entries.currency = records.currency
         and ${agreesWithRecord(rules)}
       then ${weightOf(rules)} else ${DIFFERENT_WEIGHT} end) <> ${PLACEMENT_WEIGHT + SETTLEMENT_WEIGHT}
-      -- A flagged settlement that came before its placement (decision 92).
+      -- A flagged settlement that came before its placement places the bet itself, or settles nothing.
       ${rules.areFlagged ? "or max(entries.placed_at) >= min(entries.flagged_at)" : ""}`;
 
 /**

@@ -5,25 +5,25 @@
 
 import type { CallbackEntry } from "../callback.ts";
 import { formatInstant, type Instant, showInstant } from "../clock.ts";
-import type { Finding } from "../mismatch.ts";
+import type { MismatchContent } from "../mismatch.ts";
 import { type Amount, formatMoney, sumAmounts, ZERO } from "../money.ts";
 import {
   type Answer,
   answersIn,
+  contentOfRequest,
   contradicts,
-  findingOfRequest,
   findRepeats,
   repeatsItsFirst,
 } from "./balance.ts";
-import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
+import { allowanceOf, differByAtMost, type Tolerance } from "./sums.ts";
 import { followTrails, type Trails, type Way } from "./trails.ts";
 
 /** What the operator answered to one request. */
 interface Link {
   readonly answer: Answer;
   /**
-   * What its balances may have been; null: it took no part. Several: the answer contradicts itself, which is a mismatch of
-   * its own. None: both balances are unknown, and cannot be concluded from what it moved.
+   * The balances that it may have had; null: it took no part. Several: the answer contradicts itself, which is a
+   * mismatch of its own. Empty: both balances are unknown, and cannot be concluded from what it moved.
    */
   readonly ways: readonly (Way<Answer> | null)[];
   /** the money moved between the callback's own time and its receipt */
@@ -33,7 +33,7 @@ interface Link {
 
 /** A request that does not follow from the one before it. */
 export interface BrokenLink {
-  readonly finding: Finding;
+  readonly content: MismatchContent;
   readonly entries: readonly CallbackEntry[];
   /** the last receipt of the entries of both requests */
   readonly receivedAt: Instant;
@@ -43,34 +43,34 @@ export interface JudgedChain {
   readonly broken: readonly BrokenLink[];
   /** the entries of all judged requests, the broken ones included */
   readonly judged: readonly CallbackEntry[];
-  /** the entries of requests that overlap what was not loaded, or would be compared with it */
+  /** the entries of requests that overlap requests that were not loaded, or would be compared with them */
   readonly left: readonly CallbackEntry[];
   /** all requests of these times were judged, also those that are gone */
   readonly times: readonly JudgedTime[];
 }
 
-/** From the first to the last judged request of a currency; null: there is none before, or behind. */
+/** From the first to the last judged request of a currency; null: there is no request before, or after. */
 interface JudgedTime {
   readonly currency: string;
   readonly from: Instant | null;
   readonly to: Instant | null;
 }
 
-/** What is known beside the entries of a chain. */
+/** Facts beside the entries of a chain. */
 interface ChainSettings {
   /** the amount that stands for a null `moved`, by entryId */
   readonly asked: ReadonlyMap<string, Amount>;
-  /** further entries of the same items, of any time: an item that was taken before moves nothing */
+  /** further entries of the same items, of any time: an item that came before moves nothing */
   readonly earlier?: readonly CallbackEntry[];
   readonly tolerance: Tolerance;
-  /** whether there are earlier, or later, entries: what overlaps them is not judged */
+  /** whether there are earlier, or later, entries: requests that overlap them are not judged */
   readonly cut: { readonly before: boolean; readonly after: boolean };
 }
 
 /**
- * Links whose times overlap may have come in any order, so they are broken only if they fit in none: of two debits from
- * 100 to 90 and from 100 to 80 the later one is broken. A balance that is unknown is concluded from what the requests
- * moved: after 100 > 90 and a request without balances that moved -10, the next one starts from 80.
+ * Finds links that fit in no order. Links whose times overlap may have come in any order: of two debits from 100 to
+ * 90 and from 100 to 80, the later one is broken. An unknown balance is concluded from what the requests moved:
+ * after 100 > 90 and a request without balances that moved -10, the next one starts from 80.
  * @param entries of one player, of all products, without a gap
  */
 export function findBrokenLinks(entries: readonly CallbackEntry[], settings: ChainSettings): JudgedChain {
@@ -98,7 +98,7 @@ export function findBrokenLinks(entries: readonly CallbackEntry[], settings: Cha
     };
   });
   const judged = new Set(chains.flatMap((chain) => chain.judged));
-  // A repeat has the time of its first, whose mismatch must not end with it.
+  // A repeat has the time of its first request, whose mismatch must not end with it.
   const unjudged = new Set(
     links
       .flatMap(({ answer }) => answer.entries)
@@ -113,7 +113,7 @@ export function findBrokenLinks(entries: readonly CallbackEntry[], settings: Cha
   };
 }
 
-/** Names its time too: a repeat of another time under the same request id is another link. */
+/** Names its time too: a repeat at another time under the same request id is another link. */
 export function subjectOfLink({ callback, requestId, occurredAt }: CallbackEntry): string {
   return `chain:${JSON.stringify([callback, requestId, formatInstant(occurredAt)])}`;
 }
@@ -218,9 +218,9 @@ function toLast({ answer, ways: [way] }: Link): LastBalance | null {
 const isKnown = (one: LastBalance | null) => one !== null;
 const expectedAfter = ({ after, since }: LastBalance) => after.plus(sumAmounts(since));
 
-/** After an error the player may have one of several balances; those of the latest requests count. */
+/** After an error the player may have one of several balances. Those of the latest requests count. */
 const MOST_POSSIBLE = 8;
-/** Of one cluster: each link that contradicts itself, or has no balances, has several ways. */
+/** The most combinations of one cluster. Each link that contradicts itself, or has no balances, has several ways. */
 const MOST_CHOICES = 1_000;
 
 interface Followed {
@@ -245,7 +245,7 @@ function follow(cluster: readonly Link[], possible: readonly Amount[] | null, al
     return { broken: starts.slice(hidden.length), ends };
   }
   const { starts, ends } = fewestStarts([...whole, ...known], possible, allowance);
-  // After an error the player may also have the balance from before it, or what all requests together made of that.
+  // After an error the player may also have the balance from before it, or the sum of all requests together.
   const kept = starts.length > 0 ? [...(possible ?? []), ...bySum] : [];
   return { broken: starts, ends: [...ends, ...kept] };
 }
@@ -260,8 +260,8 @@ function followUnknown(item: Answer, possible: readonly Amount[] | null, allowan
 }
 
 /**
- * Gives requests without balances every way that they can have beside the others: from what another one left, or to what
- * another one started from, also with each other in between.
+ * Gives requests without balances every way that they can have beside the others: from what another one left, or to
+ * what another one started from, also with each other in between.
  * @returns null: an amount is unknown, or there are too many ways
  */
 function placeHidden(
@@ -295,7 +295,7 @@ function placeHidden(
 /** The number of balances to try doubles with each of them. */
 const MOST_HIDDEN = 3;
 
-/** Of links with several ways, those that fit best; if several fit equally, the player may have any of their ends. */
+/** The combination of ways that fits best. If several fit equally, the player may have any of their ends. */
 function fewestStarts(
   cluster: readonly Link[],
   possible: readonly Amount[] | null,
@@ -335,7 +335,7 @@ function toBrokenLink(answer: Answer, before: Amount, last: LastBalance): Broken
     last.since.length === 0
       ? ""
       : `, and after it ${last.since.length === 1 ? "a request" : `${last.since.length} requests`} without a balance moved ${money(passed)}, which leaves ${money(expected)}`;
-  const finding = findingOfRequest(answer.entries, {
+  const content = contentOfRequest(answer.entries, {
     subject: subjectOfLink(first),
     amountAtRisk: before.minus(expected).abs(),
     moved: answer.moved ?? (answer.after ?? before).minus(before),
@@ -343,5 +343,5 @@ function toBrokenLink(answer: Answer, before: Amount, last: LastBalance): Broken
     reason: `the balance before the ${first.callback} request ${first.requestId} ${had}, but the ${callback} request ${requestId} of ${productId}, the player's last one${then === "" ? "" : " with a balance"}, left ${money(last.after)} at ${showInstant(occurredAt)}${then}`,
   });
   const all = [...answer.entries, ...last.answer.entries];
-  return { finding, entries: answer.entries, receivedAt: Math.max(...all.map((one) => one.receivedAt)) };
+  return { content, entries: answer.entries, receivedAt: Math.max(...all.map((one) => one.receivedAt)) };
 }

@@ -1,11 +1,11 @@
-/** Finds requests where the balance changed by another amount than their items moved. */
+/** Finds requests whose balance changed by another amount than their items moved. */
 
 import { realRound } from "../bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import { formatInstant } from "../clock.ts";
-import type { Finding, NamedRequest } from "../mismatch.ts";
+import type { MismatchContent, NamedRequest } from "../mismatch.ts";
 import { type Amount, formatAmount, formatMoney, sumAmounts, ZERO } from "../money.ts";
-import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
+import { allowanceOf, differByAtMost, type Tolerance } from "./sums.ts";
 
 /** One answer of the operator to a request. A repeated request may have several. */
 export interface Answer {
@@ -19,23 +19,24 @@ export interface Answer {
 }
 
 /**
- * One finding for each request whose answer names another change of the balance than its items moved. A request with
- * an unknown balance or an unknown amount is skipped, because nothing is guessed.
- * @param entries of one player, with all items of each request; with items missing, the finding is not certain
+ * One mismatch for each request whose answer names another change of the balance than its items moved. A request
+ * with an unknown balance or amount is skipped. Only requests of adjustBalance are checked in a session product,
+ * because requests of rewards may have items elsewhere.
+ * @param entries of one player, with all items of each request; if items are missing, the result is not certain
  * @param asked the amount that stands for a null `moved`, by entryId
  */
 export function findBalances(
   entries: readonly CallbackEntry[],
   asked: ReadonlyMap<string, Amount>,
   tolerance: Tolerance,
-): Finding[] {
+): MismatchContent[] {
   const answers = answersIn(entries, asked);
   const repeats = findRepeats(answers, entries);
   const wrong = answers.filter(
     (answer) => contradicts(answer, tolerance) && !repeatsItsFirst(answer, repeats.get(answer) ?? []),
   );
   const requests = Map.groupBy(wrong, ({ entries: [first] }) => subjectOfRequest(first as CallbackEntry));
-  return [...requests].map(([subject, own]) => toFinding(subject, own));
+  return [...requests].map(([subject, own]) => toContent(subject, own));
 }
 
 /** Whether all of an answer is known, and its balances differ by another amount than it moved. */
@@ -45,15 +46,15 @@ export function contradicts({ entries, before, after, moved }: Answer, tolerance
   return !differByAtMost(after.minus(before), moved, allowance);
 }
 
-/** The subject of a finding about a request. JSON, because a request id may hold any character. */
+/** The subject of a mismatch about a request. JSON, because a request id may hold any character. */
 export function subjectOfRequest({ callback, requestId }: CallbackEntry): string {
   return `request:${JSON.stringify([callback, requestId])}`;
 }
 
 /**
- * The answers to all requests of a player. The items of an answer have one `occurred_at`, but a program may receive or write
- * them one after the other, and may write the balances to one of them only. An item that comes again belongs to the next
- * answer.
+ * The answers to all requests of a player. The items of an answer have one `occurred_at`, but a program may receive
+ * or write them one after the other, and may write the balances to one of them only. An item that comes again
+ * belongs to the next answer.
  */
 export function answersIn(
   entries: readonly CallbackEntry[],
@@ -126,7 +127,7 @@ function keyOfItem({ productId, callback, txnId, currency, betAmount, payoutAmou
   return JSON.stringify([productId, callback, txnId, currency, ...amounts]);
 }
 
-/** Of two copies of an item, the one that moved money is the first, however they are dated. */
+/** If an item has two copies, the one that moved money is the first, even if it is dated later. */
 function isBefore(other: CallbackEntry, item: CallbackEntry): boolean {
   if (other.entryId === item.entryId) return false;
   return (other.moved !== null && !other.moved.eq(ZERO)) || inLedgerOrder(other, item) < 0;
@@ -140,13 +141,13 @@ export function repeatsItsFirst({ before, after }: Answer, firsts: readonly Call
   );
 }
 
-function toFinding(subject: string, wrong: readonly Answer[]): Finding {
+function toContent(subject: string, wrong: readonly Answer[]): MismatchContent {
   const entries = wrong.flatMap((answer) => answer.entries);
   const [{ callback, currency, requestId }] = entries as [CallbackEntry];
   const changedBy = ({ before, after }: Answer) => (after ?? ZERO).minus(before ?? ZERO);
   const changed = sumAmounts(wrong.map(changedBy));
   const moved = sumAmounts(wrong.map((answer) => answer.moved ?? ZERO));
-  return findingOfRequest(entries, {
+  return contentOfRequest(entries, {
     subject,
     moved,
     amountAtRisk: sumAmounts(
@@ -161,14 +162,14 @@ function toFinding(subject: string, wrong: readonly Answer[]): Finding {
 }
 
 /** A `balance-differs` about the balances of one request. @param entries its items, at least one */
-export function findingOfRequest(
+export function contentOfRequest(
   entries: readonly CallbackEntry[],
-  about: Pick<Finding, "subject" | "amountAtRisk" | "reason"> & {
+  about: Pick<MismatchContent, "subject" | "amountAtRisk" | "reason"> & {
     readonly moved: Amount;
     /** the request that left another balance */
     readonly previous?: readonly NamedRequest[];
   },
-): Finding {
+): MismatchContent {
   const { moved, previous, ...named } = about;
   const [first] = entries as [CallbackEntry];
   const times = entries.map((entry) => entry.occurredAt);

@@ -1,6 +1,6 @@
 /**
- * Compares the two sides of a pair. `whenOnlyListed`, `whenOnlyHeld` and `whenBothHave` each return the first
- * difference in their order of checks.
+ * Compares the two sides of a pair. `whenOnlyAtProvider`, `whenOnlyInLedger` and `whenOnBothSides` each return the first
+ * difference in the order of their checks.
  */
 
 import type { BetStatus, LedgerBet, LedgerStatus } from "../bet.ts";
@@ -9,8 +9,15 @@ import type { MismatchKind } from "../mismatch.ts";
 import { formatMoney, ZERO } from "../money.ts";
 import type { MatchSettings, Pair } from "./match.ts";
 import { amountsMoved, askedByState } from "./money-moved.ts";
-import { movedBy, type Sums, sumBets, sumRecords } from "./sums.ts";
-import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
+import {
+  allowanceOf,
+  differByAtMost,
+  movedBy,
+  type Sums,
+  sumBets,
+  sumRecords,
+  type Tolerance,
+} from "./sums.ts";
 
 export interface CompareSettings {
   readonly productId: string;
@@ -34,15 +41,15 @@ export interface Difference {
   readonly reason: string;
 }
 
-/** @returns null where the sides agree, or where there is nothing to compare yet */
+/** @returns null if the sides agree, or if there is nothing to compare yet */
 export function comparePair(pair: Pair, settings: CompareSettings): Difference | null {
   if (isBefore(pair, settings.ledgerStart)) return null;
-  const mixed = mixedOf(pair.bets);
+  const mixed = inSeveralCurrencies(pair.bets);
   if (mixed.length > 0) return mixedDifference(mixed);
-  if (pair.bets.length === 0) return whenOnlyListed(pair);
-  if (pair.records.length === 0) return whenOnlyHeld(pair, settings);
+  if (pair.bets.length === 0) return whenOnlyAtProvider(pair);
+  if (pair.records.length === 0) return whenOnlyInLedger(pair, settings);
   if (pair.agrees) return moneyDifference(pair, settings);
-  return whenBothHave(pair, settings);
+  return whenOnBothSides(pair, settings);
 }
 
 export function isBefore({ records, bets }: Pair, ledgerStart: Instant): boolean {
@@ -52,7 +59,7 @@ export function isBefore({ records, bets }: Pair, ledgerStart: Instant): boolean
   );
 }
 
-function whenOnlyListed({ records }: Pair): Difference | null {
+function whenOnlyAtProvider({ records }: Pair): Difference | null {
   const provider = sumRecords(records);
   if (provider.status === "VOID") return null;
   return {
@@ -61,7 +68,7 @@ function whenOnlyListed({ records }: Pair): Difference | null {
   };
 }
 
-function whenOnlyHeld(pair: Pair, settings: CompareSettings): Difference | null {
+function whenOnlyInLedger(pair: Pair, settings: CompareSettings): Difference | null {
   const ledger = sumBets(pair.bets);
   const isTip = pair.bets.every((bet) => bet.tip);
   const isExpected =
@@ -81,7 +88,7 @@ function whenOnlyHeld(pair: Pair, settings: CompareSettings): Difference | null 
   };
 }
 
-function whenBothHave(pair: Pair, settings: CompareSettings): Difference | null {
+function whenOnBothSides(pair: Pair, settings: CompareSettings): Difference | null {
   const provider = sumRecords(pair.records);
   const ledger = sumBets(pair.bets);
   const first = currencyDifference(pair) ?? placementDifference(pair, settings);
@@ -93,11 +100,11 @@ function whenBothHave(pair: Pair, settings: CompareSettings): Difference | null 
 }
 
 /** Bets whose entries have more than one currency. */
-export function mixedOf(bets: readonly LedgerBet[]): LedgerBet[] {
+export function inSeveralCurrencies(bets: readonly LedgerBet[]): LedgerBet[] {
   return bets.filter(({ others }) => others.length > 0);
 }
 
-/** Holds whatever the record says, because amounts of two currencies cannot be compared. */
+/** The record does not matter: amounts of two currencies cannot be compared. */
 function mixedDifference(mixed: readonly LedgerBet[]): Difference {
   const parts = mixed.flatMap((bet) =>
     [bet, ...bet.others].map(
@@ -121,7 +128,7 @@ function currencyDifference({ records, bets }: Pair): Difference | null {
   };
 }
 
-/** Settled bets without a placement, where a placement is needed. */
+/** Settled bets without a placement that need one. */
 export function unplacedOf(bets: readonly LedgerBet[], settings: CompareSettings): LedgerBet[] {
   return bets.filter(
     (bet) =>
@@ -144,7 +151,7 @@ function placementDifference(pair: Pair, settings: CompareSettings): Difference 
   };
 }
 
-/** For a bet without a placement: only a single-state settle could end it. */
+/** For a bet without a placement, which only a single-state settle could end. */
 const UNPLACED_SETTLE = "placeBets, and no settleBets that is single-state,";
 
 /** For a bet that was paid in parts: each settle said that others follow. */
@@ -218,7 +225,7 @@ function roundDifference(provider: Sums<BetStatus>, ledger: Sums<LedgerStatus>):
   };
 }
 
-/** The declared amounts agree. The wallet may still have moved another amount. */
+/** The declared amounts agree, but the wallet may have moved another amount. */
 function moneyDifference(pair: Pair, settings: CompareSettings): Difference | null {
   if (pair.bets.some((bet) => ranAtLedgerStart(bet, settings))) return null;
   const moved = movedBy(pair.bets);

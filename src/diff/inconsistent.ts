@@ -2,11 +2,10 @@
 
 import { realRound, type StoredRecord } from "../bet.ts";
 import { parseInstant } from "../clock.ts";
-import type { Finding } from "../mismatch.ts";
+import type { MismatchContent } from "../mismatch.ts";
 import { formatMoney, ZERO } from "../money.ts";
 import type { CompareSettings } from "./compare.ts";
-import { providerSide, sumRecords } from "./sums.ts";
-import { allowanceOf } from "./tolerance.ts";
+import { allowanceOf, providerSide, sumRecords } from "./sums.ts";
 
 /**
  * Checks only settled records: a running or void bet may still carry the payoutStatus of an earlier result.
@@ -17,7 +16,7 @@ export function findInconsistent(
   record: StoredRecord,
   transactionIdOf: (record: StoredRecord) => string | null,
   { productId, ledgerStart, tolerance }: Pick<CompareSettings, "productId" | "ledgerStart" | "tolerance">,
-): Finding | null {
+): MismatchContent | null {
   const { betStatus, payoutStatus, stake, payout, currency, betId, username } = record;
   const accountedAt = parseInstant(record.accountingDate, "accountingDate");
   const contradicts =
@@ -42,7 +41,7 @@ export function findInconsistent(
   };
 }
 
-/** The subject of a finding about one record. JSON, because either id may hold any character. */
+/** The subject of a mismatch about one record. JSON, because either id may hold any character. */
 export function subjectOfRecord({ betId, id }: Pick<StoredRecord, "betId" | "id">): string {
   return `record:${JSON.stringify([betId, id])}`;
 }

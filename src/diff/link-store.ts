@@ -1,9 +1,12 @@
-/** What a comparison needs beside a player's own records and entries: other players' bets with the same id, all items of a request, rejected records. */
+/**
+ * Loads what a comparison needs beside a player's own records and entries: bets of other players with the same id,
+ * all items of a request, and rejected records.
+ */
 
 import type { CallbackEntry } from "../callback.ts";
 import type { Query } from "../db/client.ts";
-import { requestIdSql } from "../db/statement.ts";
-import type { DiffMark } from "./store.ts";
+import { requestIdSql } from "../db/request-id.ts";
+import type { DiffMark } from "./mark-store.ts";
 
 /** A player's bet or record, named by one of its ids. */
 export interface Reference {
@@ -11,7 +14,7 @@ export interface Reference {
   readonly ref: string;
 }
 
-/** At most this many rows with the same id are read: an id that many players share identifies nobody. */
+/** The most rows with the same id to read. An id that many players share identifies none of them. */
 const MOST_NAMESAKES = 100;
 
 /** Records of other players that have the id of one of these bets. */
@@ -107,7 +110,7 @@ export async function readBetsOfRequests(
 /** The username in a rejected record's JSON text. The index of `rejected_records` uses the same expression. */
 const NAMED_PLAYER = String.raw`substring(r.raw from '"username"\s*:\s*"((?:[^"\\]|\\.)*)"')`;
 
-/** Those of these bets that a rejected record names: such a bet is not missing at the provider. */
+/** The bets among these that a rejected record names. Such a bet is not missing at the provider. */
 export async function readRejected(
   tx: Query,
   productId: string,

@@ -1,13 +1,13 @@
 /**
- * Finds amounts with more decimals than any currency has. A sender's floating point arithmetic leaves such digits
- * behind.
+ * Finds amounts with more decimals than any currency has, such as 0.30000000000000004. They come from floating point
+ * arithmetic at the sender.
  */
 
 import type { Query } from "../db/client.ts";
 
 /** No currency, and no crypto coin that players use, has more decimals. */
 export const MOST_DECIMALS = 8;
-/** How many records of each product, and how many entries of all products, are read: the newest ones. */
+/** The number of newest rows to read: records of each product, entries of all products together. */
 const NEWEST = 1_000;
 
 export interface LongAmount {

@@ -1,12 +1,12 @@
 /**
- * Pairs a player's records with the ledger bets that they report. First come rounds with equal sums, then rounds that
- * were settled BY_ROUND, then the rules of `matchBy` in their order.
+ * Pairs the records of a player with the ledger bets that they report. First come rounds with equal sums, then
+ * rounds that were settled BY_ROUND, then the rules of `matchBy` in their order.
  */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { type Amount, sumAmounts } from "../money.ts";
-import type { LostBets } from "./lost-bets.ts";
-import { allowanceOf, differByAtMost, type Tolerance } from "./tolerance.ts";
+import type { LostBets } from "./counted-bets.ts";
+import { allowanceOf, differByAtMost, type Tolerance } from "./sums.ts";
 
 export type IdRule = "betId" | "id";
 export type MatchRule = IdRule | "round";
@@ -24,7 +24,7 @@ export interface Pair {
 export interface MatchSettings {
   readonly matchBy: readonly MatchRule[];
   readonly lostBets: LostBets;
-  /** a record counts with a stake of 0 if the ledger has its bet so */
+  /** a record counts with a stake of 0 if the ledger has its bet with a stake of 0 */
   readonly nominalStakes: boolean;
   readonly tolerance: Tolerance;
 }
@@ -87,7 +87,7 @@ function unmatched<Side extends StoredRecord | LedgerBet>(
 }
 
 /**
- * Removes pairs whose record has another stake than its bet, while other bets of the round have no record. Such a
+ * Removes pairs whose record has another stake than its bet, if other bets of the round have no record. Such a
  * record may report the whole round, so the next rule compares it with all those bets.
  */
 function withoutWiderRecords(
@@ -187,7 +187,7 @@ function matchIds(records: readonly StoredRecord[], bets: readonly LedgerBet[], 
   });
 }
 
-/** Pairs what is unmatched on both sides of a round: only its sums can be compared. */
+/** Pairs the unmatched records and bets of each round: only their sums can be compared. */
 function matchRounds(
   records: readonly StoredRecord[],
   bets: readonly LedgerBet[],
@@ -199,8 +199,9 @@ function matchRounds(
 }
 
 /**
- * Void agrees with absent (decision 40). Where one side is all void and ids did not match it with the other side, the
- * two belong together only if their stakes are equal.
+ * Void agrees with absent, inside rounds too. If one side is all void and ids did not match it with the other side,
+ * the two belong together only if their stakes are equal. Otherwise a refused bet beside an open one would be a
+ * `round-differs`.
  */
 function belongTogether(
   records: readonly StoredRecord[],

@@ -1,4 +1,4 @@
-/** The money that the wallet should have moved, and the amount at risk where it moved another amount. */
+/** The money that the wallet should have moved, and the amount at risk if it moved another amount. */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import { type Amount, largerAmount, sumAmounts, ZERO } from "../money.ts";
@@ -8,8 +8,8 @@ import { isRunning, movedBy, sumBets, sumRecords } from "./sums.ts";
 /**
  * The amount that the agreed state of a pair asks the wallet to move. The payout of an open bet is the ledger's,
  * because records do not report the rewards of a running bet reliably. The amount of a tip is the ledger's, because
- * its record need not have one, and 0 if it was skipped. A bet that waits for its placement asks for what its entries asked for, which may be
- * 0.
+ * its record need not have one; it is 0 if the tip was skipped. A bet that waits for its placement asks for what its
+ * entries asked for, which may be 0.
  */
 export function askedByState({ records, bets }: Pair): Amount {
   const ledger = sumBets(bets);
@@ -34,7 +34,7 @@ export function amountsMoved({ records, bets }: Pair): number {
   );
 }
 
-/** The number of amounts in the net of some records: one stake each, and one payout each where something was paid. */
+/** The number of amounts in the net of some records: a stake each, and a payout each if something was paid. */
 export function amountsListed(records: readonly StoredRecord[]): number {
   const paid = records.filter(({ betStatus, payout }) => betStatus === "SETTLED" && !payout.eq(ZERO));
   return records.length + paid.length;
@@ -65,9 +65,9 @@ export interface RiskInCurrency {
 }
 
 /**
- * The risk of a pair in each of its currencies, the ledger's own first. Amounts of two currencies cannot be subtracted,
- * so in a currency that one side lacks everything that moved, or should have moved, is at risk. Where that is 0, the
- * larger of stake and payout.
+ * The risk of a pair in each of its currencies, the ledger's own first. Amounts of two currencies cannot be
+ * subtracted, so if one side lacks a currency, everything that moved or should have moved in it is at risk. If that
+ * is 0, the larger of stake and payout is.
  * @param own the currency of the bet's placement
  */
 export function risksByCurrency(
@@ -94,7 +94,7 @@ export function risksByCurrency(
   });
 }
 
-/** While a record runs, it does not say what was paid before the end: that is the ledger's. */
+/** While a record runs, it does not say what was paid before the end. The ledger does. */
 export function expectedOf({ records, bets }: Pick<Pair, "records" | "bets">): Amount {
   const listed = sumAmounts(records.map(expectedMove));
   if (!records.some(isRunning)) return listed;

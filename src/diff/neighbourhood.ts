@@ -1,12 +1,12 @@
 /**
- * Collects everything that can influence one verdict: records, entries and rounds of a player that share ids or
+ * Collects everything that can influence one difference: records, entries and rounds of a player that share ids or
  * rounds.
  */
 
 import { realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
-import type { RestOfRound } from "./rest-of-round.ts";
-import type { DiffMark } from "./store.ts";
+import type { UnloadedBets } from "./large-rounds.ts";
+import type { DiffMark } from "./mark-store.ts";
 
 /** A player's records and entries that share ids or rounds with each other, and with no other row. */
 export interface Neighbourhood {
@@ -15,8 +15,8 @@ export interface Neighbourhood {
   readonly entries: readonly CallbackEntry[];
   /** the marks that led here */
   readonly marks: readonly DiffMark[];
-  /** the stand-ins for bets of wide rounds that are not loaded */
-  readonly rest: readonly RestOfRound[];
+  /** the stand-ins for bets of large rounds that are not loaded */
+  readonly rest: readonly UnloadedBets[];
 }
 
 /** What to load next: pairs of username and roundId, and of username and any bet id. */
@@ -83,7 +83,7 @@ export function partition(
   marks: readonly DiffMark[],
   records: readonly StoredRecord[],
   entries: readonly CallbackEntry[],
-  rest: readonly RestOfRound[] = [],
+  rest: readonly UnloadedBets[] = [],
 ): Neighbourhood[] {
   const parents = new Map<Key, Key>();
   const rootOf = (key: Key): Key => {
@@ -113,7 +113,7 @@ export function partition(
       records: StoredRecord[];
       entries: CallbackEntry[];
       marks: DiffMark[];
-      rest: RestOfRound[];
+      rest: UnloadedBets[];
     }
   >();
   const position = (key: Key | undefined, username: string) => {

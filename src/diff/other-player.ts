@@ -1,15 +1,15 @@
 /**
- * Finds bets under two names: the provider lists the bet under another player than the callbacks named, or than some of
- * them named.
+ * Finds bets under two names: the provider lists the bet under another player than the callbacks, or some of them,
+ * named.
  */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 import { ZERO } from "../money.ts";
-import { type AssessedPair, type Verdict, verdictOf } from "./assess.ts";
+import { type AssessedPair, type PendingDifference, pendingOf } from "./assess.ts";
 import { type AssessSettings, comparePair, isBefore } from "./compare.ts";
-import { toFinding } from "./finding.ts";
 import { type MatchRule, namesBet, type Pair } from "./match.ts";
+import { toContent } from "./mismatch-content.ts";
 import { amountAtRisk, effectOfPair } from "./money-moved.ts";
 import { entryTimesOf, movedBy } from "./sums.ts";
 
@@ -25,7 +25,7 @@ type Fold = (entries: readonly CallbackEntry[]) => readonly LedgerBet[];
 
 /** A bet, and the record that the provider lists under another name. */
 export interface MisnamedBet {
-  readonly verdict: Verdict;
+  readonly pending: PendingDifference;
   /** the pair of the player whose ledger has the bet, or the part of it that has no record */
   readonly ledger: AssessedPair;
   /** the pair of the other player, who has the record, and the rest of the bet if the ledger has both names */
@@ -33,8 +33,8 @@ export interface MisnamedBet {
 }
 
 /**
- * Finds bets under two names. Of a bet that is split by case, the part without a record has its record: it explains none of a
- * third player.
+ * Finds bets under two names. If a bet is split by case, its part without a record has its record there, so it
+ * explains no record of a third player.
  */
 export function findUnderTwoNames(
   assessed: readonly AssessedPlayer[],
@@ -49,9 +49,9 @@ export function findUnderTwoNames(
 }
 
 /**
- * Finds bets without a record whose id is on exactly one unmatched record of another player. If bets of several players
- * have its id, they are parts of one bet if they agree with the record under one name: `placeBets` of bob, `settleBets` of
- * carl, and a record of anna. Otherwise the record belongs to none of them.
+ * Finds bets without a record whose id is on exactly one unmatched record of another player. If bets of several
+ * players have its id, they are parts of one bet, provided that under one name they agree with the record:
+ * `placeBets` of bob, `settleBets` of carl, and a record of anna. Otherwise the record belongs to none of them.
  */
 function findMisnamed(
   assessed: readonly AssessedPlayer[],
@@ -60,7 +60,7 @@ function findMisnamed(
 ): MisnamedBet[] {
   const unmatched = assessed.flatMap(({ username, pairs }) =>
     pairs.flatMap((alone) => {
-      // Of several records that only share a betId, another player's bet explains one at the most.
+      // If several records only share a betId, a bet of another player explains one of them at most.
       const [record, ...others] = alone.pair.records;
       const isAlone = alone.pair.bets.length === 0 && record !== undefined && others.length === 0;
       return isAlone ? [{ username, alone, record }] : [];
@@ -77,7 +77,7 @@ function findMisnamed(
     );
     const [only] = found;
     if (only === undefined || found.length > 1) return [];
-    // A record without an amount says nothing about a tip, and what lies before the ledger is not compared.
+    // A record without an amount says nothing about a tip, and nothing before the ledger is compared.
     const isNothing = part.bet.tip && only.record.stake.eq(ZERO);
     return isNothing || isBefore(pairOf(only.record, [part.bet]), settings.ledgerStart)
       ? []
@@ -85,21 +85,21 @@ function findMisnamed(
   });
   return [...Map.groupBy(claims, ({ record }) => record)].flatMap(([record, sharing]) => {
     const parts = sharing.map(({ part }) => part);
-    const verdicts =
+    const pendingDifferences =
       parts.length === 1
         ? parts.map((part) => misnamed(part, record, settings))
         : splitOverNames(parts, record, settings, fold);
     return sharing.flatMap(({ part, alone }, index) => {
-      const verdict = verdicts[index];
-      return verdict === undefined ? [] : [{ ledger: part.assessed, provider: alone, verdict }];
+      const pending = pendingDifferences[index];
+      return pending === undefined ? [] : [{ ledger: part.assessed, provider: alone, pending }];
     });
   });
 }
 
-function misnamed({ bet }: PartOfBet, record: StoredRecord, settings: AssessSettings): Verdict {
+function misnamed({ bet }: PartOfBet, record: StoredRecord, settings: AssessSettings): PendingDifference {
   const reason = `the player is ${record.username} at the provider, ${bet.username} in the ledger`;
-  const verdict = verdictOf(pairOf(record, [bet]), { kind: "username-differs", reason }, settings);
-  return { ...verdict, asksAgain: true };
+  const pending = pendingOf(pairOf(record, [bet]), { kind: "username-differs", reason }, settings);
+  return { ...pending, asksAgain: true };
 }
 
 function pairOf(record: StoredRecord, bets: readonly LedgerBet[]): Pair {
@@ -107,13 +107,13 @@ function pairOf(record: StoredRecord, bets: readonly LedgerBet[]): Pair {
   return { matchedBy, agrees: false, records: [record], bets };
 }
 
-/** @returns a verdict for each part; none if the parts do not agree with the record under one name */
+/** @returns a pending difference for each part; none if the parts do not agree with the record under one name */
 function splitOverNames(
   parts: readonly PartOfBet[],
   record: StoredRecord,
   settings: AssessSettings,
   fold: Fold,
-): Verdict[] {
+): PendingDifference[] {
   const pair = pairOf(
     record,
     parts.map(({ bet }) => bet),
@@ -126,11 +126,11 @@ function splitOverNames(
       .map((one) => `${one.username} in ${callbacksOf(one)}`)
       .join(" and ");
     const reason = `the player of ${callbacksOf(part)} is ${part.username} in the ledger, but ${record.username} at the provider, and ${others}; under one name both sides agree`;
-    const verdict = partVerdict(part, pair, whole, reason, settings);
+    const pending = pendingOfPart(part, pair, whole, reason, settings);
     // What rounding leaves of the whole bet counts once.
     return index === 0
-      ? verdict
-      : { ...verdict, finding: { ...verdict.finding, amountAtRisk: ZERO, effect: ZERO } };
+      ? pending
+      : { ...pending, content: { ...pending.content, amountAtRisk: ZERO, effect: ZERO } };
   });
 }
 
@@ -154,16 +154,17 @@ function partsOf(assessed: readonly AssessedPlayer[], isChosen: (one: AssessedPa
 }
 
 /**
- * Finds bets whose entries are of two names that differ in case only: `placeBets` of Anna, `settleBets` of anna. Each
- * part has a difference, and all entries under the record's name agree with the record. If they do not agree, there is
- * a second fault, and both differences stay.
+ * Finds bets whose entries have two names that differ in case only: `placeBets` of Anna, `settleBets` of anna. Each
+ * part has a difference, and all entries under the record's name agree with the record. If they do not agree, there
+ * is a second fault, and both differences stay. Ignoring case when rows are loaded would merge two players of a
+ * ledger that has both names.
  */
 function findSplitByCase(
   assessed: readonly AssessedPlayer[],
   settings: AssessSettings,
   fold: Fold,
 ): MisnamedBet[] {
-  const parts = partsOf(assessed, ({ verdict }) => verdict !== null);
+  const parts = partsOf(assessed, ({ pending }) => pending !== null);
   const { listed = [], unlisted = [] } = Object.groupBy(parts, ({ assessed: { pair } }) =>
     pair.records.length > 0 ? "listed" : "unlisted",
   );
@@ -171,8 +172,8 @@ function findSplitByCase(
   const byTxnId = Map.groupBy(unlisted, ({ bet }) => bet.txnId);
   return listed.flatMap((own) => {
     const found = (byTxnId.get(own.bet.txnId) ?? []).flatMap((other) => {
-      const verdict = differInCase(own, other) ? splitByCase(own, other, settings, fold) : null;
-      return verdict === null ? [] : [{ ledger: other.assessed, provider: own.assessed, verdict }];
+      const pending = differInCase(own, other) ? splitByCase(own, other, settings, fold) : null;
+      return pending === null ? [] : [{ ledger: other.assessed, provider: own.assessed, pending }];
     });
     return found.length === 1 ? found : [];
   });
@@ -183,16 +184,21 @@ function differInCase(one: PartOfBet, other: PartOfBet): boolean {
 }
 
 /** @returns null if the bet does not agree with its record under one name either */
-function splitByCase(own: PartOfBet, other: PartOfBet, settings: AssessSettings, fold: Fold): Verdict | null {
+function splitByCase(
+  own: PartOfBet,
+  other: PartOfBet,
+  settings: AssessSettings,
+  fold: Fold,
+): PendingDifference | null {
   const { pair } = own.assessed;
   if (!pair.records.every((record) => namesBet(record, own.bet.txnId, settings))) return null;
   const whole = wholeOf(pair, own.username, [own, other], settings, fold);
   if (whole === null) return null;
   const reason = `the player of ${callbacksOf(other)} is ${other.username} in the ledger, but ${own.username} at the provider and in ${callbacksOf(own)}; under one name both sides agree`;
-  return partVerdict(other, { ...pair, bets: [other.bet, own.bet] }, whole, reason, settings);
+  return pendingOfPart(other, { ...pair, bets: [other.bet, own.bet] }, whole, reason, settings);
 }
 
-/** @returns the pair with the parts as one bet of one player; null if it does not agree either */
+/** @returns the pair with the parts as one bet of one player; null if that does not agree either */
 function wholeOf(
   pair: Pair,
   username: string,
@@ -202,26 +208,27 @@ function wholeOf(
 ): Pair | null {
   const bets = fold(parts.flatMap(({ entries }) => entries).map((entry) => ({ ...entry, username })));
   const whole: Pair = { ...pair, bets };
-  // A cancel without `moved` gives back what its own player's bet debited: nothing, if another name has the placement.
+  // A cancel without `moved` gives back what the bet of its own player debited: nothing, if another name has the
+  // placement.
   const movedAlike = movedBy(bets).eq(movedBy(parts.map(({ bet }) => bet)));
   return bets.length === 1 && movedAlike && comparePair(whole, settings) === null ? whole : null;
 }
 
 /** @param parts the pair with the parts as bets of their players */
-function partVerdict(
+function pendingOfPart(
   { bet }: PartOfBet,
   parts: Pair,
   whole: Pair,
   reason: string,
   settings: AssessSettings,
-): Verdict {
+): PendingDifference {
   const difference = { kind: "username-differs", reason } as const;
   const effect = effectOfPair(whole);
   return {
-    ...verdictOf(parts, difference, settings),
-    finding: {
-      ...toFinding({ ...parts, bets: [bet] }, difference, settings),
-      // The money of all names together: each alone would seem to be at risk.
+    ...pendingOf(parts, difference, settings),
+    content: {
+      ...toContent({ ...parts, bets: [bet] }, difference, settings),
+      // The money of all names together. Alone, each part would seem to be at risk.
       amountAtRisk: amountAtRisk(whole, effect),
       effect,
     },

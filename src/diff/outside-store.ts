@@ -1,4 +1,4 @@
-/** Money that moved outside the comparison, as the database adds it up. */
+/** Money that moved outside the comparison, added up by the database. */
 
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -50,7 +50,7 @@ const has = (
 const SUMS = {
   all: sumsOf("true"),
   adjustments: sumsOf("callback = 'adjustBalance'"),
-  // Most entries of such a product are of adjustBalance: few others are looked at twice. As `isRewardOrTip`.
+  // Most entries of such a product are of adjustBalance, so few others are read twice. Same rule as `isRewardOrTip`.
   bets: sumsOf(`callback <> 'adjustBalance'
     and (callback in (${listed(OF_BETS_ALONE)}) or ${has(OF_BETS_ALONE)} or not ${has(REWARD_OR_TIP)})`),
 };
@@ -73,7 +73,7 @@ export async function sumEntries(
   ]);
 }
 
-/** Counts what some products have. Reads all of their rows. */
+/** Counts the entries of some products, and when their rows began and ended. Reads all of their rows. */
 export async function countUnknown(tx: Query, products: readonly string[]): Promise<UnknownProduct[]> {
   if (products.length === 0) return [];
   return await tx<UnknownProduct[]>`

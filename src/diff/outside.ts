@@ -25,8 +25,8 @@ export function entriesOutside(
 }
 
 /**
- * What an entry outside the comparison moved. Without `moved`, what it says itself: nothing is known of the bet that it acts
- * on. `outside-store` says the same in SQL.
+ * The money that an entry outside the comparison moved. If `moved` is unknown, the entry's own amounts count,
+ * because nothing is known about the bet that it acts on. `outside-store` says the same in SQL.
  */
 export function movedOutside({
   callback,

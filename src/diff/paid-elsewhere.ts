@@ -1,4 +1,6 @@
-/** Finds parts of a bet's payout that the provider lists as a record of their own, in the round that their callback named. */
+/**
+ * Finds parts of a payout that the provider lists as records of their own, in the round that their callback named.
+ */
 
 import { realRound, type StoredRecord } from "../bet.ts";
 import { formatMoney, sumAmounts, ZERO } from "../money.ts";
@@ -13,11 +15,14 @@ export interface ComparedPair {
 }
 
 /**
- * Joins a bet that was paid too much with the record that is exactly the excess. A reward of 50.00 with the id of bet-1, but
- * another round, counts for bet-1 in the ledger; a provider that lists it under its round has a record zz-1 with a stake
- * of 0 and a payout of 50.00. The two are one mismatch. If the excess could be one of several records, or the record that
- * of several bets, they stay apart.
- * @param compared all pairs of a neighbourhood: only an entry's round leads from a bet to a record in a round without bets
+ * Joins a bet that was paid too much with the record that is exactly the excess. A reward of 50.00 with the id of
+ * bet-1, but another round, counts for bet-1 in the ledger. A provider that lists it under its round has a record
+ * zz-1 with a stake of 0 and a payout of 50.00. The two become one pair, so one mismatch, and the statement counts
+ * them together. If the excess could be one of several records, or the record that of several bets, they stay apart.
+ * A reward with an id of its own shares neither id nor round with its record: to find it, every reward without a
+ * record would have to search all records of the player by amount.
+ * @param compared all pairs of a neighbourhood: only the round of an entry leads from a bet to a record in a round
+ * without bets
  */
 export function joinPaidElsewhere(
   compared: readonly ComparedPair[],

@@ -28,8 +28,8 @@ function recordNamesBet({ betId, id, roundId }: StoredRecord, { ids, rounds }: B
 }
 
 /**
- * The part of a neighbourhood that is compared by bets in a product that has both bets and sessions: the bets, and the
- * records, rewards and tips with one of their ids or rounds. The rest belongs to sessions.
+ * The part of a neighbourhood that is compared by bets, in a product that has both bets and sessions: the bets, and
+ * the records, rewards and tips with one of their ids or rounds. The rest belongs to sessions. The entries decide: a txn id with a placement, settlement, adjustment or rollback is a bet.
  */
 export function withoutSessions(
   one: Pick<Neighbourhood, "records" | "entries" | "rest">,

@@ -1,12 +1,15 @@
-/** The times at which a player's sessions were touched, the records of a range of time, and which ids and rounds are those of bets. */
+/**
+ * The times at which the sessions of a player were touched, the records of a range of time, and which ids and rounds
+ * belong to bets.
+ */
 
 import type { StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import type { Reference } from "./link-store.ts";
+import { type RecordRow, recordColumns, toRecord } from "./record-store.ts";
 import { OF_BETS_ALONE, REWARD_OR_TIP } from "./session-bets.ts";
-import { type RecordRow, recordColumns, toRecord } from "./store.ts";
 
 /**
  * The times of each player's marked entries and records, and of the versions that they replaced.
@@ -135,8 +138,8 @@ export async function findRoundsOfBets(
 }
 
 /**
- * The beginnings of the sessions of some players that are mismatches, also decided ones: these explain their difference in
- * the statement until a compared value changes.
+ * The beginnings of the sessions of some players that have a mismatch, also a decided one: it explains its
+ * difference in the statement until a compared value changes.
  */
 export async function readDifferingSessions(
   tx: Query,

@@ -1,5 +1,5 @@
 /**
- * Rounds, bets and sessions that could not be compared. They wait for another attempt while everything else is
+ * Rounds, bets and sessions that could not be compared. They wait for another attempt, and everything else is
  * compared (decision 123, docs/operations.md#limits).
  */
 
@@ -16,10 +16,10 @@ export interface SetAside {
 const LONGEST_PAUSE_MS = 24 * 3_600_000;
 
 /**
- * The time of the next attempt at a comparison that took too long: the pause is as long as the subject has been set
- * aside, within limits (decision 138).
+ * The time of the next attempt at a comparison that took too long. The pause is as long as the subject has been set
+ * aside, from an hour to a day.
  */
-export async function nextTrial(
+export async function nextAttempt(
   tx: Query,
   productId: string,
   { username, subject }: SetAside,
@@ -33,7 +33,7 @@ export async function nextTrial(
 }
 
 /** Stores a subject as set aside. One that is set aside already keeps its first time. */
-export async function keepSetAside(
+export async function writeSetAside(
   tx: Query,
   productId: string,
   { username, subject }: SetAside,
@@ -52,28 +52,28 @@ export async function keepSetAside(
       set code = excluded.code, reason = excluded.reason, retry_at = excluded.retry_at`;
 }
 
-/** The most rows to read. More of them would say nothing new about the product. */
+/** The most rows to read. Further rows would say nothing new about the product. */
 const MOST_KNOWN = 10_000;
 
-export interface TooMuch extends SetAside {
+export interface TooLarge extends SetAside {
   readonly isSlow: boolean;
-  /** the time of its next attempt has not come */
+  /** its next attempt is not due yet */
   readonly waits: boolean;
 }
 
 /** The subjects of a product that are set aside because they are too large or take too long. */
-export async function readTooMuch(tx: Query, productId: string, now: Instant): Promise<TooMuch[]> {
-  return await tx<TooMuch[]>`
+export async function readTooLarge(tx: Query, productId: string, now: Instant): Promise<TooLarge[]> {
+  return await tx<TooLarge[]>`
     select username, subject, code = 'too-slow' as "isSlow", retry_at > ${now} as waits from comparisons_set_aside
     where product_id = ${productId} and code <> 'unusable' limit ${MOST_KNOWN}`;
 }
 
 /**
- * Ends the setting aside of subjects that have been compared.
- * @param setAsideUntil only rows with an earlier next attempt end: rows with this time or later were set aside just
- * now
+ * Deletes the rows of subjects that have been compared.
+ * @param setAsideUntil only rows with an earlier next attempt are deleted: rows with this time or later were set
+ * aside just now
  */
-export async function endSetAside(
+export async function deleteSetAside(
   tx: Query,
   productId: string,
   compared: readonly SetAside[],

@@ -1,18 +1,17 @@
 /** Divides the play of a player into sessions: runs without a long pause, and runs that a record joins. */
 
 import type { LedgerBet, StoredRecord } from "../bet.ts";
-import type { CallbackEntry } from "../callback.ts";
-import { inLedgerOrder } from "../callback.ts";
+import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import type { Instant } from "../clock.ts";
-import { accountedAt, isClosed, type PlayerSession } from "./session-sums.ts";
-import type { Tolerance } from "./tolerance.ts";
+import { accountedAt, isClosed, type PlayerSession } from "./sessions.ts";
+import type { Tolerance } from "./sums.ts";
 
 /** What a player did in a time. */
 export interface SessionSides {
   /** adjustBalance entries, and the entries of `bets` */
   readonly entries: readonly CallbackEntry[];
   readonly records: readonly StoredRecord[];
-  /** of `records`, those that a later step of the same bet replaces, if they are no parts of it */
+  /** those of `records` that a later step of the same bet replaces, if they are no parts of it */
   readonly steps?: ReadonlySet<StoredRecord>;
   /** the fold of the entries of rewards and tips */
   readonly bets: readonly LedgerBet[];
@@ -62,7 +61,8 @@ export function splitSessions(
 
 /**
  * A session has no bet whose stake says whether records of one betId are steps or parts of it. They are parts if the
- * session's sums agree only so: a part of 50 that paid 80 and one of 50 that runs, beside debits of 100 and a credit of 80.
+ * sums of the session agree only then: a part of 50 that paid 80 and one of 50 that runs, beside debits of 100 and a
+ * credit of 80.
  */
 function withParts(
   session: PlayerSession,
@@ -120,11 +120,12 @@ export const LONGEST_JOINED_QUIETS = 24;
 const MOST_JOINED_RUNS = 6;
 
 /**
- * A provider may list a session when it ends, long after the last movement. So a record whose sums close what neighbouring
- * runs left open joins them: debit 100 at 10:00, credit 80 at 10:20, record −20 at 13:00. Two runs that both have records
- * and entries are never joined: their differences are two errors that happen to be equal. A run of records alone that
- * closes nothing becomes a part of the nearest run that is left open, so that both are one mismatch. A run that agrees stays
- * as it is: near what was touched it is loaded without what lies a day away, and must be the same session then.
+ * A provider may list a session when it ends, long after the last movement. So a record joins neighbouring runs if
+ * its sums close what they left open: debit 100 at 10:00, credit 80 at 10:20, record −20 at 13:00. Two runs that
+ * both have records and entries are never joined, because two errors of the same amount would hide each other.
+ * A run of records alone that closes nothing becomes a part of the nearest open run, so both are one
+ * mismatch. A run that agrees stays as it is: near what was touched it is loaded without what lies a day away, and
+ * must be the same session then.
  */
 function joinRuns(runs: readonly PlayerSession[], quietMs: number, tolerance: Tolerance): PlayerSession[] {
   const reachMs = LONGEST_JOINED_QUIETS * quietMs;

@@ -3,16 +3,15 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
-/** So many newest rows must all lack the other side before a side counts as stale. */
+/** A side counts as stale if this many newest rows all lack it. */
 const STALE_COUNT = 20;
 /**
- * Only rows of this age at the most count. Older rows say nothing about now, and the search would read through all
- * entries.
+ * Only rows up to this age count. Older rows say nothing about now, and the search would read through all entries.
  */
 const NEWEST_WITHIN = "1 day";
 /**
- * Assumed entries for each settled bet. Where bets have more, fewer than `STALE_COUNT` bets are read, and the side
- * does not count as stale.
+ * Assumed entries for each settled bet. If bets have more, fewer than `STALE_COUNT` bets are read, and the side does
+ * not count as stale.
  */
 const MOST_SETTLES = 50;
 

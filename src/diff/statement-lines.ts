@@ -7,8 +7,7 @@ import { type Compared, type Counted, type MovedMoney, NO_SUMS, type SideSums } 
 import type { AssessedPair } from "./assess.ts";
 import { allRanAtLedgerStart, type CompareSettings, isBefore, ranAtLedgerStart } from "./compare.ts";
 import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
-import { isRunning, lastEntryOf } from "./sums.ts";
-import { allowanceOf } from "./tolerance.ts";
+import { allowanceOf, isRunning, lastEntryOf } from "./sums.ts";
 
 /** Both sides of a pair in one currency, and what the wallet moved for it. */
 export interface StatementLine extends MovedMoney {
@@ -45,13 +44,13 @@ export function nameOfPair({
 }
 
 /**
- * One line of a pair for each currency. Pairs that are not compared only say what moved: bets that ran when the ledger
- * began, and tips that agree. What lies before the ledger's beginning moved outside. For a tip with `net-differs`, the
- * provider's side is what the tip asked for.
+ * One line of a pair for each currency. A pair that is not compared only says what moved: a bet that ran when the
+ * ledger began, or a tip that agrees. Money before the ledger's beginning moved outside. If a tip has `net-differs`,
+ * the provider's side is what the tip asked for.
  * @param isMisnamed a `username-differs` stands for it, so it is compared with a record of another player
  */
 export function statePair(
-  { pair, verdict }: AssessedPair,
+  { pair, pending }: AssessedPair,
   settings: CompareSettings,
   isMisnamed = false,
 ): StatementLine[] {
@@ -60,7 +59,7 @@ export function statePair(
   const others = bets.flatMap((bet) => bet.others);
   const movedIn = (currency: string) =>
     sumAmounts([...bets, ...others].filter((side) => side.currency === currency).map(({ moved }) => moved));
-  if (verdict === null && !isMisnamed && isExempt(pair, settings, isTip)) {
+  if (pending === null && !isMisnamed && isExempt(pair, settings, isTip)) {
     const isOutside = isBefore(pair, settings.ledgerStart);
     return [...new Set([...bets, ...others].map(({ currency }) => currency))].map((currency) => {
       const [moved, outside] = isOutside ? [ZERO, movedIn(currency)] : [movedIn(currency), ZERO];
@@ -69,12 +68,12 @@ export function statePair(
   }
   const currencies = [...new Set([...records, ...bets, ...others].map((side) => side.currency))];
   const debitedBefore =
-    verdict !== null && verdict.finding.kind !== "username-differs" && allRanAtLedgerStart(pair, settings);
+    pending !== null && pending.content.kind !== "username-differs" && allRanAtLedgerStart(pair, settings);
   const sayStakes = (sums: SideSums) => (debitedBefore ? { ...sums, stake: ZERO } : sums);
   return currencies.map((currency) => ({
     currency,
     provider:
-      isTip && verdict?.finding.kind === "net-differs"
+      isTip && pending?.content.kind === "net-differs"
         ? { ...NO_SUMS, net: askedByState({ ...pair, records: [] }) }
         : sayStakes(
             stateRecords(
@@ -97,10 +96,10 @@ export function statePair(
 
 /**
  * The allowed difference of a pair's money, and whether the pair was compared and agrees. A bet without a record
- * agrees only where it is void.
+ * agrees only if it is void.
  */
 export function howCompared(
-  { pair, verdict }: AssessedPair,
+  { pair, pending }: AssessedPair,
   currency: string,
   settings: CompareSettings,
 ): Compared {
@@ -108,7 +107,7 @@ export function howCompared(
   const hasBoth = bets.length > 0 && (records.length > 0 || bets.every((bet) => bet.status === "void"));
   return {
     allowance: allowanceOf(settings.tolerance, currency, amountsMoved(pair)),
-    agrees: verdict === null && hasBoth,
+    agrees: pending === null && hasBoth,
   };
 }
 
@@ -135,7 +134,7 @@ function stateRecords(records: readonly StoredRecord[], debitedBefore: boolean):
   };
 }
 
-/** @param others what entries of this currency moved for bets of another one, which are counted there */
+/** @param others the money that entries of this currency moved for bets of another one, which are counted there */
 function stateBets(bets: readonly LedgerBet[], others: readonly MoneyInCurrency[], isTip: boolean): SideSums {
   const held = isTip ? [] : bets.filter((bet) => bet.status !== "void");
   const declared = isTip ? [] : [...held, ...others];

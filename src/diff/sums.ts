@@ -1,11 +1,11 @@
-/** The sums of one side of a pair, for the comparison and for the finding. */
+/** The sums of one side of a pair, and which amounts count as equal. */
 
 import type { BetStatus, LedgerBet, LedgerStatus, StoredRecord } from "../bet.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import type { LedgerSide, ProviderSide } from "../mismatch.ts";
-import { type Amount, formatAmount, sumAmounts } from "../money.ts";
+import { type Amount, formatAmount, sumAmounts, ZERO } from "../money.ts";
 
-/** The sums of one side of a bet or round. Void parts count only where all parts are void. */
+/** The sums of one side of a bet or round. Void parts count only if all parts are void. */
 export interface Sums<Status> {
   readonly status: Status;
   readonly stake: Amount;
@@ -17,7 +17,7 @@ export interface Sums<Status> {
   readonly currency: string;
 }
 
-/** Sums records. The status is running while one runs, and void where all are void. Needs at least one record. */
+/** Sums records. The status is running while one runs, and void if all are void. Needs at least one record. */
 export function sumRecords(records: readonly StoredRecord[]): Sums<BetStatus> {
   const listed = records.filter((record) => record.betStatus !== "VOID");
   const counted = listed.length === 0 ? records : listed;
@@ -31,7 +31,7 @@ export function sumRecords(records: readonly StoredRecord[]): Sums<BetStatus> {
   };
 }
 
-/** Sums bets. The status is open while one is open, and void where all are void. Needs at least one bet. */
+/** Sums bets. The status is open while one is open, and void if all are void. Needs at least one bet. */
 export function sumBets(bets: readonly LedgerBet[]): Sums<LedgerStatus> {
   const held = bets.filter((bet) => bet.status !== "void");
   const counted = held.length === 0 ? bets : held;
@@ -99,7 +99,7 @@ export interface EntryTimes {
   readonly lastReceivedAt: Instant;
 }
 
-/** @returns null where there are no bets */
+/** @returns null if there are no bets */
 export function entryTimesOf(bets: readonly LedgerBet[]): EntryTimes | null {
   if (bets.length === 0) return null;
   return {
@@ -114,4 +114,20 @@ export function latest(dates: readonly string[]): string | null {
   return dates.length === 0
     ? null
     : formatInstant(dates.map((date) => parseInstant(date, "date")).reduce((a, b) => Math.max(a, b)));
+}
+
+/**
+ * By currency, the difference up to which two amounts count as equal. A currency without an entry has no tolerance.
+ * An operator that keeps two decimals differs from the provider by less than a cent.
+ */
+export type Tolerance = ReadonlyMap<string, Amount>;
+
+/** @param amounts the number of amounts in the compared sum: the allowance grows with it (decision 99) */
+export function allowanceOf(tolerance: Tolerance, currency: string, amounts: number): Amount {
+  const one = tolerance.get(currency);
+  return one === undefined ? ZERO : one.times(String(amounts));
+}
+
+export function differByAtMost(a: Amount, b: Amount, allowance: Amount): boolean {
+  return a.minus(b).abs().lte(allowance);
 }

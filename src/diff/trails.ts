@@ -1,7 +1,7 @@
-/** Orders requests of one moment by their balances, so that each starts from what the one before it left. */
+/** Orders requests of one moment by their balances: each starts from the balance that the one before it left. */
 
 import type { Amount } from "../money.ts";
-import { differByAtMost } from "./tolerance.ts";
+import { differByAtMost } from "./sums.ts";
 
 /** A request's balances before and after. */
 export interface Way<Item> {
@@ -18,8 +18,9 @@ export interface Trails<Item> {
 }
 
 /**
- * Follows the balances of links that may have come in any order: each balance is a place, each link a way from one to
- * another. All of them fit in one chain if one trail takes every way once (Euler); else each further trail has a start.
+ * Follows the balances of links that may have come in any order: each balance is a place, each link a way from one
+ * place to another. All links fit in one chain if one trail takes every way once (Euler). Otherwise each further
+ * trail has a start.
  * @param possible the balances before all of them; null: unknown
  */
 export function followTrails<Item>(
@@ -44,7 +45,7 @@ export function followTrails<Item>(
     surplus.set(to, (surplus.get(to) ?? 0) - 1);
     if (rootOf(from) !== rootOf(to)) parents.set(rootOf(from), rootOf(to));
   }
-  /** where a trail begins: at one way, or, if it is a circle, at any of several */
+  /** the beginning of each trail: one way, or, if the trail is a circle, any of several */
   const starts: (typeof ways)[] = [];
   for (const own of Map.groupBy(ways, ({ before }) => rootOf(placeOf(before))).values()) {
     const needed = [...Map.groupBy(own, ({ before }) => placeOf(before))].flatMap(([place, from]) => {
@@ -59,7 +60,7 @@ export function followTrails<Item>(
   );
   const others = starts.filter((start) => start !== expected).flatMap(([way]) => way ?? []);
   const ends = ways.filter(({ after }) => (surplus.get(placeOf(after)) ?? 0) < 0).map(({ after }) => after);
-  // A circle ends where it begins.
+  // A circle ends at its own beginning.
   const circles = starts.filter((start) =>
     start.every(({ before }) => (surplus.get(placeOf(before)) ?? 0) <= 0),
   );

@@ -6,7 +6,14 @@
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { hoursOf, mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
-import { type Fetched, fetchable, type Graces, type Lack, missingOf, type Pass } from "./ripeness.ts";
+import {
+  type Fetched,
+  fetchable,
+  type Graces,
+  missingOf,
+  type Pass,
+  type UnmetCondition,
+} from "./required-conditions.ts";
 
 /** The records that the provider no longer returns, by certainty. */
 export interface Absences {
@@ -25,7 +32,11 @@ export interface MissedRecord {
   readonly missedAt: Instant;
 }
 
-/** The fetches that make an absence certain (decision 94). */
+/**
+ * The fetches that make an absence certain. The first fetches the record's own hours once more, which ends most
+ * doubts. The second fetches all time up to the first fetch, the newest hours first, because moved records turn up
+ * there.
+ */
 export interface AbsenceConditions {
   /** the second fetch, of every time under which the provider could list the record */
   readonly again: Fetched;
@@ -38,8 +49,8 @@ export type BetTimes = Pick<LedgerBet, "roundId" | "firstEntryAt" | "lastEntryAt
   readonly txnId: string | null;
 };
 
-/** What must be fetched before a missed record counts as absent. Time after the first fetch does not matter. */
-export function whatAbsenceNeeds(
+/** The fetches before a missed record counts as absent. Time after the first fetch does not matter. */
+export function requiredForAbsence(
   { record, missedAt }: MissedRecord,
   bets: readonly BetTimes[],
   graces: Graces,
@@ -58,15 +69,15 @@ export function whatAbsenceNeeds(
 }
 
 /**
- * What is still lacking until a missed record is certainly absent; null: the record is absent. The search begins only
- * after the second fetch has missed the record too.
+ * The condition that is not met until a missed record is certainly absent; null: the record is absent. The search
+ * begins only after the second fetch has missed the record too.
  * @param passes all passes over the ranges of the conditions, and the latest passes before the first fetch
  */
-export function whatAbsenceLacks(
+export function unmetForAbsence(
   { again, search }: AbsenceConditions,
   passes: readonly Pass[],
   now: Instant,
-): Lack | null {
+): UnmetCondition | null {
   if (now < again.since) return { until: again.since };
   const fetch = missingOf(again, passes, now);
   if (fetch.length > 0) return { fetch };
@@ -76,12 +87,19 @@ export function whatAbsenceLacks(
 
 const HOUR_MS = 3_600_000;
 
-/** An hour is searched again only when a 24th of its age has passed since its last fetch (decision 95). */
+/**
+ * An hour is searched again only after a 24th of its age has passed since its last fetch. A provider that drops its
+ * old records causes endless doubts, and each needs all later time fetched again. With this pause, 30 days cost at
+ * most 160 requests an hour, and a doubt about a record of a month ago lasts a day longer than its search.
+ */
 const REST_SHARE = 24;
-/** The most hours that one record asks for at once, the newest first: moved records turn up there. */
+/** The most hours that one record asks for at once, the newest first, because moved records turn up there. */
 const MOST_HOURS_AT_ONCE = 96;
 
-/** How far back the caller must load passes, so that `planSearch` knows which hours rest; in milliseconds. */
+/**
+ * How far back the caller must load passes, in milliseconds, for `planSearch` to know which hours it must not search
+ * yet.
+ */
 export function longestRest(searches: readonly Fetched[], now: Instant): number {
   const oldest = searches
     .flatMap(({ ranges }) => ranges)
@@ -89,7 +107,7 @@ export function longestRest(searches: readonly Fetched[], now: Instant): number 
   return Math.ceil((now - oldest) / REST_SHARE);
 }
 
-function planSearch(missing: readonly TimeRange[], passes: readonly Pass[], now: Instant): Lack {
+function planSearch(missing: readonly TimeRange[], passes: readonly Pass[], now: Instant): UnmetCondition {
   const hours = mergeRanges(missing)
     .flatMap((range) => hoursOf(range, range.to).map((hour) => cut(hour, range)))
     .sort((a, b) => b.from - a.from)

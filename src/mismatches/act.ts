@@ -1,4 +1,4 @@
-/** The actions of people on a mismatch, and the statuses from which each is possible. Pure. */
+/** The actions of reviewers on a mismatch, and the statuses from which each is possible. Pure. */
 
 import type { MismatchChange, MismatchStatus } from "../mismatch.ts";
 
@@ -24,14 +24,14 @@ export const ACTS: Readonly<Record<MismatchAction, Act>> = {
 export interface ActedOn {
   readonly id: number;
   readonly status: MismatchStatus;
-  /** the person or program that resolved or ignored the mismatch */
+  /** who resolved or ignored the mismatch: a reviewer, or "recon" */
   readonly resolvedBy: string | null;
 }
 
 /**
- * Why an action is not possible now: another person was faster, or the status does not allow it.
- * @param expected the status that the person has seen; null: any
- * @returns null where the action is possible
+ * The reason why an action is not possible now: another reviewer was faster, or the status does not allow it.
+ * @param expected the status that the reviewer has seen; null: any
+ * @returns null if the action is possible
  */
 export function refusalOf(
   action: MismatchAction,
@@ -48,10 +48,10 @@ export function refusalOf(
 }
 
 /**
- * How undoing a step changes the number of mismatches that wait for a person.
+ * How undoing a step changes the number of mismatches that wait for a reviewer.
  * @param from the status after the step
- * @param to the status before the step, which the undoing restores
- * @returns null where the number does not change
+ * @param to the status before the step, which the undo restores
+ * @returns null if the number does not change
  */
 export function changeByUndo(from: MismatchStatus, to: MismatchStatus): MismatchChange["change"] | null {
   const waits = (status: MismatchStatus) => status === "open" || status === "acknowledged";
@@ -60,7 +60,7 @@ export function changeByUndo(from: MismatchStatus, to: MismatchStatus): Mismatch
   return to === "ignored" ? "ignore" : "resolve";
 }
 
-/** A correction that a person made by hand, as requested. */
+/** A correction of money that a reviewer made by hand, as requested. */
 export interface Adjustment {
   /** signed decimal text, canonical; positive: the player received money */
   readonly amount: string;

@@ -1,17 +1,14 @@
-/**
- * Actions of people in PostgreSQL: chooses and counts mismatches, changes them with their history, and stores
- * adjustments.
- */
+/** Actions of reviewers in PostgreSQL: chooses and counts mismatches, changes them with their history, stores adjustments, and undoes steps. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
-import type { MismatchChange, MismatchKind } from "../mismatch.ts";
-import { ACTS, type ActedOn, type Adjustment, type MismatchAction } from "./act.ts";
+import type { MismatchChange, MismatchKind, MismatchStatus } from "../mismatch.ts";
+import { ACTS, type ActedOn, type Adjustment, changeByUndo, type MismatchAction } from "./act.ts";
 import { chosenBy, type MismatchChoice } from "./store.ts";
 import { RESOLVED_BY_RECON } from "./transitions.ts";
 
-/** What an action needs to know about a mismatch. */
+/** The fields of a mismatch that an action needs. */
 export interface ChosenMismatch extends ActedOn {
   readonly kind: MismatchKind;
   readonly productId: string;
@@ -42,17 +39,17 @@ export async function chooseByIds(
 
 /**
  * The mismatches of a choice, in the order of their ids.
- * @param byPerson only mismatches that a person decided: recon's own decisions are too many to list
+ * @param byReviewer only mismatches that a reviewer decided, because recon's own decisions are too many to list
  */
 export async function chooseByFilter(
   sql: Query,
   choice: MismatchChoice,
-  options: { readonly byPerson: boolean; readonly locks: boolean; readonly most: number },
+  options: { readonly byReviewer: boolean; readonly locks: boolean; readonly most: number },
 ): Promise<ChosenMismatch[]> {
   return await sql<ChosenMismatch[]>`
     select ${chosenColumns(sql)} from mismatches
     where ${chosenBy(sql, choice)}
-      ${options.byPerson ? sql`and resolved_by <> ${RESOLVED_BY_RECON}` : sql``}
+      ${options.byReviewer ? sql`and resolved_by <> ${RESOLVED_BY_RECON}` : sql``}
     order by id
     limit ${options.most}
     ${options.locks ? sql`for update` : sql``}`;
@@ -63,20 +60,23 @@ function chosenColumns(sql: Query) {
     amount_at_risk as amount, note, bet_id as "betId", transaction_id as "transactionId", round_id as "roundId"`;
 }
 
-export interface PersonsAction {
+export interface ReviewerAction {
   readonly action: MismatchAction;
   readonly note: string;
   readonly by: string;
   readonly at: Instant;
-  /** a UUID of the step, for undoing the step; null or absent: the step cannot be undone */
+  /** a UUID of the step, for undoing it; null or absent: the step cannot be undone */
   readonly step?: string | null;
 }
 
-/** Writes an action on mismatches that the transaction has locked, with a line of history for each. */
+/**
+ * Writes an action on mismatches that the transaction has locked, with a line of history for each. The line keeps
+ * note, name and times from before the action, so an undo can restore them.
+ */
 export async function writeAction(
   tx: Query,
   chosen: readonly ChosenMismatch[],
-  { action, note, by, at, step = null }: PersonsAction,
+  { action, note, by, at, step = null }: ReviewerAction,
 ): Promise<MismatchChange[]> {
   if (chosen.length === 0) return [];
   const { to, change } = ACTS[action];
@@ -122,7 +122,7 @@ export interface StoredAdjustment {
 /**
  * Stores an adjustment. A repetition has no effect.
  * @returns whether the adjustment is new
- * @throws ReconError `conflict` where the ref belongs to another adjustment
+ * @throws ReconError `conflict` if the ref belongs to another adjustment
  */
 export async function writeAdjustment(
   tx: Query,
@@ -152,4 +152,49 @@ export async function readAdjustments(sql: Query, mismatchId: string): Promise<S
   const rows = await sql<(Omit<StoredAdjustment, "at"> & { at: Instant })[]>`
     select ref, amount, currency, at, by, note from adjustments where mismatch_id = ${Number(mismatchId)} order by id`;
   return rows.map((row) => ({ ...row, at: formatInstant(row.at) }));
+}
+
+/** The mismatches that a step changed, in the order of their ids; empty: there is no such step. */
+export async function readStep(sql: Query, step: string): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`
+    select mismatch_id as id from mismatch_events where step = ${step}::uuid order by mismatch_id`;
+  return rows.map(({ id }) => id);
+}
+
+/** A mismatch after its step was undone. */
+export interface UndoneMismatch extends Omit<MismatchChange, "change"> {
+  /** the restored status */
+  readonly status: MismatchStatus;
+  /** null: the number of waiting mismatches did not change */
+  readonly change: MismatchChange["change"] | null;
+}
+
+/**
+ * Restores status, note and decider, with a line of history, if the step is the mismatch's last event and its
+ * difference has not changed since (decision 62). The transaction has locked the mismatches of the step.
+ */
+export async function writeUndo(
+  tx: Query,
+  step: string,
+  { by, at }: { readonly by: string; readonly at: Instant },
+): Promise<UndoneMismatch[]> {
+  const rows = await tx<(Omit<UndoneMismatch, "at" | "change"> & { was: MismatchStatus })[]>`
+    with undone as (
+      update mismatches m set status = e.from_status, note = e.replaced->>'note',
+        resolved_at = (e.replaced->>'resolvedAt')::timestamptz, resolved_by = e.replaced->>'resolvedBy',
+        ceased_at = (e.replaced->>'ceasedAt')::timestamptz
+      from mismatch_events e
+      where e.step = ${step}::uuid and m.id = e.mismatch_id and m.status = e.to_status
+        and not exists (select from mismatch_events later where later.mismatch_id = e.mismatch_id and later.id > e.id)
+        and (e.from_status in ('open', 'acknowledged') or (m.provider, m.ledger) is not distinct from (e.provider, e.ledger))
+      returning m.*, e.to_status as was, e.note as said
+    ),
+    recorded as (
+      insert into mismatch_events (mismatch_id, at, from_status, to_status, by, note, amount_at_risk, reason, provider, ledger)
+      select id, ${at}, was, status, ${by}, 'undone by ' || ${by}::text || ': ' || said, amount_at_risk, reason, provider, ledger
+      from undone order by id
+    )
+    select id, kind, product_id as "productId", amount_at_risk as amount, currency, occurred_at as "occurredAt", status, was
+    from undone order by id`;
+  return rows.map(({ was, ...row }) => ({ ...row, change: changeByUndo(was, row.status), at }));
 }

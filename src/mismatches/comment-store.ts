@@ -1,4 +1,7 @@
-/** What people wrote about mismatches and incidents. */
+/**
+ * The comments of reviewers about mismatches and incidents. One table serves both, and its rows are only added. A
+ * comment is no line of the history, which explains changes of status and is read by an undo.
+ */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
@@ -20,7 +23,7 @@ const TABLE_OF = { mismatch: "mismatches", incident: "incidents" } as const;
 /**
  * Adds a comment.
  * @param most the most comments of one subject
- * @returns "unknown" where there is no such subject; "full" where it has the most comments already
+ * @returns "unknown" if there is no such subject; "full" if it has the most comments already
  */
 export async function insertComment(
   sql: Query,
@@ -40,16 +43,16 @@ export async function insertComment(
     select exists (select from subject) as "isKnown", added.* from (values (1)) as one left join added on true`;
   if (row === undefined || !row.isKnown) return "unknown";
   const { isKnown: _, ...comment } = row;
-  return typeof comment.id === "number" ? inWords(comment as CommentRow) : "full";
+  return typeof comment.id === "number" ? toComment(comment as CommentRow) : "full";
 }
 
 /** All comments of one subject, the oldest first. */
 export async function readComments(sql: Query, about: CommentSubject, aboutId: number): Promise<Comment[]> {
   const rows = await sql<CommentRow[]>`
     select id, at, by, note from comments where about = ${about} and about_id = ${aboutId} order by id`;
-  return rows.map(inWords);
+  return rows.map(toComment);
 }
 
-function inWords({ id, at, by, note }: CommentRow): Comment {
+function toComment({ id, at, by, note }: CommentRow): Comment {
   return { id: String(id), at: formatInstant(at), by, note };
 }

@@ -1,11 +1,11 @@
-/** Which bets have a mismatch: their records and entries are its evidence. */
+/** The bets that have a mismatch. Their records and entries are its evidence. */
 
 import type { Fragment } from "postgres";
 import type { Query } from "../db/client.ts";
 
-/** What a mismatch names. */
+/** The ids that a mismatch names. */
 export interface NamedByMismatch {
-  /** the player, under either name where the two sides name different players */
+  /** the player, under either name if the two sides name different players */
   readonly username: string;
   readonly subject: string;
   readonly betId: string | null;
@@ -14,7 +14,7 @@ export interface NamedByMismatch {
 }
 
 /**
- * What the mismatches of some players name, whatever their status.
+ * The ids that the mismatches of some players name, in any status.
  * @param which a condition for the mismatches
  */
 export async function readNamedByMismatches(

@@ -1,8 +1,8 @@
-/** The mismatches that explain a difference in the day's statement, with their adjustments. */
+/** Mismatches and decisions that explain a difference in the day's statement. */
 
 import type { Query } from "../db/client.ts";
 import { effectOf, type Judged } from "../effect.ts";
-import type { MismatchKind } from "../mismatch.ts";
+import type { Decision, MismatchKind } from "../mismatch.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import { RESOLVED_BY_RECON } from "./transitions.ts";
 
@@ -16,9 +16,9 @@ export interface ExplainingRow {
   readonly amountAtRisk: Amount;
   /** without its adjustments; null: it cannot be known */
   readonly effect: Amount | null;
-  /** the mismatch still holds, also if a person decided it */
+  /** the mismatch still holds, even if a reviewer decided it */
   readonly stands: boolean;
-  /** a person resolved the mismatch */
+  /** a reviewer resolved the mismatch */
   readonly resolved: boolean;
   /** null: there is no adjustment */
   readonly adjustments: Amount | null;
@@ -54,4 +54,46 @@ export async function readExplaining(
     amountAtRisk: parseAmount(row.amountAtRisk, "amount_at_risk"),
     adjustments: row.adjustments === null ? null : parseAmount(row.adjustments, "adjustments"),
   }));
+}
+
+/** A bet of a closed day. */
+export interface DecidedBet {
+  readonly day: string;
+  readonly username: string;
+  /** "round:…", "bet:…" or "sessions", as in `closed_bets` */
+  readonly subject: string;
+  /** empty: the rest of a wide round */
+  readonly betRef: string;
+  readonly betId: string | null;
+  readonly transactionId: string | null;
+}
+
+/** The latest decision about each mismatch of each bet since its day was closed, by the number of the mismatch. */
+export async function readDecisionsSinceClosing(
+  tx: Query,
+  productId: string,
+  bets: readonly DecidedBet[],
+): Promise<Decision[][]> {
+  if (bets.length === 0) return [];
+  const column = (of: (bet: DecidedBet) => string | null) => bets.map(of);
+  const rows = await tx<(Decision & { place: number })[]>`
+    select k.place::int as place, m.id as "mismatchId", e.to_status as status, e.by, e.note,
+      (select coalesce(json_agg(json_build_object('ref', a.ref, 'amount', a.amount::text, 'currency', a.currency)
+        order by a.id), '[]') from adjustments a where a.mismatch_id = m.id and a.at >= d.closed_at) as adjustments
+    from unnest(${column(({ day }) => day)}::text[]::date[], ${column(({ username }) => username)}::text[],
+      ${column(({ subject }) => subject)}::text[], ${column(({ betRef }) => betRef)}::text[],
+      ${column(({ betId }) => betId)}::text[], ${column(({ transactionId }) => transactionId)}::text[])
+      with ordinality as k (day, username, subject, ref, bet_id, transaction_id, place)
+    join closed_days d on d.day = k.day
+    join mismatches m on m.product_id = ${productId} and m.username = k.username and (
+      m.subject in (k.subject, 'bet:' || k.ref) or starts_with(m.subject, 'session:' || k.ref || ' ')
+      or m.transaction_id in (k.ref, k.bet_id, k.transaction_id) or m.bet_id in (k.ref, k.bet_id, k.transaction_id)
+      or k.ref = '' and 'round:' || m.round_id = k.subject)
+    cross join lateral (select * from mismatch_events e
+      where e.mismatch_id = m.id and e.at >= d.closed_at order by e.id desc limit 1) e
+    where e.by <> ${RESOLVED_BY_RECON} and e.to_status in ('resolved', 'ignored', 'open')
+    order by k.place, m.id`;
+  const decisions: Decision[][] = bets.map(() => []);
+  for (const { place, ...decision } of rows) decisions[place - 1]?.push(decision);
+  return decisions;
 }

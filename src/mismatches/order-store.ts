@@ -1,4 +1,4 @@
-/** Chosen mismatches in an order that a person chose, page by page in both directions, and their sums. */
+/** Chosen mismatches in a chosen order, page by page in both directions, and their sums. */
 
 import type { Query } from "../db/client.ts";
 import type { MismatchStatus } from "../mismatch.ts";
@@ -42,7 +42,7 @@ const COLUMN_OF: Readonly<Record<MismatchSort, string>> = {
 };
 
 /**
- * One page. Each status is read from its own index in this order, so that the cost depends on the page only.
+ * One page. Each status is read from its own index in this order, so the cost depends on the page only.
  * @returns the positions around the page; null: the list ends on that side
  */
 export async function listInOrder(
@@ -95,7 +95,7 @@ export async function sumChosen(sql: Query, choice: MismatchChoice): Promise<Sum
     where ${chosenBy(sql, choice)} group by currency order by currency nulls last`;
 }
 
-/** Times to the microsecond, as they are stored: a shortened one would leave out the rows between. */
+/** Times to the microsecond, as they are stored. A shortened time would skip the rows between. */
 function positionOf({ place, id }: { readonly place: string; readonly id: number }): OrderPosition {
   return { value: place, id: String(id) };
 }

@@ -4,7 +4,7 @@ import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { MISMATCH_STATUSES, type Mismatch, type MismatchKind, type MismatchStatus } from "../mismatch.ts";
 
-/** The most mismatches that are counted: a person needs to know that there are many, not how many. */
+/** The most mismatches to count. A reviewer needs to know that there are many, not the exact number. */
 const MOST_COUNTED = 1_000;
 const MOST_OF_ROUND = 10;
 /** Mismatches of one cause are first seen soon after each other. */
@@ -73,7 +73,7 @@ async function countOfPlayer(sql: Query, { id, username }: Subject): Promise<Sim
   return capped(row?.count ?? 0);
 }
 
-/** Among the player's mismatches, because no index has the rounds. */
+/** Searches the mismatches of the player, because no index has the rounds. */
 async function findOfRound(
   sql: Query,
   { id, productId, username }: Subject,

@@ -73,10 +73,10 @@ export interface MismatchFilter extends MismatchChoice {
   readonly after: string | null;
 }
 
-type InWords = Pick<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt">;
+type TextFields = Pick<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt">;
 
 /** A mismatch, or a part of one, as PostgreSQL returns it. */
-type RowOf<Part extends InWords> = Omit<Part, keyof InWords> & {
+type RowOf<Part extends TextFields> = Omit<Part, keyof TextFields> & {
   readonly id: number;
   readonly occurredAt: Instant;
   readonly firstSeenAt: Instant;
@@ -102,7 +102,8 @@ export async function listMismatches(
   sql: Query,
   filter: MismatchFilter,
 ): Promise<{ mismatches: StoredMismatch[]; next: string | null }> {
-  // Each status has its own index in this order: one scan over several statuses reads all that lie between (decision 63).
+  // Each status has its own index in this order. One scan over several statuses reads all rows between them, and a
+  // prepared plan may not use a partial index.
   const parts = statusesOf(filter).map(
     (status) => sql`(
       select * from mismatches where status = ${literalOf(sql, status)} ${narrowedBy(sql, filter)}
@@ -151,14 +152,17 @@ export function narrowedBy(sql: Query, choice: MismatchChoice) {
     ${incidentId === null ? sql`` : sql`and id in (select mismatch_id from incident_members where incident_id = ${incidentId})`}`;
 }
 
-/** Not over: it holds, or a person decided it and it still holds. The words are those of the index `mismatches_unsettled`. */
+/**
+ * The difference still exists: it is not decided, or a reviewer decided it and it still holds. The words are those
+ * of the index `mismatches_unsettled`.
+ */
 function stands(sql: Query) {
   return sql`(status in ('open', 'acknowledged') or (ceased_at is null and resolved_by <> 'recon'))`;
 }
 
 /**
- * The moment that decides the day, as the day's statement does (`countsAt` in diff/statement-lines.ts): the latest
- * accountingDate of the records, otherwise the last entry; of a session, the later of both.
+ * The moment that decides the day, as in the day's statement (`countsAt` in diff/statement-lines.ts): the latest
+ * accountingDate of the records, otherwise the last entry; for a session, the later of both (decision 310).
  */
 function countsAt(sql: Query) {
   const [provider, ledger] = [sql`provider ->> 'accountingDate'`, sql`ledger ->> 'lastEntryAt'`];
@@ -202,7 +206,10 @@ export async function readHistory(sql: Query, id: string): Promise<MismatchEvent
 
 export type StatusCounts = Record<MismatchStatus, number>;
 
-/** Nearly all mismatches are resolved, so their number is computed: all without the others (db/row-counts.ts). */
+/**
+ * Nearly all mismatches are resolved, so their number is computed: the number of all rows minus the others (decision
+ * 73).
+ */
 export async function countByStatus(sql: Query): Promise<StatusCounts> {
   const rows = await sql.unsafe<{ status: MismatchStatus; count: number }[]>(COUNT_BY_STATUS, [], {
     prepare: true,
@@ -229,7 +236,7 @@ export async function countOpenByProduct(sql: Query): Promise<Map<string, number
   return new Map(rows.map(({ productId, count }) => [productId, count]));
 }
 
-/** Without what the ledger's values are stored with (`Finding.ledger`). */
+/** The ledger's values without the fields that are stored with them (`MismatchContent.ledger`). */
 function ledgerSide(sql: Query) {
   return sql`ledger - '{otherCurrencies,previous}'::text[]`;
 }
@@ -257,7 +264,7 @@ export async function readRequestsOf(sql: Query, id: string): Promise<NamedReque
 }
 
 /**
- * The subjects of a player's mismatches that are not over and are about the order of balances.
+ * The subjects of the unresolved mismatches of a player about the order of balances.
  * @param within both ends count; null: no limit
  */
 export async function readOpenChains(
@@ -287,14 +294,15 @@ export function columns(sql: Query) {
     (select sum(a.amount) from adjustments a where a.mismatch_id = chosen.id) as corrected`;
 }
 
+/** The effect is shown after all corrections made by hand (decision 311). */
 export function toMismatch({ corrected, foundEffect, ...row }: MismatchRow): StoredMismatch {
   const sum = corrected === null ? null : parseAmount(corrected, "corrected");
   const effect = effectLeft({ ...row, foundEffect }, sum);
-  return { ...inWords(row), effect: effect === null ? null : formatAmount(effect) };
+  return { ...withTextFields(row), effect: effect === null ? null : formatAmount(effect) };
 }
 
 /** A mismatch with its id and times as text. */
-function inWords<Row extends RowOf<InWords>>(row: Row): Omit<Row, keyof InWords> & InWords {
+function withTextFields<Row extends RowOf<TextFields>>(row: Row): Omit<Row, keyof TextFields> & TextFields {
   return {
     ...row,
     id: String(row.id),

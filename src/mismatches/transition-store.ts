@@ -1,23 +1,24 @@
 /**
- * Writes transitions of mismatches to PostgreSQL: those of one transaction at once, each with its line of history.
+ * Writes transitions of mismatches to PostgreSQL: all transitions of one transaction at once, each with its line of
+ * history.
  */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { noteAddedText } from "../db/row-counts.ts";
-import type { Finding, MismatchChange } from "../mismatch.ts";
+import type { MismatchChange, MismatchContent } from "../mismatch.ts";
 import { formatAmount } from "../money.ts";
 import { RESOLVED_BY_RECON, type Transition } from "./transitions.ts";
 
 /**
- * The shortest time between two writes of an open mismatch with unchanged values. Otherwise ten thousand open ones
+ * The shortest time between two writes of an open mismatch with unchanged values. Without it, ten thousand open ones
  * would be written at every comparison.
  */
 const SEEN_EVERY_MS = 3_600_000;
 
 /**
  * Writes the transitions, with a line of history for each change of status: one statement opens mismatches, one
- * updates those that still hold, one ends others. Skips a change that no longer fits the status, because a person
+ * updates those that still hold, one ends others. Skips a change that no longer fits the status, because a reviewer
  * acted in between.
  * @returns the changes, without mismatches that still hold with the same values
  */
@@ -35,7 +36,7 @@ export async function writeTransitions(
   if (ceasing.length > 0) await noteCeased(tx, ceasing, now);
   const changed = [
     ...(opening.length === 0 ? [] : await openMismatches(tx, opening, now)),
-    ...(holding.length === 0 ? [] : await holdMismatches(tx, holding, now)),
+    ...(holding.length === 0 ? [] : await refreshMismatches(tx, holding, now)),
     ...(ending.length === 0 ? [] : await resolveMismatches(tx, ending, now)),
   ];
   return changed.map((one) => ({ ...one, at: now }));
@@ -72,13 +73,13 @@ async function openMismatches(
   opening: readonly Extract<Transition, { change: "open" }>[],
   now: Instant,
 ): Promise<ChangeRow[]> {
-  const rows = opening.map(({ finding }, position) => ({
+  const rows = opening.map(({ content }, position) => ({
     place: position,
-    product_id: finding.productId,
-    username: finding.username,
-    subject: finding.subject,
-    kind: finding.kind,
-    ...valuesOf(finding),
+    product_id: content.productId,
+    username: content.username,
+    subject: content.subject,
+    kind: content.kind,
+    ...valuesOf(content),
   }));
   return await tx.unsafe<ChangeRow[]>(
     `with input as (
@@ -99,15 +100,15 @@ async function openMismatches(
   );
 }
 
-async function holdMismatches(
+async function refreshMismatches(
   tx: Query,
   holding: readonly Extract<Transition, { change: "reopen" | "refresh" }>[],
   now: Instant,
 ): Promise<ChangeRow[]> {
-  const rows = holding.map(({ id, change, finding }) => ({
+  const rows = holding.map(({ id, change, content }) => ({
     id,
     reopens: change === "reopen",
-    ...valuesOf(finding),
+    ...valuesOf(content),
   }));
   const values = (of: string) => `(${VALUES.map((column) => `${of}.${column}`).join(", ")})`;
   return await tx.unsafe<ChangeRow[]>(
@@ -176,18 +177,18 @@ async function noteCeased(
     )`;
 }
 
-function valuesOf(finding: Finding): Record<string, unknown> {
+function valuesOf(content: MismatchContent): Record<string, unknown> {
   return {
-    currency: finding.currency,
-    bet_id: finding.betId,
-    transaction_id: finding.transactionId,
-    round_id: finding.roundId,
-    transaction_ref: finding.transactionRef,
-    amount_at_risk: formatAmount(finding.amountAtRisk),
-    effect: finding.effect === undefined ? null : formatAmount(finding.effect),
-    reason: finding.reason,
-    provider: finding.provider,
-    ledger: finding.ledger,
-    occurred_at: formatInstant(finding.occurredAt),
+    currency: content.currency,
+    bet_id: content.betId,
+    transaction_id: content.transactionId,
+    round_id: content.roundId,
+    transaction_ref: content.transactionRef,
+    amount_at_risk: formatAmount(content.amountAtRisk),
+    effect: content.effect === undefined ? null : formatAmount(content.effect),
+    reason: content.reason,
+    provider: content.provider,
+    ledger: content.ledger,
+    occurred_at: formatInstant(content.occurredAt),
   };
 }

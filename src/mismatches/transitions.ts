@@ -1,6 +1,6 @@
 /** Decides how one comparison changes mismatches. Pure; `transition-store.ts` writes the decisions. */
 
-import type { Finding, MismatchKind, MismatchStatus } from "../mismatch.ts";
+import type { MismatchContent, MismatchKind, MismatchStatus } from "../mismatch.ts";
 
 /** A mismatch before the comparison. */
 export interface KnownMismatch {
@@ -9,55 +9,55 @@ export interface KnownMismatch {
   readonly kind: MismatchKind;
   readonly status: MismatchStatus;
   readonly resolvedBy: string | null;
-  /** the difference ended after a person had decided the mismatch */
+  /** the difference ended after a reviewer had decided the mismatch */
   readonly hasCeased: boolean;
-  readonly provider: Finding["provider"];
-  readonly ledger: Finding["ledger"];
+  readonly provider: MismatchContent["provider"];
+  readonly ledger: MismatchContent["ledger"];
 }
 
-/** A difference that a comparison found. An unripe one may still turn out to be merely late. */
-export interface SeenFinding {
-  readonly finding: Finding;
+/** A difference that a comparison found. An unconfirmed one may still turn out to be merely late. */
+export interface SeenDifference {
+  readonly content: MismatchContent;
   /** all subjects that its sides could have under any kind, including its own */
   readonly subjects: readonly string[];
-  readonly ripe: boolean;
+  readonly confirmed: boolean;
 }
 
 export type Transition =
-  | { readonly change: "open"; readonly finding: Finding }
+  | { readonly change: "open"; readonly content: MismatchContent }
   /** "reopen": open again; "refresh": still open, perhaps with other values */
-  | { readonly change: "reopen" | "refresh"; readonly id: number; readonly finding: Finding }
+  | { readonly change: "reopen" | "refresh"; readonly id: number; readonly content: MismatchContent }
   | { readonly change: "resolve"; readonly id: number }
-  /** the person's decision stays; the row only notes that the difference no longer held */
+  /** the reviewer's decision stays; the row only notes that the difference no longer exists */
   | { readonly change: "cease"; readonly id: number };
 
 /** The name under which the program itself resolves mismatches. */
 export const RESOLVED_BY_RECON = "recon";
 
 /**
- * The changes after which the mismatches of some subjects agree with a comparison of all these subjects.
- * A mismatch whose kind is about to change stays open until the new kind is ripe, so that a difference never
- * disappears from the list while it exists.
+ * The changes after which the mismatches of some subjects agree with a comparison of all these subjects. A mismatch
+ * whose kind is about to change stays open until the new kind is confirmed, so a difference never disappears from
+ * the list while it exists (decision 7).
  */
 export function decideTransitions(
   known: readonly KnownMismatch[],
-  seen: readonly SeenFinding[],
+  seen: readonly SeenDifference[],
 ): Transition[] {
   const transitions: Transition[] = [];
   const held = new Set<number>();
   const byIdentity = new Map(known.map((one) => [identityOf(one), one]));
-  for (const { finding, ripe } of seen) {
-    const same = byIdentity.get(identityOf(finding));
+  for (const { content, confirmed } of seen) {
+    const same = byIdentity.get(identityOf(content));
     if (same !== undefined) held.add(same.id);
-    const transition = whileItHolds(same, finding, ripe);
+    const transition = whileItHolds(same, content, confirmed);
     if (transition !== null) transitions.push(transition);
   }
-  const changing = new Set(seen.filter(({ ripe }) => !ripe).flatMap(({ subjects }) => subjects));
+  const changing = new Set(seen.filter(({ confirmed }) => !confirmed).flatMap(({ subjects }) => subjects));
   for (const one of known) {
     if (held.has(one.id) || changing.has(one.subject)) continue;
     if (one.status === "open" || one.status === "acknowledged")
       transitions.push({ change: "resolve", id: one.id });
-    else if (isDecidedByPerson(one) && !one.hasCeased) transitions.push({ change: "cease", id: one.id });
+    else if (isDecidedByReviewer(one) && !one.hasCeased) transitions.push({ change: "cease", id: one.id });
   }
   return transitions;
 }
@@ -66,18 +66,22 @@ function identityOf({ kind, subject }: Pick<KnownMismatch, "kind" | "subject">):
   return `${kind} ${subject}`;
 }
 
-function whileItHolds(same: KnownMismatch | undefined, finding: Finding, ripe: boolean): Transition | null {
-  if (same === undefined) return ripe ? { change: "open", finding } : null;
-  const changed = comparedValues(same) !== comparedValues(finding);
+function whileItHolds(
+  same: KnownMismatch | undefined,
+  content: MismatchContent,
+  confirmed: boolean,
+): Transition | null {
+  if (same === undefined) return confirmed ? { change: "open", content } : null;
+  const changed = comparedValues(same) !== comparedValues(content);
   if (same.status === "open" || same.status === "acknowledged") {
-    return { change: "refresh", id: same.id, finding };
+    return { change: "refresh", id: same.id, content };
   }
   // A difference that had ended counts as changed, even with the same values.
-  const isNews = changed || same.hasCeased || !isDecidedByPerson(same);
-  return ripe && isNews ? { change: "reopen", id: same.id, finding } : null;
+  const isNews = changed || same.hasCeased || !isDecidedByReviewer(same);
+  return confirmed && isNews ? { change: "reopen", id: same.id, content } : null;
 }
 
-function isDecidedByPerson({ status, resolvedBy }: KnownMismatch): boolean {
+function isDecidedByReviewer({ status, resolvedBy }: KnownMismatch): boolean {
   return status === "ignored" || (status === "resolved" && resolvedBy !== RESOLVED_BY_RECON);
 }
 
@@ -93,7 +97,7 @@ const NOT_COMPARED = new Set([
 ]);
 
 /** The compared values, without the ids and times of either side. */
-function comparedValues({ provider, ledger }: Pick<Finding, "provider" | "ledger">): string {
+function comparedValues({ provider, ledger }: Pick<MismatchContent, "provider" | "ledger">): string {
   return JSON.stringify([provider, ledger].map((side) => side && compared(side)));
 }
 

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Config } from "../config-file.ts";
-import type { Finding, MismatchKind } from "../mismatch.ts";
+import type { MismatchContent, MismatchKind } from "../mismatch.ts";
 import { isTopUp, type TopUp, type Transfer, type TransferStatus } from "../transfer.ts";
 import { type Booking, compareBooking, type FieldDifference, type VerifyAnswer } from "./answer.ts";
 import { describeDiffering, describeInconclusive, describeLateSuccess, describeRejected } from "./finding.ts";
@@ -30,7 +30,7 @@ export interface VerifyState {
 export interface VerifyDecision {
   readonly state: VerifyState;
   /** the mismatch that holds now; null: none; "as-before": the answer changes nothing about it */
-  readonly finding: Finding | null | "as-before";
+  readonly finding: MismatchContent | null | "as-before";
 }
 
 /** The pause between questions about an inconclusive row, until ops close it. */

@@ -1,7 +1,7 @@
 /** Findings about transfers and top-ups, with their reasons and the amounts at risk. */
 
 import { formatInstant, type Instant, showInstant } from "../clock.ts";
-import type { Finding, MismatchKind, TransferSide } from "../mismatch.ts";
+import type { MismatchContent, MismatchKind, TransferSide } from "../mismatch.ts";
 import { formatAmount, formatMoney } from "../money.ts";
 import { isTopUp, type TopUp, type Transfer } from "../transfer.ts";
 import {
@@ -24,7 +24,7 @@ export function describeDiffering(
   booking: Booking,
   differences: readonly FieldDifference[],
   answeredAt: Instant,
-): Finding {
+): MismatchContent {
   const differing = differences.map((one) => `${NAMES[one.field]} ${one.booked} instead of ${one.sent}`);
   return {
     ...common(sent, isTopUp(sent) ? "top-up-differs" : "transfer-differs"),
@@ -50,7 +50,7 @@ export function describeLateSuccess(
   booking: Booking,
   rejectedAt: Instant | null,
   answeredAt: Instant,
-): Finding {
+): MismatchContent {
   const since = rejectedAt === null ? "" : ` at ${showInstant(rejectedAt)}`;
   return {
     ...common(sent, isTopUp(sent) ? "top-up-late-success" : "transfer-late-success"),
@@ -60,7 +60,7 @@ export function describeLateSuccess(
 }
 
 /** The ledger has moved the money, and the provider says finally that the top-up failed. */
-export function describeRejected(sent: TopUp, answeredAt: Instant): Finding {
+export function describeRejected(sent: TopUp, answeredAt: Instant): MismatchContent {
   return {
     ...common(sent, "top-up-rejected"),
     reason: `${name(sent)} is in the ledger, and the provider says that it failed`,
@@ -80,7 +80,11 @@ function failedSide({ username, productId }: Transfer | TopUp, answeredAt: Insta
 }
 
 /** @param attempts the number of questions so far, answered or not */
-export function describeInconclusive(sent: Transfer | TopUp, handedAt: Instant, attempts: number): Finding {
+export function describeInconclusive(
+  sent: Transfer | TopUp,
+  handedAt: Instant,
+  attempts: number,
+): MismatchContent {
   const since = `since ${showInstant(handedAt)}, asked ${attempts === 1 ? "once" : `${attempts} times`}`;
   return {
     ...common(sent, isTopUp(sent) ? "top-up-inconclusive" : "transfer-inconclusive"),
@@ -98,7 +102,7 @@ export function describeAfterClose(
   sent: Transfer | TopUp,
   answer: VerifyAnswer,
   closed: { readonly by: string; readonly at: Instant },
-): Finding | null {
+): MismatchContent | null {
   if (answer.says === "nothing") return null;
   const before = `${closed.by} closed ${name(sent)} at ${showInstant(closed.at)}, and a later answer says`;
   const kind = isTopUp(sent) ? "top-up-inconclusive" : "transfer-inconclusive";
@@ -121,7 +125,7 @@ export function describeAfterClose(
   };
 }
 
-function common(sent: Transfer | TopUp, kind: MismatchKind): Omit<Finding, "reason" | "provider"> {
+function common(sent: Transfer | TopUp, kind: MismatchKind): Omit<MismatchContent, "reason" | "provider"> {
   const { productId, username, currency, transactionRef, amount, sentAt, type } = sent;
   const at = formatInstant(sentAt);
   const ledger: TransferSide = {

@@ -3,7 +3,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import type { Query } from "../../src/db/client.ts";
 import { inSnapshot } from "../../src/db/transactions.ts";
 import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import type { Transition } from "../../src/mismatches/transitions.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
@@ -19,12 +19,12 @@ beforeEach(async () => {
 });
 
 let bets = 0;
-const finding = (fields: Partial<Finding> = {}) => {
+const finding = (fields: Partial<MismatchContent> = {}) => {
   bets += 1;
   return exampleFinding({ betId: `bet-${bets}`, ...fields });
 };
-const open = (count: number, fields: Partial<Finding> = {}): Transition[] =>
-  Array.from({ length: count }, () => ({ change: "open", finding: finding(fields) }));
+const open = (count: number, fields: Partial<MismatchContent> = {}): Transition[] =>
+  Array.from({ length: count }, () => ({ change: "open", content: finding(fields) }));
 const resolve = (...ids: number[]): Transition[] => ids.map((id) => ({ change: "resolve", id }));
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
@@ -182,12 +182,12 @@ describe("incidents are separate", () => {
 test("a mismatch that reopens joins its incident while that goes on, and a new one afterwards", async () => {
   await record(0, open(2));
   await record(1, resolve(1));
-  await record(2, [{ change: "reopen", id: 1, finding: finding() }]);
+  await record(2, [{ change: "reopen", id: 1, content: finding() }]);
   await record(3, resolve(2));
   expect(await reported()).toEqual(["incident-opened 2"]);
   await record(4, resolve(1));
   expect(await reported()).toEqual(["incident-opened 2", "incident-over 2"]);
-  await record(5, [{ change: "reopen", id: 1, finding: finding() }]);
+  await record(5, [{ change: "reopen", id: 1, content: finding() }]);
   await record(6, resolve(1));
   expect((await reported()).slice(2)).toEqual(["incident-opened 1", "incident-over 1"]);
 });
@@ -219,7 +219,7 @@ describe("with a minimum for a currency", () => {
 
   test("an incident is reported when changed values make it reach the minimum", async () => {
     await record(0, open(1, thb("60")), least);
-    await record(1, [{ change: "refresh", id: 1, finding: finding(thb("160")) }], least);
+    await record(1, [{ change: "refresh", id: 1, content: finding(thb("160")) }], least);
     expect(await reported()).toEqual(["incident-opened 1"]);
   });
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { readEvidence } from "../../src/flows/read/read-evidence.ts";
 import { dropExpired } from "../../src/flows/retention/drop-expired.ts";
 import { silentLog } from "../../src/log.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { HOUR_MS, NOON } from "../support/examples.ts";
@@ -56,7 +56,7 @@ describe("bodies that are older than retain.rawBodies", () => {
     await operator.send("placeBets", bet2, { id: "refused-other" });
     return operator.player;
   }
-  const of = (username: string): Partial<Finding> => ({
+  const of = (username: string): Partial<MismatchContent> => ({
     username,
     occurredAt: NOON,
     ledger: { ...LEDGER_SIDE, username },
@@ -95,7 +95,7 @@ describe("bodies that are older than retain.rawBodies", () => {
     ["the bet of another product", { productId: "P2" }, ""],
   ] as const)("stay while a mismatch of %s is not decided, and go afterwards", async (_, fields, kept) => {
     const player = await play();
-    await openMismatches(sql, CONFIG, NOON, [{ ...of(player), ...(fields as Partial<Finding>) }]);
+    await openMismatches(sql, CONFIG, NOON, [{ ...of(player), ...(fields as Partial<MismatchContent>) }]);
     await drop();
     expect(await left()).toBe(kept);
     await sql`update mismatches set status = 'acknowledged'`;

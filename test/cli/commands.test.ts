@@ -11,7 +11,7 @@ import { createProgram } from "../../src/cli/program.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { readStatus } from "../../src/flows/read/read-status.ts";
 import { silentLog } from "../../src/log.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -63,10 +63,10 @@ async function expectFailure(ended: Ended, code: number, line: RegExp): Promise<
   expect(ended.stderr).not.toMatch(/\n {4}at |internal error/);
 }
 
-async function open(...findings: Finding[]): Promise<void> {
+async function open(...findings: MismatchContent[]): Promise<void> {
   await writeTransitions(
     sql,
-    findings.map((finding) => ({ change: "open", finding })),
+    findings.map((finding) => ({ change: "open", content: finding })),
     NOON,
   );
 }

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, NOON } from "../support/examples.ts";
 import { exampleFinding, LEDGER_SIDE } from "../support/findings.ts";
@@ -31,7 +31,8 @@ const recon = (args: string) => {
   const words = Array.from(args.matchAll(/"([^"]*)"|\S+/g), ([word, quoted]) => quoted ?? word);
   return callRecon(["mismatches", ...words], SETTINGS);
 };
-const open = (...fields: Partial<Finding>[]) => openMismatches(sql, parseConfig(CONFIG), NOON, fields);
+const open = (...fields: Partial<MismatchContent>[]) =>
+  openMismatches(sql, parseConfig(CONFIG), NOON, fields);
 const statuses = () => readStatuses(sql);
 const says = (code: number, line: RegExp) => ({
   code,
@@ -231,7 +232,7 @@ describe("one mismatch is shown with", () => {
   test("marks on the fields that differ, where both sides have them, with amounts compared as numbers", async () => {
     const { provider, ledger } = exampleFinding();
     await open(
-      { provider: { ...provider, stake: "10", status: "VOID" } as Finding["provider"] },
+      { provider: { ...provider, stake: "10", status: "VOID" } as MismatchContent["provider"] },
       { ledger: null },
       { provider: null, ledger },
     );

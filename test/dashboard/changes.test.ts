@@ -32,13 +32,13 @@ describe("an open page", () => {
 
   test("is notified when only the values of a mismatch change", async () => {
     const finding = exampleFinding();
-    await writeTransitions(sql, [{ change: "open", finding }], NOON);
+    await writeTransitions(sql, [{ change: "open", content: finding }], NOON);
     const before = await readChangeMarks(sql, NOON);
     const [row] = await sql<{ id: number }[]>`select id from mismatches`;
     const changed = { ...finding, amountAtRisk: amount("99") };
     await writeTransitions(
       sql,
-      [{ change: "refresh", id: row?.id ?? 0, finding: changed }],
+      [{ change: "refresh", id: row?.id ?? 0, content: changed }],
       NOON + MINUTE_MS,
     );
     expect((await readChangeMarks(sql, NOON)).mismatches).not.toBe(before.mismatches);

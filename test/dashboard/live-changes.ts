@@ -6,7 +6,7 @@ import { writeClosedDay } from "../../src/closing/closed-day-store.ts";
 import { hashOf } from "../../src/closing/statement.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { beginImport, endImport } from "../../src/ledger/past-import-store.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import { forgetRejectedRecords, writeRejected } from "../../src/sync/rejected-store.ts";
 import { HOUR_MS } from "../support/examples.ts";
 import { openMismatches } from "../support/open-mismatches.ts";
@@ -32,7 +32,7 @@ export function changesOf(sql: Sql, { context, paths }: CrowdedWorld): readonly 
     const [row] = await sql<{ id: number }[]>`select max(id) as id from ${sql(table)}`;
     return row?.id ?? 0;
   };
-  const open = async (fields: Partial<Finding>) =>
+  const open = async (fields: Partial<MismatchContent>) =>
     await openMismatches(sql, context.config, now, [{ productId: "TABLE", ...fields }]);
   const reject = async (raw: string) => {
     const rejected = [{ raw, reason: "id must be text" }];

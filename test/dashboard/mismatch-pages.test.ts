@@ -3,7 +3,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { actOnMismatches, type RequestedAction } from "../../src/flows/mismatches/act-on-mismatches.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDashboard } from "../support/dashboard.ts";
@@ -24,7 +24,7 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-const open = (...fields: Partial<Finding>[]) =>
+const open = (...fields: Partial<MismatchContent>[]) =>
   openMismatches(
     sql,
     config,

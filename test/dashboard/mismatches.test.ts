@@ -96,7 +96,7 @@ test("a new mismatch appears without a reload, and in the sums", async () => {
   await world.sql.begin((tx) =>
     recordTransitions(
       tx,
-      [{ change: "open", finding: exampleFinding({ productId: "P2", username: EVIL }) }],
+      [{ change: "open", content: exampleFinding({ productId: "P2", username: EVIL }) }],
       context.config,
       world.clock.now(),
     ),
@@ -148,7 +148,7 @@ test("the page shows all matching mismatches with their money before a person ac
   await world.sql.begin((tx) =>
     recordTransitions(
       tx,
-      findings.map((finding) => ({ change: "open", finding })),
+      findings.map((finding) => ({ change: "open", content: finding })),
       context.config,
       world.clock.now(),
     ),

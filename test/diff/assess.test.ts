@@ -10,17 +10,17 @@ import { type BetFields, bet, record, SETTINGS } from "./sides.ts";
 
 const assess = (...sides: Parameters<typeof assessPairs>) =>
   assessPairs(...sides)
-    .map(({ verdict }) => verdict)
-    .filter((verdict) => verdict !== null);
+    .map(({ pending }) => pending)
+    .filter((pending) => pending !== null);
 const show = (records: readonly StoredRecord[], bets: readonly LedgerBet[]) =>
   assess(records, bets, SETTINGS)
-    .map(({ finding }) => `${finding.kind} ${finding.subject} ${formatAmount(finding.amountAtRisk)}`)
+    .map(({ content }) => `${content.kind} ${content.subject} ${formatAmount(content.amountAtRisk)}`)
     .sort();
 
 describe("a bet that the provider lacks", () => {
   const missing = (others: LedgerBet[], records: StoredRecord[] = [], fields: BetFields = {}) =>
     assess(records, [bet({ txnId: "t1", ...fields }), ...others], SETTINGS).find(
-      ({ finding }) => finding.kind === "missing-at-provider" && finding.subject === "bet:t1",
+      ({ content }) => content.kind === "missing-at-provider" && content.subject === "bet:t1",
     );
 
   test.each([
@@ -64,7 +64,7 @@ describe("a bet that the provider lacks", () => {
 
 test("the ended part of a round agrees while the provider does not list the open part", () => {
   const unnamed = (fields: Parameters<typeof record>[0] = {}) =>
-    record({ betId: "nobody", id: "r1", ...fields });
+    record({ betId: "unknown", id: "r1", ...fields });
   const bets = [bet({ txnId: "t1" }), bet({ txnId: "t2", status: "open" })];
   expect(show([unnamed()], bets)).toEqual(["stuck-open bet:t2 10"]);
   expect(show([unnamed({ payout: "1" })], bets)).toEqual(["round-differs round:round-1 11"]);
@@ -73,10 +73,10 @@ test("the ended part of a round agrees while the provider does not list the open
 
 test("a difference between two existing sides does not wait for other bets of the round", () => {
   const open = bet({ txnId: "t2", status: "open", lastEntryAt: NOON });
-  const verdicts = assess([record({ payout: "1" })], [bet(), open], SETTINGS);
-  const verdict = verdicts.find(({ finding }) => finding.kind === "payout-differs");
-  expect(verdict).toMatchObject({ finding: { kind: "payout-differs" }, waitsForRound: false });
-  expect(verdict?.entryTimes?.lastEntryAt).toBe(NOON - 4 * MINUTE_MS);
+  const pendingDifferences = assess([record({ payout: "1" })], [bet(), open], SETTINGS);
+  const pending = pendingDifferences.find(({ content }) => content.kind === "payout-differs");
+  expect(pending).toMatchObject({ content: { kind: "payout-differs" }, waitsForRound: false });
+  expect(pending?.entryTimes?.lastEntryAt).toBe(NOON - 4 * MINUTE_MS);
 });
 
 test("ids that cross between two bets give each bet its own mismatch", () => {
@@ -89,13 +89,13 @@ test("ids that cross between two bets give each bet its own mismatch", () => {
   const lonely = record({ betId: "x", id: "z", roundId: "round-3" });
   const byId = { ...SETTINGS, matchBy: ["id"] as const };
   const found = assess([lonely, record({ betId: "w", id: "x", payout: "2" })], [bet({ txnId: "x" })], byId);
-  expect(found.map(({ finding }) => `${finding.kind} ${finding.subject}`).sort()).toEqual([
+  expect(found.map(({ content }) => `${content.kind} ${content.subject}`).sort()).toEqual([
     "missing-in-ledger bet:x",
     "payout-differs bet:x",
   ]);
 });
 
-test("the findings do not depend on the order in which records are read", () => {
+test("the differences do not depend on the order in which records are read", () => {
   const records = [
     record({ id: "r1", betId: "b1", roundId: "round-1", betStatus: "OPEN" }),
     record({ id: "r2", betId: "b1", roundId: "round-2", betStatus: "UNSETTLED" }),
@@ -104,11 +104,11 @@ test("the findings do not depend on the order in which records are read", () => 
     record({ id: "r5", betId: "bet-1", roundId: "round-5" }),
   ];
   const bets = [bet(), bet({ txnId: "t2" })];
-  const expected = assess(records, bets, SETTINGS).map(({ finding }) => finding);
+  const expected = assess(records, bets, SETTINGS).map(({ content }) => content);
   expect(expected.length).toBeGreaterThan(1);
   fc.assert(
     fc.property(fc.shuffledSubarray(records, { minLength: records.length }), (read) => {
-      const found = assess(read, bets, SETTINGS).map(({ finding }) => finding);
+      const found = assess(read, bets, SETTINGS).map(({ content }) => content);
       expect(new Set(found.map((one) => JSON.stringify(one)))).toEqual(
         new Set(expected.map((one) => JSON.stringify(one))),
       );
@@ -154,7 +154,7 @@ describe("callbacks by round", () => {
       [],
     );
     expect(show([first], single(null))).toEqual(["missing-placement bet:t1 10"]);
-    // The settlement settles nothing, and nobody asked for its payout.
+    // The settlement settles nothing, and no entry asked for its payout.
     expect(show([first], single(false))).toEqual(["missing-settlement bet:t1 10"]);
   });
 
@@ -185,7 +185,7 @@ describe("callbacks by round", () => {
     expect(show(records, bets)).toEqual(["stake-differs bet:t2 1"]);
   });
 
-  test.each(["t1", "t2", "nobody"])("a rollback with %s takes from each bet its own payout", (named) => {
+  test.each(["t1", "t2", "unknown"])("a rollback with %s takes from each bet its own payout", (named) => {
     for (const moved of [null, amount("-50")]) {
       const bets = fold([
         place("t1"),
@@ -201,7 +201,7 @@ describe("callbacks by round", () => {
     }
   });
 
-  test("a rollback also takes the rewards where it names them together with all payouts", () => {
+  test("a rollback also takes the rewards if it names them together with all payouts", () => {
     const reward = exampleEntry({
       callback: "winRewards",
       txnId: "t1",

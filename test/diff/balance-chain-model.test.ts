@@ -216,7 +216,7 @@ test("what differs is exactly what the model names, if no two requests overlap",
   );
 });
 
-test("something differs exactly if it does in the model, whatever overlaps", () => {
+test("something differs exactly if it does in the model, no matter what overlaps", () => {
   fc.assert(
     fc.property(turns(FAULTS, NULLS, 6), fc.boolean(), fc.boolean(), (all, isWhole, begins) => {
       // With three or more of them in one moment, not every order is tried.

@@ -27,7 +27,7 @@ const broken = (
   cut = { before: false, after: false },
 ) =>
   findBrokenLinks(entries, { asked: new Map(), tolerance, cut }).broken.map(
-    ({ finding: { subject, amountAtRisk } }) =>
+    ({ content: { subject, amountAtRisk } }) =>
       `${JSON.parse(subject.slice("chain:".length))[1]} ${formatAmount(amountAtRisk)}`,
   );
 
@@ -41,7 +41,7 @@ describe("a balance that is not the player's last one", () => {
     expect(broken(chain)).toEqual(["b 5"]);
     const cut = { before: false, after: false };
     const [one] = findBrokenLinks(chain, { asked: new Map(), tolerance: new Map(), cut }).broken;
-    expect(one?.finding.reason).toBe(
+    expect(one?.content.reason).toBe(
       "the balance before the placeBets request b was 95.00 THB, but the placeBets request a of P1, the player's last one, left 90.00 THB at 2026-11-20 12:00:00Z",
     );
   });
@@ -99,7 +99,7 @@ describe("a balance that is not the player's last one", () => {
     expect(broken([...items, request("b", 1, ["80", "70"])])).toEqual([]);
   });
 
-  test("is not judged where entries may be missing", () => {
+  test("is not judged if entries may be missing", () => {
     const chain = [request("a", 0, ["100", "90"]), request("b", 1, ["95", "80"])];
     expect(broken(chain, new Map(), { before: true, after: false })).toEqual([]);
     expect(broken(chain, new Map(), { before: false, after: true })).toEqual([]);

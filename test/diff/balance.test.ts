@@ -42,11 +42,11 @@ describe("a request's balances and the sum that its items moved", () => {
       name: "what its placement took",
       entry: item(null, "90", "95", { callback: "cancelBets", status: "REFUND" }),
     },
-  ])("are not compared where $name is not known", ({ entry }) => {
+  ])("are not compared if $name is not known", ({ entry }) => {
     expect(found(entry)).toEqual([]);
   });
 
-  test("agree with the requested amounts, where the moved amounts are unknown", () => {
+  test("agree with the requested amounts, if the moved amounts are unknown", () => {
     expect(found(item(null, "100", "90"))).toEqual([]);
     expect(found(item(null, "100", "95"))).toEqual(['request:["placeBets","q1"] 5']);
     const cancelled = (after: string) =>

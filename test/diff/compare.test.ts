@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
 import { type CompareSettings, comparePair } from "../../src/diff/compare.ts";
-import { subjectsOf, toFinding } from "../../src/diff/finding.ts";
 import type { MatchRule } from "../../src/diff/match.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import { subjectsOf, toContent } from "../../src/diff/mismatch-content.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import { formatAmount, parseAmount } from "../../src/money.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
@@ -18,15 +18,16 @@ function compare(
   { records = [], bets = [] }: PairSides,
   matchedBy: MatchRule | null = "betId",
   settings: Partial<CompareSettings> = {},
-): Finding | null {
+): MismatchContent | null {
   const all = { ...SETTINGS, ...settings };
   const pair = { records, bets, matchedBy, agrees: false };
   const difference = comparePair(pair, all);
-  return difference && toFinding(pair, difference, all);
+  return difference && toContent(pair, difference, all);
 }
 
-const kindOf = (finding: Finding | null) => finding?.kind ?? "agrees";
-const riskOf = (finding: Finding | null) => (finding === null ? null : formatAmount(finding.amountAtRisk));
+const kindOf = (content: MismatchContent | null) => content?.kind ?? "agrees";
+const riskOf = (content: MismatchContent | null) =>
+  content === null ? null : formatAmount(content.amountAtRisk);
 const byRound = (sides: PairSides, settings: Partial<CompareSettings> = {}) =>
   compare(sides, "round", settings);
 
@@ -154,7 +155,7 @@ describe("several records of one bet", () => {
     expect(kindOf(compare({ records, bets: [bet()] }))).toBe("status-differs");
   });
 
-  test("count as void only where all of them are void; a void record adds nothing", () => {
+  test("count as void only if all of them are void; a void record adds nothing", () => {
     const records = [part("r1"), part("r2", { betStatus: "VOID", stake: "99" })];
     expect(compare({ records, bets: [bet()] })).toBeNull();
     expect(compare({ records: records.slice(1), bets: [bet({ status: "void" })] })).toBeNull();
@@ -183,7 +184,7 @@ describe("the amount at risk", () => {
       bets: [bet({ payout: "25" })],
     },
     {
-      what: "the money that moved, where that is not the requested amount",
+      what: "the money that moved, if that is not the requested amount",
       risk: "25",
       bets: [bet({ payout: "25", moved: "25" })],
     },
@@ -225,13 +226,13 @@ describe("the amount at risk", () => {
       bets: [bet({ payout: "19.99" })],
     },
     {
-      what: "the sum of both differences, where stake and payout differ",
+      what: "the sum of both differences, if stake and payout differ",
       risk: "3",
       records: [record({ stake: "12", payout: "5" })],
       bets: [bet({ stake: "10", payout: "0" })],
     },
     {
-      what: "where all expected money has moved, the largest difference of the named amounts",
+      what: "if all expected money has moved, the largest difference of the named amounts",
       risk: "4",
       records: [record({ stake: "12", payout: "9" })],
       bets: [bet({ stake: "10", payout: "5", moved: "-3" })],
@@ -243,12 +244,12 @@ describe("the amount at risk", () => {
       bets: [bet({ stake: "10", payout: "5", moved: "-7" })],
     },
     {
-      what: "where nothing moved for a bet that the provider lacks, the amount of the bet",
+      what: "if nothing moved for a bet that the provider lacks, the amount of the bet",
       risk: "25",
       bets: [bet({ stake: "25", payout: "25" })],
     },
     {
-      what: "all money that moved in the ledger's currency, where the provider has another currency",
+      what: "all money that moved in the ledger's currency, if the provider has another currency",
       risk: "10",
       records: [record({ currency: "USD" })],
       bets: [bet()],
@@ -260,8 +261,8 @@ describe("the amount at risk", () => {
       bets: [bet({ stake: "-10", payout: "-10", moved: "0" })],
     },
   ])("is $what", ({ risk, records = [], bets = [] }) => {
-    const finding = compare({ records, bets });
-    expect(riskOf(finding)).toBe(risk);
+    const content = compare({ records, bets });
+    expect(riskOf(content)).toBe(risk);
   });
 });
 
@@ -314,7 +315,7 @@ describe("the reason is one sentence that names both values", () => {
   });
 });
 
-describe("a finding", () => {
+describe("a mismatch", () => {
   test("carries both sides as they were compared", () => {
     const listed = record({
       payout: "25.50",
@@ -414,7 +415,7 @@ describe("a finding", () => {
     });
   });
 
-  test("names no round where there is none, and the ledger's round where the record has none", () => {
+  test("names no round if there is none, and the ledger's round if the record has none", () => {
     const [nameless, other] = [record({ roundId: "UNKNOWN" }), bet({ payout: "1" })];
     expect(compare({ records: [nameless] })?.roundId).toBeNull();
     expect(compare({ records: [nameless], bets: [other] })?.roundId).toBe("round-1");
@@ -429,7 +430,7 @@ describe("a finding", () => {
 });
 
 describe("the rest of a round", () => {
-  test("makes one mismatch, whatever differs", () => {
+  test("makes one mismatch, no matter what differs", () => {
     const bets = [bet({ txnId: "t1" }), bet({ txnId: "t2" })];
     const [stake, payout, status] = [
       { stake: "21" },
@@ -492,7 +493,7 @@ describe("a tip", () => {
   const tip = (stake: string, status: LedgerBet["status"] = "settled") =>
     bet({ tip: true, placed: false, stake, status });
 
-  test("agrees where the provider does not list it", () => {
+  test("agrees if the provider does not list it", () => {
     expect(compare({ bets: [tip("3")] }, null)).toBeNull();
   });
 
@@ -553,8 +554,8 @@ describe("for any amounts", () => {
             [text(amounts), changed],
             [changed, text(amounts)],
           ] as const) {
-            const finding = compare({ records: [record(listed)], bets: [bet(held)] });
-            expect([kindOf(finding), riskOf(finding)]).toEqual([`${field}-differs`, risk]);
+            const content = compare({ records: [record(listed)], bets: [bet(held)] });
+            expect([kindOf(content), riskOf(content)]).toEqual([`${field}-differs`, risk]);
           }
         },
       ),

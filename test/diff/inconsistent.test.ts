@@ -16,10 +16,10 @@ test.each([
   "a $betStatus bet of 10 that is a $payoutStatus paying $payout contradicts itself: $found",
   (example) => {
     const { found, ...fields } = example;
-    const finding = findInconsistent(record(fields), () => "t1", SETTINGS);
-    expect(finding !== null).toBe(found);
+    const content = findInconsistent(record(fields), () => "t1", SETTINGS);
+    expect(content !== null).toBe(found);
     if (found)
-      expect(finding).toMatchObject({ kind: "provider-inconsistent", betId: "bet-1", transactionId: "t1" });
+      expect(content).toMatchObject({ kind: "provider-inconsistent", betId: "bet-1", transactionId: "t1" });
   },
 );
 

@@ -107,11 +107,11 @@ describe("a round", () => {
       settings,
     );
 
-  test.each(agreeing)("agrees where $name", (example) => {
+  test.each(agreeing)("agrees if $name", (example) => {
     expect(run(example)).toEqual([]);
   });
 
-  test.each(differing)("does not agree where $name", (example) => {
+  test.each(differing)("does not agree if $name", (example) => {
     expect(run(example)).not.toEqual([]);
   });
 
@@ -124,16 +124,16 @@ describe("a round", () => {
 });
 
 describe("bets of rounds that do not agree", () => {
-  /** The stakes differ, so that no round agrees. */
+  /** The stakes differ, so no round agrees. */
   const different = (fields: RecordFields) => record({ stake: "99", ...fields });
 
   test.each([
     { by: "its betId", fields: { betId: "t1", id: "r1" }, expected: ["betId: r1 = t1"] },
-    { by: "its id", fields: { betId: "nobody", id: "t1" }, expected: ["id: t1 = t1"] },
-    { by: "its round", fields: { betId: "nobody", id: "r1" }, expected: ["round: r1 = t1"] },
+    { by: "its id", fields: { betId: "unknown", id: "t1" }, expected: ["id: t1 = t1"] },
+    { by: "its round", fields: { betId: "unknown", id: "r1" }, expected: ["round: r1 = t1"] },
     {
       by: "nothing",
-      fields: { betId: "nobody", id: "r1", roundId: "round-2" },
+      fields: { betId: "unknown", id: "r1", roundId: "round-2" },
       expected: ["alone: r1", "alone: t1"],
     },
   ])("a record finds its bet by $by", ({ fields, expected }) => {
@@ -152,7 +152,7 @@ describe("bets of rounds that do not agree", () => {
   });
 
   test("a rule that the product lacks matches nothing", () => {
-    expect(match([different({ betId: "nobody", id: "t1" })], [held("t1")], { matchBy: ["betId"] })).toEqual([
+    expect(match([different({ betId: "unknown", id: "t1" })], [held("t1")], { matchBy: ["betId"] })).toEqual([
       "alone: t1",
       "alone: t1",
     ]);
@@ -213,7 +213,7 @@ describe("the rest of a round", () => {
 describe("a round that one entry settled as a whole", () => {
   const whole = { settledByRound: true };
 
-  test("is compared by its sums only, whatever the ids say", () => {
+  test("is compared by its sums only, regardless of the ids", () => {
     const records = [
       record({ id: "r1", betId: "t1", payout: "20" }),
       record({ id: "r2", betId: "t2", payout: "30" }),

@@ -13,10 +13,10 @@ interface Case {
   readonly settings?: Partial<AssessSettings>;
 }
 
-/** "net-differs bet:bet-1 10", of all findings except bets that are open for too long. */
+/** "net-differs bet:bet-1 10", for all differences except bets that are open for too long. */
 const found = ({ records = [], bets, settings = {} }: Case) =>
   assessPairs(records, bets, { ...SETTINGS, ...settings })
-    .flatMap(({ verdict }) => verdict?.finding ?? [])
+    .flatMap(({ pending }) => pending?.content ?? [])
     .filter(({ kind }) => kind !== "stuck-open")
     .map(({ kind, subject, amountAtRisk }) => `${kind} ${subject} ${formatAmount(amountAtRisk)}`);
 
@@ -60,7 +60,7 @@ describe("the wallet did what the agreed state requires", () => {
       records: [record({ betId: "r", id: "r", stake: "20", payout: "5" })],
       bets: [bet({ txnId: "t1", moved: "-3" }), bet({ txnId: "t2", payout: "5", moved: "-12" })],
     },
-  ])("where $name", (example) => {
+  ])("if $name", (example) => {
     expect(found(example)).toEqual([]);
   });
 });
@@ -143,7 +143,7 @@ describe("a missing placement of a settled bet", () => {
     expect(found({ name: "", records: [won], bets: [unplaced] })).toEqual(["missing-placement bet:bet-1 10"]);
   });
 
-  test("has the bet's own id as subject, also where only the round matched", () => {
+  test("has the bet's own id as subject, also if only the round matched", () => {
     const elsewhere = record({ betId: "r", id: "r", stake: "20", payout: "25" });
     const bets = [bet({ txnId: "t1" }), { ...unplaced, txnId: "t2" }];
     expect(found({ name: "", records: [elsewhere], bets })).toEqual(["missing-placement bet:t2 10"]);
@@ -156,12 +156,12 @@ describe("a missing placement of a settled bet", () => {
     },
     { name: "it is a tip", held: bet({ placed: false, tip: true }) },
     { name: "it is not settled", held: bet({ placed: false, status: "open" }) },
-  ])("is no finding where $name", ({ held }) => {
+  ])("is no difference if $name", ({ held }) => {
     expect(found({ name: "", records: [won], bets: [held] }).join()).not.toContain("missing-placement");
   });
 });
 
-describe("where the provider lists open bets", () => {
+describe("if the provider lists open bets", () => {
   const settings = { openBetsListed: true };
 
   test("an open bet that it does not list is missing", () => {
@@ -177,12 +177,12 @@ describe("where the provider lists open bets", () => {
 
   test("a missing open bet does not wait for its own round", () => {
     const [pair] = assessPairs([], [bet({ status: "open" })], { ...SETTINGS, ...settings });
-    expect(pair?.verdict).toMatchObject({ waitsForRound: false });
+    expect(pair?.pending).toMatchObject({ waitsForRound: false });
   });
 });
 
 describe("a void side agrees with an absent one, in a round too", () => {
-  const elsewhere = { betId: "nobody", id: "r" };
+  const elsewhere = { betId: "unknown", id: "r" };
 
   test.each<Case & { readonly expected: string[] }>([
     {
@@ -201,7 +201,7 @@ describe("a void side agrees with an absent one, in a round too", () => {
       name: "a void bet beside a record of another stake",
       records: [record({ ...elsewhere, stake: "7" })],
       bets: [bet({ status: "void" })],
-      expected: ["missing-in-ledger bet:nobody 7"],
+      expected: ["missing-in-ledger bet:unknown 7"],
     },
     {
       name: "but with an equal stake both are sides of one bet",
@@ -210,7 +210,7 @@ describe("a void side agrees with an absent one, in a round too", () => {
       expected: ["round-differs round:round-1 10"],
     },
     {
-      name: "and the round decides so where it is the only rule",
+      name: "and the round decides so if it is the only rule",
       records: [record({ ...elsewhere, stake: "7", betStatus: "VOID" })],
       bets: [bet({ status: "open" })],
       settings: { matchBy: ["round"] },

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { StoredRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
+import type { DiffMark } from "../../src/diff/mark-store.ts";
 import { keyOfSubject, nextFrontier, partition } from "../../src/diff/neighbourhood.ts";
-import type { DiffMark } from "../../src/diff/store.ts";
 import { exampleEntry, exampleRecord } from "../support/examples.ts";
 
 interface OneSide {
@@ -102,7 +102,7 @@ describe("two things are not connected", () => {
       records: [record({ ids: ["a"], round: "r" })],
       entries: [entry({ username: "bob", ids: ["a"], round: "r" })],
     },
-  ])("where $when", ({ records, entries }) => {
+  ])("if $when", ({ records, entries }) => {
     expect(countOf(records, entries)).toBe(2);
   });
 });

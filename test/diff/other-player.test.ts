@@ -22,7 +22,7 @@ function misnamed(players: Sides, settings: Partial<AssessSettings> = {}): strin
     ),
   }));
   return findUnderTwoNames(assessed, all, () => []).map(
-    ({ verdict: { finding } }) => `${finding.username}'s ${finding.subject}: ${finding.reason}`,
+    ({ pending: { content } }) => `${content.username}'s ${content.subject}: ${content.reason}`,
   );
 }
 
@@ -40,28 +40,28 @@ test.each<{ name: string; players: Sides; settings?: Partial<AssessSettings>; fo
     found: [ANNAS],
   },
   {
-    name: "but not where the product does not match by that id",
+    name: "but not if the product does not match by that id",
     players: { anna: { bets: [bet()] }, bob: { records: [record({ betId: "x", id: "bet-1" })] } },
     settings: { matchBy: ["betId", "round"] },
     found: [],
   },
   {
-    name: "but not where the player has a record of the bet as well",
+    name: "but not if the player has a record of the bet as well",
     players: { anna: { bets: [bet()], records: [record()] }, bob: { records: [record()] } },
     found: [],
   },
   {
-    name: "but not where the other player's record has a bet of its own",
+    name: "but not if the other player's record has a bet of its own",
     players: { anna: { bets: [bet()] }, bob: { records: [record()], bets: [bet()] } },
     found: [],
   },
   {
-    name: "but not where two records are possible",
+    name: "but not if two records are possible",
     players: { anna: { bets: [bet()] }, bob: { records: [record()] }, carl: { records: [record()] } },
     found: [],
   },
   {
-    name: "but not where the record could belong to two bets",
+    name: "but not if the record could belong to two bets",
     players: { anna: { bets: [bet()] }, bob: { records: [record()] }, carl: { bets: [bet()] } },
     found: [],
   },
@@ -78,8 +78,8 @@ function splitByCase(entries: readonly CallbackEntry[], records: readonly Stored
     return { username, neighbourhood: { entries: own }, pairs: assessPairs(listed, fold(own), SETTINGS) };
   });
   return findUnderTwoNames(assessed, SETTINGS, fold).map(
-    ({ ledger, provider, verdict: { finding } }) =>
-      `${ledger.pair.bets[0]?.username} of ${provider.pair.records[0]?.username}, ${finding.username}'s ${finding.subject}, effect ${finding.effect}`,
+    ({ ledger, provider, pending: { content } }) =>
+      `${ledger.pair.bets[0]?.username} of ${provider.pair.records[0]?.username}, ${content.username}'s ${content.subject}, effect ${content.effect}`,
   );
 }
 

@@ -12,7 +12,7 @@ const BOTH = ["missing-in-ledger of bet:zz-1, effect -50", "payout-differs of be
 test.each<{ name: string; bets?: LedgerBet[]; records?: StoredRecord[]; found: string[] }>([
   { name: "in a round without bets", found: ["payout-differs of bet:bet-1, effect 0"] },
   {
-    name: "but not in a round with a bet, where the record may be another bet's",
+    name: "but not in a round with a bet, if the record may be another bet's",
     bets: [REWARDED, bet({ txnId: "bet-2", roundId: "r2", status: "void" })],
     found: BOTH,
   },
@@ -39,9 +39,11 @@ test.each<{ name: string; bets?: LedgerBet[]; records?: StoredRecord[]; found: s
 ])(
   "a reward and its record are one difference $name",
   ({ bets = [REWARDED], records = [OWN, REWARD], found }) => {
-    const verdicts = assessPairs(records, bets, SETTINGS).flatMap(({ verdict }) => verdict ?? []);
+    const pendingDifferences = assessPairs(records, bets, SETTINGS).flatMap(({ pending }) => pending ?? []);
     expect(
-      verdicts.map(({ finding }) => `${finding.kind} of ${finding.subject}, effect ${finding.effect}`).sort(),
+      pendingDifferences
+        .map(({ content }) => `${content.kind} of ${content.subject}, effect ${content.effect}`)
+        .sort(),
     ).toEqual(found);
   },
 );

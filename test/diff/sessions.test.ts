@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
-import type { Graces } from "../../src/diff/ripeness.ts";
-import type { PlayerSession } from "../../src/diff/session-sums.ts";
-import { compareSession, whatSessionNeeds } from "../../src/diff/sessions.ts";
+import type { Graces } from "../../src/diff/required-conditions.ts";
+import { compareSession, type PlayerSession, requiredForSession } from "../../src/diff/sessions.ts";
 import { splitSessions } from "../../src/diff/split-sessions.ts";
 import { foldEntries } from "../../src/ledger/fold.ts";
 import { formatAmount } from "../../src/money.ts";
@@ -30,8 +29,8 @@ const split = (entries: CallbackEntry[], records: ReturnType<typeof record>[] = 
 const START = { productId: "P1", ledgerStart: NOON, tolerance: new Map() };
 const findings = (sessions: readonly PlayerSession[]) =>
   sessions.flatMap((session) => {
-    const finding = compareSession(session, START);
-    return finding === null ? [] : [`${finding.subject.slice(8, 24)} ${formatAmount(finding.amountAtRisk)}`];
+    const content = compareSession(session, START);
+    return content === null ? [] : [`${content.subject.slice(8, 24)} ${formatAmount(content.amountAtRisk)}`];
   });
 
 describe("a session", () => {
@@ -60,7 +59,7 @@ describe("a session", () => {
     ).toHaveLength(2);
   });
 
-  test("agrees where credits minus debits equal payouts minus stakes, without voids", () => {
+  test("agrees if credits minus debits equal payouts minus stakes, without voids", () => {
     const entries = [exampleAdjustment("DEBIT", "100", 0), exampleAdjustment("CREDIT", "85", 30)];
     const records = [
       played(10),
@@ -122,12 +121,12 @@ test("a session is judged when it is over, its graces are over, and all of its t
     [exampleAdjustment("DEBIT", "10", 0), exampleAdjustment("CREDIT", "5", 30, { receivedAt: at(40) })],
     [played(20)],
   );
-  const needs = whatSessionNeeds(session as PlayerSession, HOUR_MS, graces);
+  const needs = requiredForSession(session as PlayerSession, HOUR_MS, graces);
   expect(needs).toEqual({
     ofRecords: true,
     notBefore: at(90) + 1,
     eitherFetched: [{ ranges: [{ from: at(-5), to: at(90) }], since: at(100) }],
   });
   const late = split([exampleAdjustment("DEBIT", "10", 0)], [played(20, { versionSeenAt: at(500) })]);
-  expect(whatSessionNeeds(late[0] as PlayerSession, HOUR_MS, graces).notBefore).toBe(at(515));
+  expect(requiredForSession(late[0] as PlayerSession, HOUR_MS, graces).notBefore).toBe(at(515));
 });

@@ -11,7 +11,7 @@ const CENT = { ...SETTINGS, tolerance: new Map([["THB", amount("0.01")]]) };
 
 function kindsOf(records: RecordFields[], bets: BetFields[], settings = CENT) {
   const pairs = assessPairs(records.map(record), bets.map(bet), settings);
-  return pairs.flatMap(({ verdict }) => verdict?.finding.kind ?? []);
+  return pairs.flatMap(({ pending }) => pending?.content.kind ?? []);
 }
 
 describe("amounts of a currency that differ by no more than its tolerance are equal", () => {
@@ -48,7 +48,7 @@ describe("amounts of a currency that differ by no more than its tolerance are eq
     expect(kindsOf(asOne("20.021"), twoBets)).toEqual(["round-differs"]);
   });
 
-  test("every digit counts in another currency, and where no tolerance is set", () => {
+  test("every digit counts in another currency, and if no tolerance is set", () => {
     const usd = { currency: "USD" };
     expect(kindsOf([{ ...usd, stake: "10.01" }], [usd])).toEqual(["stake-differs"]);
     expect(kindsOf([{ stake: "10.00000001" }], [{}], SETTINGS as typeof CENT)).toEqual(["stake-differs"]);

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { assessPairs } from "../../src/diff/assess.ts";
-import { assessInDoubt } from "../../src/diff/in-doubt.ts";
-import type { Fetched, Graces, Pass } from "../../src/diff/ripeness.ts";
-import { whatAbsenceLacks, whatAbsenceNeeds } from "../../src/diff/vanished.ts";
+import { assessInDoubt, assessPairs } from "../../src/diff/assess.ts";
+import type { Fetched, Graces, Pass } from "../../src/diff/required-conditions.ts";
+import { requiredForAbsence, unmetForAbsence } from "../../src/diff/vanished.ts";
 import { hoursOf, mergeRanges } from "../../src/window.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
@@ -27,9 +26,9 @@ const pass = (from: number, to: number, at: number): Pass => ({
 
 describe("before a missed record counts as absent, these ranges must be fetched", () => {
   const needs = (fields: Parameters<typeof record>[0], bets = [bet({})].slice(1)) =>
-    whatAbsenceNeeds({ record: record(fields), missedAt: NOON }, bets, GRACES);
+    requiredForAbsence({ record: record(fields), missedAt: NOON }, bets, GRACES);
 
-  test("all places where the provider could list it, the settle delay after the first fetch, and all time since its date", () => {
+  test("every place at which the provider could list it, the settle delay after the first fetch, and all time since its date", () => {
     const { again, search } = needs({ accountingDate: iso(-120), updatedDate: iso(-60) });
     expect(again).toEqual({ ranges: [range(-125, -115), range(-65, -55)], since: minute(2) });
     expect(search).toEqual({ ranges: [range(-120, 0)], since: NOON + 1 });
@@ -56,48 +55,48 @@ describe("a missed record, dated an hour before the fetch at noon that missed it
   const own = pass(-65, -55, 3);
 
   test.each([
-    { name: "waits for the settle delay", passes: [], now: 1, lack: { until: minute(2) } },
-    { name: "is requested again", passes: [], now: 2, lack: { fetch: [range(-65, -55)] } },
+    { name: "waits for the settle delay", passes: [], now: 1, unmet: { until: minute(2) } },
+    { name: "is requested again", passes: [], now: 2, unmet: { fetch: [range(-65, -55)] } },
     {
-      name: "is requested where it was not fetched again",
+      name: "is requested if it was not fetched again",
       passes: [pass(-65, -60, 3)],
       now: 4,
-      lack: { fetch: [range(-60, -55)] },
+      unmet: { fetch: [range(-60, -55)] },
     },
     {
       name: "is not missed a second time by a fetch that came too soon",
       passes: [pass(-65, 0, 1)],
       now: 4,
-      lack: { fetch: [range(-65, -55)] },
+      unmet: { fetch: [range(-65, -55)] },
     },
     {
       name: "is searched in all time up to the first fetch",
       passes: [own],
       now: 4,
-      lack: { fetch: [range(-55, 0)] },
+      unmet: { fetch: [range(-55, 0)] },
     },
     {
       name: "is not searched by fetches from before it was missed",
       passes: [own, pass(-60, 0, -600)],
       now: 4,
-      lack: { fetch: [range(-55, 0)] },
+      unmet: { fetch: [range(-55, 0)] },
     },
     {
-      name: "is not searched again where a search followed the first fetch, however soon",
+      name: "is not searched again if a search followed the first fetch, however soon",
       passes: [own, pass(-60, -20, 1), pass(-30, 0, 5)],
       now: 6,
-      lack: null,
+      unmet: null,
     },
     {
       name: "is in doubt while a part of that time cannot be fetched",
       passes: [own, pass(-60, -20, 1), pass(-10, 0, 5)],
       now: 600,
-      lack: { fetch: [range(-20, -10)] },
+      unmet: { fetch: [range(-20, -10)] },
     },
-  ])("$name", ({ passes, now, lack }) => {
-    const found = whatAbsenceLacks({ again, search }, passes, minute(now));
+  ])("$name", ({ passes, now, unmet }) => {
+    const found = unmetForAbsence({ again, search }, passes, minute(now));
     const whole = found !== null && "fetch" in found ? { fetch: mergeRanges(found.fetch) } : found;
-    expect(whole).toEqual(lack);
+    expect(whole).toEqual(unmet);
   });
 });
 
@@ -107,15 +106,15 @@ describe("a search of many days", () => {
   const search: Fetched = { ranges: [range(-DAYS * 24 * 60, 0)], since: NOON + 1 };
   /** the hours of the search, the newest first */
   const cells = hoursOf(range(-DAYS * 24 * 60, 0), NOON).reverse();
-  const hours = (lack: ReturnType<typeof whatAbsenceLacks>) =>
-    lack !== null && "fetch" in lack ? lack.fetch : [];
+  const hours = (unmet: ReturnType<typeof unmetForAbsence>) =>
+    unmet !== null && "fetch" in unmet ? unmet.fetch : [];
 
   test("requests some hours at once, the newest first, until all were fetched", () => {
     const passes: Pass[] = [];
     let asked = 0;
     let rounds = 0;
     for (let now = 1; ; now += 1) {
-      const fetch = hours(whatAbsenceLacks({ again, search }, passes, minute(now)));
+      const fetch = hours(unmetForAbsence({ again, search }, passes, minute(now)));
       if (fetch.length === 0) break;
       expect(fetch.length).toBeLessThanOrEqual(96);
       expect(fetch[0]?.to).toBe(Math.min(NOON, ...passes.map(({ from }) => from)));
@@ -124,12 +123,12 @@ describe("a search of many days", () => {
       rounds += 1;
     }
     expect({ asked, rounds }).toEqual({ asked: cells.length, rounds: 8 });
-    expect(whatAbsenceLacks({ again, search }, passes, minute(100))).toBe(null);
+    expect(unmetForAbsence({ again, search }, passes, minute(100))).toBe(null);
   });
 
   test("leaves out an hour that was just fetched for another record, until 1/24 of its age has passed", () => {
     const whole = pass(-DAYS * 24 * 60, 0, 0);
-    const dueAt = (minutes: number) => hours(whatAbsenceLacks({ again, search }, [whole], minute(minutes)));
+    const dueAt = (minutes: number) => hours(unmetForAbsence({ again, search }, [whole], minute(minutes)));
     expect(dueAt(0)).toEqual([]);
     expect(dueAt(60)).toEqual(cells.filter(({ from }) => from >= minute(-23 * 60)));
   });
@@ -138,11 +137,11 @@ describe("a search of many days", () => {
     const passes: Pass[] = [pass(-DAYS * 24 * 60, 0, 0)];
     let asked = 0;
     let now = 1;
-    for (let lack = whatAbsenceLacks({ again, search }, passes, minute(now)); lack !== null; now += 10) {
-      for (const hour of hours(lack))
+    for (let unmet = unmetForAbsence({ again, search }, passes, minute(now)); unmet !== null; now += 10) {
+      for (const hour of hours(unmet))
         passes.push({ ...hour, startedAt: minute(now), fetchedAt: minute(now) });
-      asked += hours(lack).length;
-      lack = whatAbsenceLacks({ again, search }, passes, minute(now + 10));
+      asked += hours(unmet).length;
+      unmet = unmetForAbsence({ again, search }, passes, minute(now + 10));
     }
     expect(asked).toBe(cells.length);
     expect(now).toBeLessThan(32 * 60);
@@ -151,7 +150,7 @@ describe("a search of many days", () => {
 
 describe("a record that the provider no longer returns", () => {
   const kinds = (...sides: Parameters<typeof assessPairs>) =>
-    assessPairs(...sides).flatMap(({ verdict }) => verdict?.finding.kind ?? []);
+    assessPairs(...sides).flatMap(({ pending }) => pending?.content.kind ?? []);
   const gone = record({ payout: "25" });
 
   test("leaves a bet that vanished at the provider, which is another kind than a bet that the provider never had", () => {
@@ -177,10 +176,11 @@ describe("while a record is in doubt", () => {
       absent: [],
       doubtful: [doubted],
     });
-    const verdicts = pairs.flatMap(({ verdict }) => verdict ?? []);
-    const kindsOf = (all: readonly (typeof verdicts)[number][]) => all.map(({ finding }) => finding.kind);
+    const pendingDifferences = pairs.flatMap(({ pending }) => pending ?? []);
+    const kindsOf = (all: readonly (typeof pendingDifferences)[number][]) =>
+      all.map(({ content }) => content.kind);
     return {
-      certain: kindsOf(verdicts.filter((verdict) => !undecided.has(verdict))),
+      certain: kindsOf(pendingDifferences.filter((pending) => !undecided.has(pending))),
       undecided: kindsOf([...undecided]),
       otherwise: kindsOf(otherwise),
     };
@@ -222,7 +222,7 @@ describe("while a record is in doubt", () => {
     expect(said(bets, [other])).toEqual({ certain: [], undecided: ["round-differs"], otherwise: [] });
   });
 
-  test("a difference of another bet of its round counts where it exists with and without the record", () => {
+  test("a difference of another bet of its round counts if it exists with and without the record", () => {
     const other = record({ id: "r2", betId: "t2", payout: "9" });
     const bets = [bet({ payout: "25" }), bet({ txnId: "t2", payout: "8" })];
     expect(said(bets, [other]).certain).toEqual(["payout-differs"]);

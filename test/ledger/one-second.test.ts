@@ -59,7 +59,7 @@ function recordOf({ txnId, status, stake, settlement, reward, kind }: ModelBet):
 
 const alarmsOf = (records: readonly StoredRecord[], entries: readonly CallbackEntry[]) =>
   assessPairs(records, foldEntries(entries, { singleState: false }), SETTINGS).flatMap(
-    ({ verdict }) => verdict?.finding.reason ?? [],
+    ({ pending }) => pending?.content.reason ?? [],
   );
 
 test(`no true history of one bet within one second raises an alarm (${HISTORIES} histories)`, () => {

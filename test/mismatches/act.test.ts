@@ -22,7 +22,7 @@ test("every action has its line in the table above", () => {
   expect(MISMATCH_ACTIONS).toEqual(["ack", "resolve", "ignore", "reopen"]);
 });
 
-test("a refusal names the status, the person who set it, and the action that is not possible", () => {
+test("a refusal names the status, the reviewer who set it, and the action that is not possible", () => {
   expect(refusalOf("ack", { id: 7, status: "resolved", resolvedBy: "olga" }, null)).toBe(
     "mismatch 7 is resolved (by olga): it cannot be acknowledged",
   );
@@ -31,7 +31,7 @@ test("a refusal names the status, the person who set it, and the action that is 
   );
 });
 
-test("an action is refused where the status is no longer the one that the person saw", () => {
+test("an action is refused if the status is no longer the one that the reviewer saw", () => {
   const acknowledged = { id: 7, status: "acknowledged", resolvedBy: null } as const;
   expect(refusalOf("resolve", acknowledged, "open")).toBe(
     "mismatch 7 is acknowledged: it is no longer open; read it again before you decide",

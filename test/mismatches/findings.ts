@@ -1,6 +1,6 @@
-/** A finding with defaults: the provider paid 25, the wallet 20. */
+/** The content of a mismatch with defaults: the provider paid 25, the wallet 20. */
 
-import type { Finding, LedgerSide, ProviderSide } from "../../src/mismatch.ts";
+import type { LedgerSide, MismatchContent, ProviderSide } from "../../src/mismatch.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 
 export function exampleProviderSide(fields: Partial<ProviderSide> = {}): ProviderSide {
@@ -33,7 +33,7 @@ export function exampleLedgerSide(fields: Partial<LedgerSide> = {}): LedgerSide 
   };
 }
 
-export function exampleFinding(fields: Partial<Finding> = {}): Finding {
+export function exampleFinding(fields: Partial<MismatchContent> = {}): MismatchContent {
   return {
     kind: "payout-differs",
     productId: "P1",

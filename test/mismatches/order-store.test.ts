@@ -18,7 +18,7 @@ const MANY = 10_000;
 
 /** In each order many mismatches have equal values, or values that text would sort otherwise ("9" after "10"). */
 beforeAll(async () => {
-  await writeTransitions(sql, [{ change: "open", finding: exampleFinding() }], NOON);
+  await writeTransitions(sql, [{ change: "open", content: exampleFinding() }], NOON);
   await sql`
     insert into mismatches (product_id, username, subject, kind, status, currency, amount_at_risk, reason, occurred_at,
       first_seen_at, last_seen_at)
@@ -134,7 +134,7 @@ test("filters and several statuses keep the order", async () => {
 describe("a page, after the list has changed,", () => {
   beforeEach(() => sql`delete from mismatches where product_id = 'NEW'`);
 
-  test("continues behind its last row, whatever became of that row", async () => {
+  test("continues behind its last row, even if that row is gone", async () => {
     const order: MismatchOrder = { by: "amountAtRisk", descending: true };
     const first = await listInOrder(sql, ALL, order, { limit: 50, from: null });
     const last = first.mismatches.at(-1);

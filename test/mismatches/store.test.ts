@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import {
   countByStatus,
   countOpenByProduct,
@@ -32,9 +32,9 @@ beforeEach(async () => {
 
 const write = (minutes: number, ...transitions: Transition[]) =>
   sql.begin((tx) => writeTransitions(tx, transitions, NOON + minutes * MINUTE_MS));
-const open = (fields: Partial<Finding> = {}): Transition => ({
+const open = (fields: Partial<MismatchContent> = {}): Transition => ({
   change: "open",
-  finding: exampleFinding(fields),
+  content: exampleFinding(fields),
 });
 const list = async (filter: Partial<MismatchFilter> = {}) =>
   (await listMismatches(sql, { ...EVERYTHING, ...filter })).mismatches;
@@ -43,11 +43,11 @@ const readOnly = async (): Promise<StoredMismatch> => {
   expect(others).toEqual([]);
   return only as StoredMismatch;
 };
-/** Does what a person's command does; only the effect matters here. */
+/** Does what a command of a reviewer does. Only the effect matters here. */
 const decideByHand = (status: string, by: string | null, at: number | null) =>
   sql`update mismatches set status = ${status}, resolved_by = ${by}, resolved_at = ${at}`;
 
-test("a new mismatch is shown with every field, and null where a field does not apply", async () => {
+test("a new mismatch is shown with every field, and null if a field does not apply", async () => {
   await write(0, open());
   expect(await readOnly()).toEqual({
     id: "1",
@@ -98,7 +98,7 @@ test("the JSON has the fields of each side, and null for a side without data", a
       "lastEntryAt",
     ].sort(),
   );
-  await write(1, { change: "refresh", id: 1, finding: exampleFinding({ ledger: null }) });
+  await write(1, { change: "refresh", id: 1, content: exampleFinding({ ledger: null }) });
   const refreshed = await readOnly();
   expect(refreshed.ledger).toBeNull();
   expect(Object.keys(refreshed.provider ?? {}).sort()).toEqual(
@@ -145,7 +145,7 @@ describe("the history of a mismatch keeps its life", () => {
       change: `${fromStatus} -> ${toStatus} by ${by}`,
       reason,
     }));
-  const finding = exampleFinding({ reason: "first" });
+  const content = exampleFinding({ reason: "first" });
   const other = exampleFinding({
     reason: "second",
     amountAtRisk: amount("7"),
@@ -158,8 +158,8 @@ describe("the history of a mismatch keeps its life", () => {
   });
 
   test("a comparison that finds the same difference takes new values, and adds no event", async () => {
-    await write(0, { change: "open", finding });
-    await write(5, { change: "refresh", id: 1, finding: other });
+    await write(0, { change: "open", content });
+    await write(5, { change: "refresh", id: 1, content: other });
     expect(await readOnly()).toMatchObject({
       status: "open",
       reason: "second",
@@ -177,14 +177,14 @@ describe("the history of a mismatch keeps its life", () => {
   });
 
   test("an acknowledged mismatch stays acknowledged while comparisons find it", async () => {
-    await write(0, { change: "open", finding });
+    await write(0, { change: "open", content });
     await decideByHand("acknowledged", null, null);
-    await write(5, { change: "refresh", id: 1, finding: other });
+    await write(5, { change: "refresh", id: 1, content: other });
     expect(await readOnly()).toMatchObject({ status: "acknowledged", reason: "second" });
   });
 
   test("a mismatch that no longer holds is resolved, with the values it had", async () => {
-    await write(0, { change: "open", finding });
+    await write(0, { change: "open", content });
     await write(5, { change: "resolve", id: 1 });
     expect(await readOnly()).toMatchObject({
       status: "resolved",
@@ -202,9 +202,9 @@ describe("the history of a mismatch keeps its life", () => {
   });
 
   test("a mismatch that holds again is open again, with its whole history", async () => {
-    await write(0, { change: "open", finding });
+    await write(0, { change: "open", content });
     await write(5, { change: "resolve", id: 1 });
-    await write(9, { change: "reopen", id: 1, finding: other });
+    await write(9, { change: "reopen", id: 1, content: other });
     expect(await readOnly()).toMatchObject({
       id: "1",
       status: "open",
@@ -221,8 +221,8 @@ describe("the history of a mismatch keeps its life", () => {
   });
 
   test("each event keeps the values of its moment", async () => {
-    await write(0, { change: "open", finding });
-    await write(5, { change: "refresh", id: 1, finding: other }, { change: "resolve", id: 1 });
+    await write(0, { change: "open", content });
+    await write(5, { change: "refresh", id: 1, content: other }, { change: "resolve", id: 1 });
     const events = await sql`
       select amount_at_risk as risk, provider->>'id' as listed, ledger->>'payout' as paid from mismatch_events order by id`;
     expect([...events]).toEqual([
@@ -232,7 +232,7 @@ describe("the history of a mismatch keeps its life", () => {
   });
 
   test("a change of kind is written whole or not at all", async () => {
-    await write(0, { change: "open", finding });
+    await write(0, { change: "open", content });
     const twice = [open({ kind: "status-differs" }), { change: "resolve", id: 1 } as const, open()];
     await expect(write(5, ...twice)).rejects.toThrow("mismatches_identity");
     expect(await readOnly()).toMatchObject({ kind: "payout-differs", status: "open" });
@@ -241,16 +241,16 @@ describe("the history of a mismatch keeps its life", () => {
 });
 
 describe("what a comparison writes", () => {
-  const finding = exampleFinding();
+  const content = exampleFinding();
   const writtenTimes = async () =>
     (await sql<{ xmin: string }[]>`select xmin::text as xmin from mismatches`).map(({ xmin }) => xmin);
 
-  test("is nothing where a mismatch still holds unchanged, except when it was last seen, once an hour", async () => {
-    await write(0, { change: "open", finding });
+  test("is nothing if a mismatch still holds unchanged, except when it was last seen, once an hour", async () => {
+    await write(0, { change: "open", content });
     const before = await writtenTimes();
-    expect(await write(59, { change: "refresh", id: 1, finding })).toEqual([]);
+    expect(await write(59, { change: "refresh", id: 1, content })).toEqual([]);
     expect(await writtenTimes()).toEqual(before);
-    expect(await write(60, { change: "refresh", id: 1, finding })).toEqual([]);
+    expect(await write(60, { change: "refresh", id: 1, content })).toEqual([]);
     expect(await readOnly()).toMatchObject({ lastSeenAt: "2026-11-20T13:00:00.000Z", status: "open" });
     expect(await readHistory(sql, "1")).toHaveLength(1);
   });
@@ -262,36 +262,36 @@ describe("what a comparison writes", () => {
       productId: "P1",
       currency: "THB",
       amount: "5",
-      occurredAt: finding.occurredAt,
+      occurredAt: content.occurredAt,
     };
-    expect(await write(0, { change: "open", finding }, { change: "open", finding: other })).toEqual([
+    expect(await write(0, { change: "open", content }, { change: "open", content: other })).toEqual([
       { ...written, id: 1, change: "open", at: NOON },
       { ...written, id: 2, change: "open", at: NOON, kind: "stake-differs", currency: "USD" },
     ]);
-    const more = { ...finding, amountAtRisk: amount("6.50") };
+    const more = { ...content, amountAtRisk: amount("6.50") };
     const at = NOON + MINUTE_MS;
-    expect(await write(1, { change: "refresh", id: 1, finding: more }, { change: "resolve", id: 2 })).toEqual(
+    expect(await write(1, { change: "refresh", id: 1, content: more }, { change: "resolve", id: 2 })).toEqual(
       [
         { ...written, id: 1, change: "refresh", at, amount: "6.5" },
         { ...written, id: 2, change: "resolve", at, kind: "stake-differs", currency: "USD" },
       ],
     );
     expect(
-      await write(1, { change: "reopen", id: 2, finding: { ...other, amountAtRisk: amount("7") } }),
+      await write(1, { change: "reopen", id: 2, content: { ...other, amountAtRisk: amount("7") } }),
     ).toEqual([
       { ...written, id: 2, change: "reopen", at, kind: "stake-differs", currency: "USD", amount: "7" },
     ]);
   });
 
-  test("leaves out mismatches that a person decided about meanwhile", async () => {
+  test("leaves out mismatches that a reviewer decided about meanwhile", async () => {
     await write(0, open({ subject: "bet:1" }), open({ subject: "bet:2" }), open({ subject: "bet:3" }));
     await sql`update mismatches set status = 'ignored', resolved_by = 'olga', note = 'known' where id <= 2`;
     expect(
       await write(
         1,
         { change: "resolve", id: 1 },
-        { change: "refresh", id: 2, finding: { ...finding, reason: "changed" } },
-        { change: "reopen", id: 3, finding: { ...finding, reason: "changed" } },
+        { change: "refresh", id: 2, content: { ...content, reason: "changed" } },
+        { change: "reopen", id: 3, content: { ...content, reason: "changed" } },
       ),
     ).toEqual([]);
     const rows = (await list()).map(({ status, resolvedBy, note, reason }) => [
@@ -301,18 +301,18 @@ describe("what a comparison writes", () => {
       reason,
     ]);
     expect(rows).toEqual([
-      ["ignored", "olga", "known", finding.reason],
-      ["ignored", "olga", "known", finding.reason],
-      ["open", null, null, finding.reason],
+      ["ignored", "olga", "known", content.reason],
+      ["ignored", "olga", "known", content.reason],
+      ["open", null, null, content.reason],
     ]);
   });
 
   test("keeps an earlier note, whatever it changes", async () => {
-    await write(0, { change: "open", finding });
+    await write(0, { change: "open", content });
     await sql`update mismatches set status = 'acknowledged', note = 'asked the provider'`;
-    await write(1, { change: "refresh", id: 1, finding: { ...finding, reason: "changed" } });
+    await write(1, { change: "refresh", id: 1, content: { ...content, reason: "changed" } });
     await write(2, { change: "resolve", id: 1 });
-    await write(3, { change: "reopen", id: 1, finding });
+    await write(3, { change: "reopen", id: 1, content });
     expect(await readOnly()).toMatchObject({ status: "open", note: "asked the provider" });
   });
 
@@ -382,7 +382,7 @@ describe("the list", () => {
   const idsOf = async (filter: Partial<MismatchFilter>) => (await list(filter)).map(({ id }) => id).join(" ");
 
   test.each<[string, Partial<MismatchFilter>, string]>([
-    ["open and acknowledged mismatches, where no status is given", { statuses: [] }, "1 2 4"],
+    ["open and acknowledged mismatches, if no status is given", { statuses: [] }, "1 2 4"],
     ["one status", { statuses: ["resolved"] }, "5"],
     ["several statuses", { statuses: ["ignored", "acknowledged"] }, "2 3"],
     ["one kind", { kind: "stake-differs" }, "2"],
@@ -395,7 +395,7 @@ describe("the list", () => {
     ["those with so much at risk", { minAmount: "5.00" }, "1 2 3 4 5"],
     ["those with more at risk", { minAmount: "5.0000000000000000001" }, ""],
     ["several filters at once", { kind: "payout-differs", productId: "P1", username: "anna" }, "1 5"],
-    ["nothing, where nothing matches", { kind: "stake-differs", username: "bob" }, ""],
+    ["nothing, if nothing matches", { kind: "stake-differs", username: "bob" }, ""],
   ])("shows %s", async (_, filter, expected) => {
     expect(await idsOf(filter)).toBe(expected);
   });
@@ -411,19 +411,19 @@ describe("the list", () => {
     expect(pages).toEqual([["1", "2"], ["3", "4"], ["5"]]);
   });
 
-  test("has no next page where the page is just full", async () => {
+  test("has no next page if the page is just full", async () => {
     expect((await listMismatches(sql, { ...EVERYTHING, limit: 5 })).next).toBeNull();
     expect((await listMismatches(sql, { ...EVERYTHING, limit: 4 })).next).toBe("4");
   });
 
-  test("goes on after a page although mismatches on the page have changed meanwhile", async () => {
+  test("continues after a page although mismatches on the page have changed meanwhile", async () => {
     const open = { ...EVERYTHING, statuses: [], limit: 1 };
     const { next } = await listMismatches(sql, open);
     await write(2, { change: "resolve", id: 1 });
     expect((await listMismatches(sql, { ...open, after: next })).mismatches).toMatchObject([{ id: "2" }]);
   });
 
-  test("is counted by status, with 0 where there is none", async () => {
+  test("is counted by status, with 0 if there is none", async () => {
     expect(await countByStatus(sql)).toEqual({ open: 2, acknowledged: 1, resolved: 1, ignored: 1 });
     await emptyTables(sql, ["mismatches", "mismatch_events"]);
     expect(await countByStatus(sql)).toEqual({ open: 0, acknowledged: 0, resolved: 0, ignored: 0 });

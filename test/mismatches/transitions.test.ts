@@ -1,6 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { Finding, LedgerSide, MismatchStatus, ProviderSide } from "../../src/mismatch.ts";
-import { decideTransitions, type KnownMismatch, type SeenFinding } from "../../src/mismatches/transitions.ts";
+import type { LedgerSide, MismatchContent, MismatchStatus, ProviderSide } from "../../src/mismatch.ts";
+import {
+  decideTransitions,
+  type KnownMismatch,
+  type SeenDifference,
+} from "../../src/mismatches/transitions.ts";
 import { exampleFinding, exampleLedgerSide, exampleProviderSide } from "./findings.ts";
 
 const known = (fields: Partial<KnownMismatch> = {}): KnownMismatch => ({
@@ -14,37 +18,41 @@ const known = (fields: Partial<KnownMismatch> = {}): KnownMismatch => ({
   ledger: exampleLedgerSide(),
   ...fields,
 });
-const seen = (ripe: boolean, fields: Partial<Finding> = {}, subjects?: string[]): SeenFinding => {
-  const finding = exampleFinding(fields);
-  return { finding, subjects: subjects ?? [finding.subject], ripe };
+const seen = (
+  confirmed: boolean,
+  fields: Partial<MismatchContent> = {},
+  subjects?: string[],
+): SeenDifference => {
+  const content = exampleFinding(fields);
+  return { content, subjects: subjects ?? [content.subject], confirmed };
 };
-const decide = (before: readonly KnownMismatch[], found: readonly SeenFinding[]) =>
+const decide = (before: readonly KnownMismatch[], found: readonly SeenDifference[]) =>
   decideTransitions(before, found).map((one) =>
-    one.change === "open" ? `open ${one.finding.kind}` : `${one.change} ${one.id}`,
+    one.change === "open" ? `open ${one.content.kind}` : `${one.change} ${one.id}`,
   );
 
-type State = MismatchStatus | "unknown" | "resolved by a person";
+type State = MismatchStatus | "unknown" | "resolved by a reviewer";
 const stateOf = (state: State): KnownMismatch[] => {
   if (state === "unknown") return [];
   if (state === "resolved") return [known({ status: "resolved", resolvedBy: "recon" })];
-  if (state === "resolved by a person") return [known({ status: "resolved", resolvedBy: "olga" })];
+  if (state === "resolved by a reviewer") return [known({ status: "resolved", resolvedBy: "olga" })];
   return [known({ status: state, resolvedBy: state === "ignored" ? "olga" : null })];
 };
 
 describe("a difference, with the known values", () => {
   test.each<[State, string[], string[], string[]]>([
-    // what becomes of a difference that is gone, unripe, ripe
+    // the transition of a difference that is gone, unconfirmed, confirmed
     ["unknown", [], [], ["open payout-differs"]],
     ["open", ["resolve 1"], ["refresh 1"], ["refresh 1"]],
     ["acknowledged", ["resolve 1"], ["refresh 1"], ["refresh 1"]],
     ["resolved", [], [], ["reopen 1"]],
-    ["resolved by a person", ["cease 1"], [], []],
+    ["resolved by a reviewer", ["cease 1"], [], []],
     ["ignored", ["cease 1"], [], []],
-  ])("%s: gone %j, unripe %j, ripe %j", (state, gone, unripe, ripe) => {
+  ])("%s: gone %j, unconfirmed %j, confirmed %j", (state, gone, unconfirmed, confirmed) => {
     const before = stateOf(state);
     expect(decide(before, [])).toEqual(gone);
-    expect(decide(before, [seen(false)])).toEqual(unripe);
-    expect(decide(before, [seen(true)])).toEqual(ripe);
+    expect(decide(before, [seen(false)])).toEqual(unconfirmed);
+    expect(decide(before, [seen(true)])).toEqual(confirmed);
   });
 });
 
@@ -59,13 +67,13 @@ describe("a resolved or ignored mismatch stays so until a compared value changes
     ["the ledger's payout", { ledger: { payout: "21" } }],
     ["what moved", { ledger: { moved: "11" } }],
   ];
-  const withValues = (values: (typeof changed)[number][1]): Partial<Finding> => ({
+  const withValues = (values: (typeof changed)[number][1]): Partial<MismatchContent> => ({
     provider: exampleProviderSide(values.provider),
     ledger: exampleLedgerSide(values.ledger),
   });
 
   test.each(changed)("%s", (_, values) => {
-    for (const state of ["resolved by a person", "ignored"] as const) {
+    for (const state of ["resolved by a reviewer", "ignored"] as const) {
       expect(decide(stateOf(state), [seen(true, withValues(values))])).toEqual(["reopen 1"]);
       expect(decide(stateOf(state), [seen(false, withValues(values))])).toEqual([]);
     }
@@ -86,7 +94,7 @@ describe("a resolved or ignored mismatch stays so until a compared value changes
       ledger: exampleLedgerSide({ lastEntryAt: "2026-11-20T12:30:00.000Z" }),
       reason: "said otherwise",
     };
-    for (const state of ["resolved by a person", "ignored"] as const) {
+    for (const state of ["resolved by a reviewer", "ignored"] as const) {
       expect(decide(stateOf(state), [seen(true, later)])).toEqual([]);
     }
   });
@@ -95,20 +103,23 @@ describe("a resolved or ignored mismatch stays so until a compared value changes
 describe("a mismatch whose kind changes", () => {
   const settled = { kind: "status-differs" as const };
 
-  test("stays until the new kind is ripe, then both change in one step", () => {
+  test("stays until the new kind is confirmed, then both change in one step", () => {
     expect(decide([known()], [seen(false, settled)])).toEqual([]);
     expect(decide([known()], [seen(true, settled)])).toEqual(["open status-differs", "resolve 1"]);
   });
 
-  test("does the same where the new kind has another subject", () => {
+  test("does the same if the new kind has another subject", () => {
     const alone = known({ kind: "missing-in-ledger", subject: "bet:the-betId" });
-    const matched = (ripe: boolean) =>
-      seen(ripe, { kind: "stake-differs", subject: "bet:the-txn-id" }, ["bet:the-txn-id", "bet:the-betId"]);
+    const matched = (confirmed: boolean) =>
+      seen(confirmed, { kind: "stake-differs", subject: "bet:the-txn-id" }, [
+        "bet:the-txn-id",
+        "bet:the-betId",
+      ]);
     expect(decide([alone], [matched(false)])).toEqual([]);
     expect(decide([alone], [matched(true)])).toEqual(["open stake-differs", "resolve 1"]);
   });
 
-  test("ends at once where nothing differs any more", () => {
+  test("ends at once if nothing differs any more", () => {
     expect(decide([known()], [])).toEqual(["resolve 1"]);
   });
 
@@ -117,14 +128,14 @@ describe("a mismatch whose kind changes", () => {
     expect(decide([known(), former], [seen(true, settled)])).toEqual(["reopen 2", "resolve 1"]);
   });
 
-  test("leaves what a person decided about the old kind", () => {
-    for (const state of ["resolved by a person", "ignored"] as const) {
+  test("leaves what a reviewer decided about the old kind", () => {
+    for (const state of ["resolved by a reviewer", "ignored"] as const) {
       expect(decide(stateOf(state), [seen(true, settled)])).toEqual(["open status-differs", "cease 1"]);
     }
   });
 });
 
-test("an unripe difference of one bet keeps no mismatch of another bet open", () => {
+test("an unconfirmed difference of one bet keeps no mismatch of another bet open", () => {
   const other = seen(false, { subject: "bet:bet-2" });
   expect(decide([known()], [other])).toEqual(["resolve 1"]);
 });
@@ -136,7 +147,7 @@ test("the same kind of another subject is another mismatch", () => {
   ]);
 });
 
-describe("a person's decision", () => {
+describe("a reviewer's decision", () => {
   const decided = known({ status: "ignored", resolvedBy: "olga" });
 
   test("stays when the difference no longer holds, and the history says so once", () => {

@@ -3,7 +3,7 @@ import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import { callbacksOf, iso, minute, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
 import { amount } from "../support/examples.ts";
 import { openMismatches } from "../support/open-mismatches.ts";
@@ -167,7 +167,7 @@ test("of a transfer it holds every answer as it came", async () => {
     provider: null,
     ledger: null,
   };
-  await openMismatches(sql, context.config, world.clock.now(), [transfer as unknown as Finding]);
+  await openMismatches(sql, context.config, world.clock.now(), [transfer as unknown as MismatchContent]);
   const ask = await serveOps(context, []);
   const { json, text } = await file(ask, "id=2");
   expect(json.mismatches[0]).toMatchObject({

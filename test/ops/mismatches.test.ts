@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readSettings } from "../../src/config.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -22,7 +22,7 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-const open = (...fields: Partial<Finding>[]) => openMismatches(sql, config, clock.now(), fields);
+const open = (...fields: Partial<MismatchContent>[]) => openMismatches(sql, config, clock.now(), fields);
 const statuses = () => readStatuses(sql);
 
 describe("a single mismatch", () => {

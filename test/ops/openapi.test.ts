@@ -341,6 +341,6 @@ async function fillWorld(): Promise<void> {
   await writeRejected(sql, "P1", [{ raw: '{"stake":"ten"}', reason: "stake must be a number" }], NOON);
   await appendEntries(sql, [exampleEntry(), exampleSettle()]);
   const missing = exampleFinding({ kind: "missing-in-ledger", betId: "other", ledger: null, roundId: null });
-  const found = [exampleFinding(), missing].map((finding) => ({ change: "open" as const, finding }));
+  const found = [exampleFinding(), missing].map((content) => ({ change: "open" as const, content }));
   await sql.begin((tx) => recordTransitions(tx, found, config, NOON));
 }

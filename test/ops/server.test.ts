@@ -11,7 +11,7 @@ import { ReconError } from "../../src/errors.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
-import type { Finding, Mismatch } from "../../src/mismatch.ts";
+import type { Mismatch, MismatchContent } from "../../src/mismatch.ts";
 import { writeTransitions } from "../../src/mismatches/transition-store.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -106,10 +106,10 @@ function problem(status: number, detail: string | RegExp) {
   };
 }
 
-async function open(...findings: Finding[]): Promise<void> {
+async function open(...findings: MismatchContent[]): Promise<void> {
   await writeTransitions(
     sql,
-    findings.map((finding) => ({ change: "open", finding })),
+    findings.map((finding) => ({ change: "open", content: finding })),
     clock.now(),
   );
 }

@@ -206,9 +206,9 @@ function heldBy(entries: readonly CallbackEntry[], listed: readonly ListedRecord
     tolerance: new Map(),
   } as const;
   return assessPairs(records, foldEntries(entries, { singleState: false }), settings).flatMap(
-    ({ verdict }) => {
-      if (verdict === null || verdict.waitsForRound || (verdict.holdsFrom ?? 0) > NOW) return [];
-      const { finding } = verdict;
+    ({ pending }) => {
+      if (pending === null || pending.waitsForRound || (pending.holdsFrom ?? 0) > NOW) return [];
+      const { content: finding } = pending;
       const effect = finding.effect === undefined ? null : formatAmount(finding.effect);
       return [{ ...finding, amountAtRisk: formatAmount(finding.amountAtRisk), effect }];
     },

@@ -1,6 +1,6 @@
 /** A finding with defaults: a test names only the fields that matter. */
 
-import type { Finding, LedgerSide, ProviderSide } from "../../src/mismatch.ts";
+import type { LedgerSide, MismatchContent, ProviderSide } from "../../src/mismatch.ts";
 import { amount, NOON } from "./examples.ts";
 
 export const PROVIDER_SIDE: ProviderSide = {
@@ -28,7 +28,7 @@ export const LEDGER_SIDE: LedgerSide = {
 };
 
 /** anna won 30.00 THB in P1, and was paid 25.50 THB. */
-export function exampleFinding(fields: Partial<Finding> = {}): Finding {
+export function exampleFinding(fields: Partial<MismatchContent> = {}): MismatchContent {
   const betId = fields.betId ?? "bet-1";
   return {
     kind: "payout-differs",

@@ -4,7 +4,7 @@ import type { Instant } from "../../src/clock.ts";
 import type { Config } from "../../src/config-file.ts";
 import type { Sql } from "../../src/db/client.ts";
 import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
-import type { Finding } from "../../src/mismatch.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
 import { exampleFinding } from "./findings.ts";
 
 /** Opens a mismatch for each set of fields, in one transaction. Bets without a name are "bet-1", "bet-2" … */
@@ -12,11 +12,11 @@ export async function openMismatches(
   sql: Sql,
   config: Config,
   at: Instant,
-  findings: readonly Partial<Finding>[],
+  findings: readonly Partial<MismatchContent>[],
 ): Promise<void> {
   const transitions = findings.map((fields, index) => ({
     change: "open" as const,
-    finding: exampleFinding({ betId: `bet-${index + 1}`, ...fields }),
+    content: exampleFinding({ betId: `bet-${index + 1}`, ...fields }),
   }));
   await sql.begin((tx) => recordTransitions(tx, transitions, config, at));
 }

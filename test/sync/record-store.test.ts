@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import type { BetRecord, StoredRecord } from "../../src/bet.ts";
 import { formatInstant } from "../../src/clock.ts";
-import { takeMarks as takeDueMarks } from "../../src/diff/store.ts";
+import { takeMarks as takeDueMarks } from "../../src/diff/mark-store.ts";
 import { countRecords, type PageTimes, writeRecords } from "../../src/sync/record-store.ts";
 import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";

@@ -7,7 +7,7 @@ import type { ClosedBounds } from "../../closing/closed-day-store.ts";
 import {
   beganBefore,
   type LoadedBets,
-  mayLackRecords,
+  mayMissRecords,
   namesOfChange,
   namesWithoutEntries,
 } from "../../closing/cut-bets.ts";
@@ -26,7 +26,7 @@ export async function findCut<Loaded extends LoadedBets>(
 ): Promise<ReadonlySet<Loaded>> {
   const named = loaded.flatMap((one) => namesWithoutEntries(one).map((name) => ({ one, name })));
   return new Set([
-    ...loaded.filter((one) => mayLackRecords(one, days, deleted)),
+    ...loaded.filter((one) => mayMissRecords(one, days, deleted)),
     ...(await keepDeleted(tx, productId, named)).map(({ one }) => one),
   ]);
 }

@@ -6,7 +6,7 @@ import { readClosedBounds } from "../../closing/closed-day-store.ts";
 import { reasonsOf, sayDecisions, seemsToArrive } from "../../closing/correction-reason.ts";
 import { readCorrectionTime, writeCorrections } from "../../closing/correction-store.ts";
 import type { Query } from "../../db/client.ts";
-import { readDecisionsSinceClosing } from "../../mismatches/decision-store.ts";
+import { readDecisionsSinceClosing } from "../../mismatches/explaining-store.ts";
 import { readFormerDates } from "../../sync/record-version-store.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { openDayAt } from "./closed-time.ts";

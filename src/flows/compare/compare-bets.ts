@@ -1,36 +1,38 @@
-/** One comparison of bets: loads what the marks touch, judges it, and writes the judgements. */
+/** One comparison of bets: loads what the marks touch, judges it, and writes the results. */
 
-import type { DiffMark } from "../../diff/store.ts";
-import { writeWideRound } from "../../diff/wide-store.ts";
+import { writeLargeRound } from "../../diff/large-round-store.ts";
+import type { DiffMark } from "../../diff/mark-store.ts";
+import { endSetAside } from "./compare-in-parts.ts";
 import type { ComparisonContext, ComparisonResult } from "./comparison-context.ts";
-import { findVerdicts, judgeBets } from "./judge-bets.ts";
-import { judgeRipeness } from "./judge-ripeness.ts";
-import { judgeWideRounds } from "./judge-wide-rounds.ts";
+import { findDifferences, judgeBets } from "./judge-bets.ts";
+import { judgeConfirmation } from "./judge-confirmation.ts";
+import { judgeLargeRounds } from "./judge-large-rounds.ts";
 import { loadBets } from "./load-bets.ts";
-import { loadWhatDecides } from "./load-what-decides.ts";
-import { noteCompared } from "./set-aside.ts";
-import { type JudgedPart, writeJudgements } from "./write-judgements.ts";
+import { loadConfirmationFacts } from "./load-confirmation-facts.ts";
+import { type PartResult, writeResults } from "./write-results.ts";
 
-/** The data that decides whether a verdict is ripe depends on the verdict, so it is loaded after finding the verdicts. */
+/**
+ * The facts that confirm a difference depend on the difference, so they are loaded after all differences are found.
+ */
 export async function compareMarkedBets(
   comparison: ComparisonContext,
   marks: readonly DiffMark[],
 ): Promise<ComparisonResult> {
   const loaded = await loadBets(comparison, marks);
 
-  const found = findVerdicts(loaded, comparison);
-  const { known, stale } = await loadWhatDecides(comparison, found.candidates);
-  const ripeness = judgeRipeness(found.candidates, known, stale, comparison);
-  const judgements = judgeBets(loaded, found, { ripeness, ofDeleted: known.ofDeleted }, comparison);
-  const keptRounds = judgements.map((one) => judgeWideRounds(one, loaded, comparison));
+  const found = findDifferences(loaded, comparison);
+  const { known, stale } = await loadConfirmationFacts(comparison, found.checks);
+  const unconfirmed = judgeConfirmation(found.checks, known, stale, comparison);
+  const results = judgeBets(loaded, found, { unconfirmed, ofDeleted: known.ofDeleted }, comparison);
+  const keptRounds = results.map((one) => judgeLargeRounds(one, loaded, comparison));
 
   const { tx, product } = comparison;
   for (const round of keptRounds.flatMap(({ rounds }) => rounds))
-    await writeWideRound(tx, product.productId, round);
-  const wantsFetch = await writeJudgements(
+    await writeLargeRound(tx, product.productId, round);
+  const wantsFetch = await writeResults(
     comparison,
-    judgements.map(
-      ({ assessment: { username }, seen, subjects, waits }, index): JudgedPart => ({
+    results.map(
+      ({ assessment: { username }, seen, subjects, waits }, index): PartResult => ({
         username,
         subjects,
         seen,
@@ -40,6 +42,6 @@ export async function compareMarkedBets(
     ),
   );
   // Loading may have taken more marks of the same rounds. Their parts were compared too.
-  if (loaded.marks.length > marks.length) await noteCompared(comparison, loaded.marks);
-  return { compared: judgements.length, wantsFetch, stale };
+  if (loaded.marks.length > marks.length) await endSetAside(comparison, loaded.marks);
+  return { compared: results.length, wantsFetch, stale };
 }

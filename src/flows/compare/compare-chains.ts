@@ -1,4 +1,4 @@
-/** Compares the chains of balances that marks touch, where the ledger has every movement (`ledger.balances`). */
+/** Compares the chains of balances that marks touch, if the ledger has every movement (`ledger.balances`). */
 
 import type { CallbackEntry } from "../../callback.ts";
 import type { Instant } from "../../clock.ts";
@@ -8,25 +8,25 @@ import {
   type JudgedChain,
   subjectOfLink,
 } from "../../diff/balance-chain.ts";
-import { type DiffMark, putMarks } from "../../diff/store.ts";
+import { type DiffMark, writeMarks } from "../../diff/mark-store.ts";
 import { askedByEntry, type FoldSettings } from "../../ledger/fold.ts";
 import { type PlayerSpan, readEntries, readEntriesAround, readFormerTimes } from "../../ledger/store.ts";
 import { readKnownOf, readOpenChains } from "../../mismatches/store.ts";
 import { type Amount, ZERO } from "../../money.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
-import { type JudgedPart, writeJudgements } from "./write-judgements.ts";
+import { type PartResult, writeResults } from "./write-results.ts";
 
 /**
- * Entries on each side of what was touched: few at first, many before a broken link counts, and more for requests that
- * overlap all of these, such as those of a player without a pause.
+ * Entries to load on each side of the touched ones: few at first, many before a broken link counts, and more for
+ * requests that overlap all of these, such as those of a player without a pause.
  */
 const AROUND = [20, 1_000, 20_000] as const;
 /** Touched times with a longer pause between them are loaded apart. */
 const APART_MS = 600_000;
 
 /**
- * Judges all requests of the product near the marked entries. Those of other products get a mark when a mismatch of
- * theirs must open or end: their product is compared by itself.
+ * Compares all requests of the product near the marked entries. Requests of other products get a mark when a
+ * mismatch of theirs must open or end, because their product is compared by itself.
  */
 export async function compareChains(
   comparison: ComparisonContext,
@@ -34,14 +34,14 @@ export async function compareChains(
 ): Promise<void> {
   const { context, tx, product, graces, now } = comparison;
   if (context.config.ledger.balances === "partial") return;
-  const parts: JudgedPart[] = [];
+  const parts: PartResult[] = [];
   const others: CallbackEntry[] = [];
   const marksOf = Map.groupBy(marks, ({ username }) => username);
   for (const [username, chains] of await judgeSpans(comparison, await spansOf(comparison, marks))) {
     const isOwn = (entry: CallbackEntry) => entry.productId === product.productId;
     const broken = chains.flatMap((chain) => chain.broken);
     const judged = chains.flatMap((chain) => chain.judged);
-    const ripeFrom = ({ receivedAt }: BrokenLink) => receivedAt + graces.callbackGraceMs;
+    const confirmedFrom = ({ receivedAt }: BrokenLink) => receivedAt + graces.callbackGraceMs;
     // The entries of a mismatch may be deleted, or have another time now.
     const standing: string[] = [];
     for (const within of chains.flatMap((chain) => chain.times))
@@ -51,14 +51,14 @@ export async function compareChains(
       username,
       subjects: [...new Set([...judged.filter(isOwn).map(subjectOfLink), ...standing])],
       seen: ownBroken.map((one) => ({
-        finding: one.finding,
-        subjects: [one.finding.subject],
-        ripe: now >= ripeFrom(one),
+        content: one.content,
+        subjects: [one.content.subject],
+        confirmed: now >= confirmedFrom(one),
       })),
       marks: marksOf.get(username) ?? [],
-      waits: broken.filter((one) => now < ripeFrom(one)).map((one) => ({ until: ripeFrom(one) })),
+      waits: broken.filter((one) => now < confirmedFrom(one)).map((one) => ({ until: confirmedFrom(one) })),
     });
-    const due = new Set(broken.filter((one) => now >= ripeFrom(one)).flatMap(({ entries }) => entries));
+    const due = new Set(broken.filter((one) => now >= confirmedFrom(one)).flatMap(({ entries }) => entries));
     const holds = new Set(broken.flatMap(({ entries }) => entries));
     others.push(
       ...(await findOthers(
@@ -69,9 +69,9 @@ export async function compareChains(
       )),
     );
   }
-  await writeJudgements(comparison, parts);
+  await writeResults(comparison, parts);
   for (const [productId, own] of Map.groupBy(others, (entry) => entry.productId))
-    await putMarks(
+    await writeMarks(
       tx,
       productId,
       own.map(({ username, txnId }) => ({ username, roundId: null, betRef: txnId, dueAt: now })),
@@ -114,7 +114,7 @@ async function judgeSpans(
     for (const { entries, before, after } of await readEntriesAround(tx, left, around)) {
       const compared = entries.filter(({ occurredAt }) => occurredAt >= since);
       const cut = { before: before && compared.length === entries.length, after };
-      // What an item asks for, and whether it had come before, may depend on an entry of days ago.
+      // The money that an item asks for, and whether it had come before, may depend on an entry of days ago.
       const earlier = around > AROUND[0] ? await readSameBets(comparison, compared) : [];
       const asked = askedByAll(comparison, [...compared, ...earlier]);
       chains.push(findBrokenLinks(compared, { asked, earlier, tolerance: settings.tolerance, cut }));
@@ -156,7 +156,7 @@ async function readSameBets(
   return found.filter(({ entryId }) => !known.has(entryId));
 }
 
-/** What the entries of one player ask for, each by the rules of its product. */
+/** The money that the entries of one player ask for, each by the rules of its product. */
 function askedByAll(
   { context, product, fold }: ComparisonContext,
   entries: readonly CallbackEntry[],

@@ -6,16 +6,23 @@ import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { isDataError } from "../../db/database-error.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
-import { inSnapshot } from "../../db/transactions.ts";
+import { inOneMoment } from "../../db/transactions.ts";
+import { type DiffMark, lockProduct, markOpenMismatches, takeMarks } from "../../diff/mark-store.ts";
 import type { StaleKind } from "../../diff/stale-store.ts";
-import { type DiffMark, lockProduct, takeMarks } from "../../diff/store.ts";
 import { isFailing } from "../../work/stall.ts";
 import { readFailures } from "../../work/work-store.ts";
 import { type FlowContext, findProduct } from "../context.ts";
 import { readLedgerMoment, trackLedgerStart } from "../ledger/known-ledger.ts";
 import { compareMarkedBets } from "./compare-bets.ts";
 import { compareChains } from "./compare-chains.ts";
-import { type Compare, compareInParts, compareOneByOne } from "./compare-in-parts.ts";
+import {
+  type Compare,
+  compareInParts,
+  compareOneByOne,
+  endSetAside,
+  partsOf,
+  skipSetAside,
+} from "./compare-in-parts.ts";
 import { compareMarkedSessions } from "./compare-sessions.ts";
 import {
   COMPARE_LIMITS,
@@ -25,34 +32,36 @@ import {
   openComparison,
 } from "./comparison-context.ts";
 import { screenProduct } from "./screen-product.ts";
-import { leaveSetAside, noteCompared, partsOf } from "./set-aside.ts";
 
 const MARKS_PER_STEP = 500;
 const MOST_STEPS_PER_RUN = 1_000;
-/** The longest turn of a product where other products wait (decision 124). */
+/**
+ * The longest turn of a product. One with more to compare adds a job for another turn behind all that wait
+ * (jobs/diff-job.ts).
+ */
 const LONGEST_TURN_MS = 20_000;
 
 export interface CompareProductResult {
-  /** the number of compared neighbourhoods, or of players where the product has sessions */
+  /** the number of compared neighbourhoods, or of players if the product has sessions */
   readonly compared: number;
   /** confirm fetches were planned, so the product should be pulled */
   readonly wantsFetch: boolean;
   /**
-   * everything that had arrived by then was judged, or waits for its graces; null: the comparison did not reach the
-   * end
+   * everything that had arrived by then was compared, or waits for its graces; null: the comparison did not reach
+   * the end
    */
   readonly upTo: Instant | null;
   /** another worker compares the product; its progress is unknown */
   readonly isBusy: boolean;
-  /** the turn is over and more marks may be due: the product needs another turn, after all that wait */
+  /** the turn is over and more marks may be due: the product needs another turn, after all products that wait */
   readonly wantsTurn: boolean;
 }
 
 export interface CompareOptions {
-  /** the least number of due marks for which screening goes first; Infinity: no screening */
+  /** the least number of due marks that are screened first; Infinity: no screening */
   readonly screenFrom?: number;
   readonly limits?: CompareLimits;
-  /** called after every step, so that a long run shows progress */
+  /** called after every step, to show the progress of a long run */
   readonly onStep?: () => void;
 }
 
@@ -68,14 +77,14 @@ export async function compareProduct(
   let wantsFetch = false;
   const nothing = { compared, wantsFetch, upTo: null, isBusy: false, wantsTurn: false };
   if (product.walletMode === "transfer") return nothing;
-  // Later entries of the relation are unknown, so everything is judged as of its last reading (decision 25).
+  // Later entries of the relation are unknown, so everything is compared as of its last reading (decision 25).
   const now = await readLedgerMoment(context);
   if (now === null) return nothing;
   const startedAt = context.clock.now();
 
-  // After repeated failures the failing parts are found one by one, and set aside: they would fail the next tick too.
+  // After repeated failures the failing parts are found one by one and set aside. They would fail the next tick too.
   let isCareful = isFailing(await readFailures(context.sql, { work: "comparing", subject: productId }));
-  // A round that agrees may have a balance that does not follow from the one before.
+  // A round that agrees may still have a balance that does not follow from the one before.
   const isScreened = product.settlement === "bets" && context.config.ledger.balances === "partial";
   if (isScreened && !isCareful)
     await screenProduct(context, product, now, signal, LONGEST_TURN_MS, screenFrom);
@@ -95,7 +104,7 @@ export async function compareProduct(
   return { compared, wantsFetch, upTo: null, isBusy: false, wantsTurn: !signal.aborted };
 }
 
-/** "in halves" finds parts that cannot be judged; "one by one" also finds parts that take too long. */
+/** "in halves" finds parts that cannot be compared; "one by one" also finds parts that take too long. */
 type HowToCompare = "together" | "in halves" | "one by one";
 
 interface StepOptions {
@@ -104,7 +113,7 @@ interface StepOptions {
   readonly limits: CompareLimits;
 }
 
-/** Takes and compares due marks. Where their data make the step fail, it begins again and compares them in halves. */
+/** Takes and compares due marks. If their data make the step fail, it begins again and compares them in halves. */
 async function compareStep(context: FlowContext, options: StepOptions, isCareful: boolean) {
   try {
     return await compareAs(isCareful ? "one by one" : "together", context, options);
@@ -143,12 +152,12 @@ async function compareAs(how: HowToCompare, context: FlowContext, { product, now
     if (typeof taken === "string") return { ...NOTHING, taken };
     const { comparison, marks } = taken;
     if (marks.length === 0) return { ...NOTHING, taken: "compared" as const };
-    const { together, slow } = await leaveSetAside(comparison, marks);
+    const { together, slow } = await skipSetAside(comparison, marks);
     const isOneByOne = how === "one by one";
     const first = isOneByOne ? NOTHING_COMPARED : await compareTogether(comparison, together, how, compare);
     const parts = isOneByOne ? [...partsOf(comparison, together), ...slow] : slow;
     const then = await compareOneByOne(comparison, parts, compare);
-    await noteCompared(comparison, [...(isOneByOne ? [] : together), ...then.comparedMarks]);
+    await endSetAside(comparison, [...(isOneByOne ? [] : together), ...then.comparedMarks]);
     for (const kind of new Set([...first.stale, ...then.stale])) await reportStale(comparison, kind);
     return {
       taken: "compared" as const,
@@ -171,7 +180,7 @@ async function compareTogether(
     : await compareInParts(comparison, partsOf(comparison, marks), compare);
 }
 
-/** @returns "busy" where another worker compares the product, "no ledger" where there are no entries */
+/** @returns "busy" if another worker compares the product, "no ledger" if there are no entries */
 async function takeDue(
   context: FlowContext,
   tx: Query,
@@ -210,4 +219,19 @@ async function reportStale(
     body: { what: `${productId}: ${STALE_SENTENCE[kind]}`, productId, since: formatInstant(now) },
     at: now,
   });
+}
+
+/**
+ * Marks open mismatches for a comparison when a worker starts, because settings may have changed and would otherwise
+ * end no mismatch until its bet changes. What agreed before is not compared again if a setting becomes stricter; the
+ * day's statement shows it as rest. Marks only bets and rounds: a session is compared when something touches it.
+ */
+export async function compareOpenAgain({ sql, config, clock, log }: FlowContext): Promise<void> {
+  const compared = config.products.filter(
+    (one) => one.walletMode === "seamless" && one.settlement !== "session",
+  );
+  const productIds = compared.map(({ productId }) => productId);
+  const marked = await markOpenMismatches(sql, productIds, clock.now());
+  if (marked > 0)
+    log.info({ mismatches: marked }, "comparing open mismatches again with the current settings");
 }

@@ -2,6 +2,7 @@
 
 import type { Instant } from "../../clock.ts";
 import type { Reference } from "../../diff/link-store.ts";
+import type { DiffMark } from "../../diff/mark-store.ts";
 import {
   findAdjusted,
   findBetIds,
@@ -10,15 +11,14 @@ import {
   readTouchedTimes,
 } from "../../diff/session-store.ts";
 import { LONGEST_JOINED_QUIETS } from "../../diff/split-sessions.ts";
-import type { DiffMark } from "../../diff/store.ts";
 import type { ComparisonContext, ComparisonResult } from "./comparison-context.ts";
 import { decideAbsences } from "./decide-absences.ts";
 import { comparePlayer, judgePlayer } from "./judge-sessions.ts";
+import { loadPasses } from "./load-confirmation-facts.ts";
 import { loadSessions } from "./load-sessions.ts";
-import { loadPasses } from "./load-what-decides.ts";
-import { writeJudgements } from "./write-judgements.ts";
+import { writeResults } from "./write-results.ts";
 
-/** Records dated later than this after now belong to no session. */
+/** Records dated further than this in the future belong to no session. */
 const AHEAD_MS = 24 * 3_600_000;
 
 export async function compareMarkedSessions(
@@ -35,23 +35,23 @@ export async function compareMarkedSessions(
   const players = [...played].map(([username, own]) =>
     comparePlayer(comparison, username, own, touched.get(username) ?? []),
   );
-  const candidates = players.flatMap((player) => player.candidates);
+  const checks = players.flatMap((player) => player.checks);
   const passes = await loadPasses(
     comparison,
-    candidates.flatMap(({ conditions }) => conditions.eitherFetched),
+    checks.flatMap(({ conditions }) => conditions.eitherFetched),
   );
   const marksOf = Map.groupBy(marks, ({ username }) => username);
   const judged = players.map((player) =>
     judgePlayer(player, passes, marksOf.get(player.username) ?? [], comparison),
   );
 
-  const wantsFetch = await writeJudgements(comparison, judged);
+  const wantsFetch = await writeResults(comparison, judged);
   return { compared: touched.size, wantsFetch, stale: new Set() };
 }
 
 /**
- * A record that closes nothing makes the mismatch of an earlier session larger. When its own entries arrive, that session is
- * no longer near what they touch, and is compared all the same.
+ * A record that closes nothing makes the mismatch of an earlier session larger. When its own entries arrive, that
+ * session is no longer near what they touch, and is compared all the same.
  */
 async function touchJoined(
   { tx, product: { productId }, context }: ComparisonContext,
@@ -65,8 +65,9 @@ async function touchJoined(
 }
 
 /**
- * What the marks name. In a product that has both, the bets of a player touch sessions only while one of these is a
- * mismatch: a late placement may take its record out of the session. An adjustBalance entry always touches its session,
+ * The bets that the marks name. In a product with bets and sessions, the bets of a player touch sessions only while
+ * the player has an open mismatch about one: a late placement may take its record out of the session, and without
+ * this rule each slot bet would load the sessions of its player. An adjustBalance entry always touches its session,
  * although its refId may be the id of a bet: an operator debited one stake by placeBets and by adjustBalance.
  */
 async function referencesOf(

@@ -6,20 +6,20 @@ import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { type DeletedTime, NOTHING_DELETED } from "../../db/retention-store.ts";
 import type { AssessSettings } from "../../diff/compare.ts";
-import type { Graces } from "../../diff/ripeness.ts";
+import type { Graces } from "../../diff/required-conditions.ts";
 import type { StaleKind } from "../../diff/stale-store.ts";
-import type { Tolerance } from "../../diff/tolerance.ts";
+import type { Tolerance } from "../../diff/sums.ts";
 import type { FoldSettings } from "../../ledger/fold.ts";
 import { parseAmount } from "../../money.ts";
 import type { FlowContext } from "../context.ts";
 
-/** What a judgement depends on beside the loaded rows. */
+/** Everything that judging depends on beside the loaded rows. */
 export interface JudgeContext {
   readonly product: ProductConfig;
   readonly now: Instant;
   readonly settings: AssessSettings;
   readonly graces: Graces;
-  /** rows of earlier time were deleted, so what lacks them is no difference */
+  /** rows of this time may be deleted, so a difference that only misses such rows does not count */
   readonly deleted: DeletedTime;
   /** the time between two comparisons */
   readonly everyMs: number;
@@ -37,8 +37,8 @@ export interface ComparisonContext extends JudgeContext {
 /** The most rows that are loaded for a comparison (docs/operations.md#limits). */
 export interface CompareLimits {
   /**
-   * the most entries or records of a round that is loaded whole; of a larger round only the bets that do not agree
-   * are loaded
+   * the most entries or records of a round that is loaded whole; a larger round is loaded without the bets that
+   * agree
    */
   readonly wholeRound: number;
   /** the most entries and records in memory at once */
@@ -56,7 +56,7 @@ export interface ComparisonResult {
   readonly compared: number;
   /** confirm fetches were planned, so the product should be pulled */
   readonly wantsFetch: boolean;
-  /** the stale sides, which hold verdicts back */
+  /** the stale sides, which leave differences unconfirmed */
   readonly stale: ReadonlySet<StaleKind>;
 }
 

@@ -2,40 +2,40 @@
 
 import type { LedgerBet, StoredRecord } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
-import { type NotedAbsence, readNotedAbsences, writeAbsent } from "../../diff/absence-store.ts";
-import type { RestOfRound } from "../../diff/rest-of-round.ts";
-import type { Lack } from "../../diff/ripeness.ts";
+import { readTimesOfRound } from "../../diff/large-round-store.ts";
+import type { UnloadedBets } from "../../diff/large-rounds.ts";
+import { type NotedAbsence, readNotedAbsences, writeAbsent } from "../../diff/record-store.ts";
+import type { UnmetCondition } from "../../diff/required-conditions.ts";
 import {
   type AbsenceConditions,
   type Absences,
   type BetTimes,
   longestRest,
   NO_ABSENCES,
-  whatAbsenceLacks,
-  whatAbsenceNeeds,
+  requiredForAbsence,
+  unmetForAbsence,
 } from "../../diff/vanished.ts";
-import { readTimesOfRound } from "../../diff/wide-store.ts";
 import { hasNotedAbsences } from "../../sync/absence-store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
-import { loadPasses } from "./load-what-decides.ts";
+import { loadPasses } from "./load-confirmation-facts.ts";
 
 /** Records that are compared together, with the bets that may share an id or a round with them. */
 export interface BothSides {
   readonly records: readonly StoredRecord[];
   readonly bets: readonly LedgerBet[];
   /** stand-ins for bets that are not loaded */
-  readonly rest?: readonly RestOfRound[];
+  readonly rest?: readonly UnloadedBets[];
 }
 
 /** The absent records and those in doubt. */
 export interface DecidedAbsences extends Absences {
-  /** what the decision about each record in doubt still lacks */
-  readonly lacks: ReadonlyMap<StoredRecord, Lack>;
+  /** the condition that each record in doubt still waits for */
+  readonly unmetOf: ReadonlyMap<StoredRecord, UnmetCondition>;
   /** the latest time at which one of these records was first missed; null: none was */
   readonly missedAt: Instant | null;
 }
 
-const NOTHING_ABSENT: DecidedAbsences = { ...NO_ABSENCES, lacks: new Map(), missedAt: null };
+const NOTHING_ABSENT: DecidedAbsences = { ...NO_ABSENCES, unmetOf: new Map(), missedAt: null };
 
 /** Decides which missed records are absent, and stores the decision. */
 export async function decideAbsences(
@@ -53,7 +53,7 @@ export async function decideAbsences(
     });
     const others = inDoubt.length === 0 ? [] : await readTimesOfRest(comparison, rest);
     for (const { record, missedAt } of inDoubt)
-      missed.push({ record, needs: whatAbsenceNeeds({ record, missedAt }, [...bets, ...others], graces) });
+      missed.push({ record, needs: requiredForAbsence({ record, missedAt }, [...bets, ...others], graces) });
   }
   const searches = missed.map(({ needs }) => needs.search);
   const restsSince = now - longestRest(searches, now);
@@ -64,22 +64,22 @@ export async function decideAbsences(
       { ...needs.search, since: Math.min(needs.search.since, restsSince) },
     ]),
   );
-  const lacks = new Map<StoredRecord, Lack>();
+  const unmetOf = new Map<StoredRecord, UnmetCondition>();
   const decided: StoredRecord[] = [];
   for (const { record, needs } of missed) {
-    const lack = whatAbsenceLacks(needs, passes, now);
-    if (lack === null) decided.push(record);
-    else lacks.set(record, lack);
+    const unmet = unmetForAbsence(needs, passes, now);
+    if (unmet === null) decided.push(record);
+    else unmetOf.set(record, unmet);
   }
   await writeAbsent(tx, product.productId, decided, now);
   return ({ records }) => {
-    const doubtful = records.filter((record) => lacks.has(record));
+    const doubtful = records.filter((record) => unmetOf.has(record));
     const missedAt = records.flatMap((record) => noted.get(keyOf(record))?.missedAt ?? []);
     return {
       missedAt: missedAt.length === 0 ? null : missedAt.reduce((a, b) => Math.max(a, b)),
-      absent: records.filter((record) => noted.has(keyOf(record)) && !lacks.has(record)),
+      absent: records.filter((record) => noted.has(keyOf(record)) && !unmetOf.has(record)),
       doubtful,
-      lacks: new Map(doubtful.flatMap((record) => lackOf(lacks, record))),
+      unmetOf: new Map(doubtful.flatMap((record) => unmetEntry(unmetOf, record))),
     };
   };
 }
@@ -87,7 +87,7 @@ export async function decideAbsences(
 /** The provider could list a record at the time of any bet of its round. */
 async function readTimesOfRest(
   { tx, graces }: ComparisonContext,
-  rest: readonly RestOfRound[],
+  rest: readonly UnloadedBets[],
 ): Promise<BetTimes[]> {
   const times: BetTimes[] = [];
   for (const round of rest) {
@@ -98,9 +98,12 @@ async function readTimesOfRest(
   return times;
 }
 
-function lackOf(lacks: ReadonlyMap<StoredRecord, Lack>, record: StoredRecord): [StoredRecord, Lack][] {
-  const lack = lacks.get(record);
-  return lack === undefined ? [] : [[record, lack]];
+function unmetEntry(
+  unmetOf: ReadonlyMap<StoredRecord, UnmetCondition>,
+  record: StoredRecord,
+): [StoredRecord, UnmetCondition][] {
+  const unmet = unmetOf.get(record);
+  return unmet === undefined ? [] : [[record, unmet]];
 }
 
 /** Reads the stored decisions, for read-only callers. A record without a decision is in doubt. */

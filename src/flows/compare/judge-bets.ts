@@ -1,84 +1,90 @@
-/** Judges the loaded bets of a comparison: finds verdicts, and decides which are ripe and which wait. */
+/** Judges the loaded bets of a comparison: finds differences, and decides which are confirmed and which wait. */
 
 import type { Instant } from "../../clock.ts";
-import type { Verdict } from "../../diff/assess.ts";
+import { containsAny, type PendingDifference } from "../../diff/assess.ts";
 import { subjectOfRequest } from "../../diff/balance.ts";
 import { reasonAfterDeletion } from "../../diff/deleted.ts";
-import { subjectsOf } from "../../diff/finding.ts";
-import { containsAny } from "../../diff/in-doubt.ts";
 import { subjectOfRecord } from "../../diff/inconsistent.ts";
+import { subjectsOf } from "../../diff/mismatch-content.ts";
 import { keyOfSubject } from "../../diff/neighbourhood.ts";
 import { findUnderTwoNames, type MisnamedBet } from "../../diff/other-player.ts";
-import { type Conditions, conditionsOf, type Graces } from "../../diff/ripeness.ts";
+import {
+  type Graces,
+  type RequiredConditions,
+  requiredConditionsOf,
+} from "../../diff/required-conditions.ts";
 import { foldEntries } from "../../ledger/fold.ts";
-import type { SeenFinding } from "../../mismatches/transitions.ts";
+import type { SeenDifference } from "../../mismatches/transitions.ts";
 import type { ComparisonContext, JudgeContext } from "./comparison-context.ts";
 import type { DecidedAbsences } from "./decide-absences.ts";
+import type { PendingCheck, Wait } from "./judge-confirmation.ts";
 import { findOneSided } from "./judge-one-sided.ts";
-import type { VerdictCandidate, Wait } from "./judge-ripeness.ts";
 import type { Assessment, LoadedBets } from "./load-bets.ts";
 
-/** The verdicts of a comparison, before it is known whether they are ripe. */
-export interface FoundVerdicts {
+/** The pending differences of a comparison, before it is known which are confirmed. */
+export interface FoundDifferences {
   readonly misnamed: readonly MisnamedBet[];
-  /** the verdicts on what was loaded whole, in the order of the assessments */
-  readonly verdicts: readonly (readonly Verdict[])[];
-  /** the waits of verdicts that depend on a record in doubt */
-  readonly doubts: ReadonlyMap<Verdict, Wait>;
-  /** the other verdicts, each with the conditions for a mismatch */
-  readonly candidates: readonly VerdictCandidate[];
+  /** the differences of everything that was loaded whole, in the order of the assessments */
+  readonly pendingDifferences: readonly (readonly PendingDifference[])[];
+  /** the waits of differences that depend on a record in doubt */
+  readonly doubts: ReadonlyMap<PendingDifference, Wait>;
+  /** the other differences, each with its required conditions */
+  readonly checks: readonly PendingCheck[];
 }
 
-/** The judgement on a neighbourhood. */
-export interface Judgement {
+/** The result of comparing a neighbourhood. */
+export interface NeighbourhoodResult {
   readonly assessment: Assessment;
-  readonly seen: SeenFinding[];
-  /** all judged subjects, with or without findings */
+  readonly seen: SeenDifference[];
+  /** all compared subjects, with or without a difference */
   readonly subjects: readonly string[];
-  /** the waits before the final judgement */
+  /** the waits until the result is final */
   readonly waits: readonly Wait[];
 }
 
-export function findVerdicts(
+export function findDifferences(
   { assessments, judged }: LoadedBets,
   { settings, fold, graces, now }: JudgeContext & Pick<ComparisonContext, "fold">,
-): FoundVerdicts {
+): FoundDifferences {
   const misnamed = findUnderTwoNames(assessments, settings, (entries) => foldEntries(entries, fold));
-  const verdicts = assessments.map((assessment) =>
-    verdictsOf(assessment, misnamed).filter(({ finding }) =>
-      judged.has(keyOfSubject(assessment.username, finding.subject)),
+  const pendingDifferences = assessments.map((assessment) =>
+    pendingOfPairs(assessment, misnamed).filter(({ content }) =>
+      judged.has(keyOfSubject(assessment.username, content.subject)),
     ),
   );
-  const doubts = waitsOfDoubts(assessments, verdicts.flat());
-  const candidates = assessments.flatMap(({ absences }, index) =>
-    (verdicts[index] ?? [])
-      .filter((verdict) => holds(verdict, now) && !doubts.has(verdict))
-      .map((verdict): VerdictCandidate => {
-        const conditions = conditionsOf(verdict, graces, now);
-        return { verdict, conditions: sinceMissed(conditions, absences, graces) };
+  const doubts = waitsOfDoubts(assessments, pendingDifferences.flat());
+  const checks = assessments.flatMap(({ absences }, index) =>
+    (pendingDifferences[index] ?? [])
+      .filter((pending) => exists(pending, now) && !doubts.has(pending))
+      .map((pending): PendingCheck => {
+        const conditions = requiredConditionsOf(pending, graces, now);
+        return { pending, conditions: sinceMissed(conditions, absences, graces) };
       }),
   );
-  return { misnamed, verdicts, doubts, candidates };
+  return { misnamed, pendingDifferences, doubts, checks };
 }
 
-/** @param known the waits of unripe candidates, and the verdicts on bets whose older rows were deleted */
+/** @param known the waits of unconfirmed differences, and the differences of bets whose older rows were deleted */
 export function judgeBets(
   { assessments, judged, requests }: LoadedBets,
-  { misnamed, verdicts, doubts }: FoundVerdicts,
+  { misnamed, pendingDifferences, doubts }: FoundDifferences,
   {
-    ripeness,
+    unconfirmed,
     ofDeleted,
-  }: { readonly ripeness: ReadonlyMap<Verdict, Wait>; readonly ofDeleted: ReadonlySet<Verdict> },
+  }: {
+    readonly unconfirmed: ReadonlyMap<PendingDifference, Wait>;
+    readonly ofDeleted: ReadonlySet<PendingDifference>;
+  },
   context: JudgeContext,
-): readonly Judgement[] {
+): readonly NeighbourhoodResult[] {
   const { now } = context;
-  const waits = new Map([...ripeness, ...doubts]);
-  const seen = (verdict: Verdict) => see(verdict, waits, ofDeleted);
-  const judgements = assessments.map((assessment, index): Judgement => {
+  const waits = new Map([...unconfirmed, ...doubts]);
+  const seen = (pending: PendingDifference) => toSeen(pending, waits, ofDeleted);
+  const results = assessments.map((assessment, index): NeighbourhoodResult => {
     const { neighbourhood, username, absences } = assessment;
-    const own = verdicts[index] ?? [];
+    const own = pendingDifferences[index] ?? [];
     const oneSided = findOneSided(context, assessment, requests);
-    const otherwise = assessment.otherwise.filter((one) => holds(one, now));
+    const otherwise = assessment.otherwise.filter((one) => exists(one, now));
     const subjects = new Set([
       ...subjectsOf(neighbourhood.records, neighbourhood.entries),
       // A bet whose rows were all deleted or renamed has nothing but its mark, and its mismatch ends.
@@ -87,8 +93,8 @@ export function judgeBets(
     return {
       assessment,
       seen: [
-        ...otherwise.map((one) => ({ ...seen(one), ripe: false })),
-        ...own.filter((one) => holds(one, now)).map(seen),
+        ...otherwise.map((one) => ({ ...seen(one), confirmed: false })),
+        ...own.filter((one) => exists(one, now)).map(seen),
         ...oneSided.seen,
       ],
       subjects: [
@@ -96,80 +102,95 @@ export function judgeBets(
         ...ownSubjects(assessment),
       ],
       waits: [
-        ...absences.lacks.values(),
+        ...absences.unmetOf.values(),
         ...oneSided.waits,
-        ...own.flatMap((one) => (holds(one, now) ? (waits.get(one) ?? []) : untilItHolds(one))),
+        ...own.flatMap((one) => (exists(one, now) ? (waits.get(one) ?? []) : untilItExists(one))),
       ],
     };
   });
-  holdBackMisnamed(judgements, misnamed);
-  return judgements;
+  keepMisnamedOpen(results, misnamed);
+  return results;
 }
 
-/** A missing record is news, like a new version: the callback that explains it may be late too (decision 105). */
-function sinceMissed(conditions: Conditions, { missedAt }: DecidedAbsences, graces: Graces): Conditions {
+/**
+ * The absence of a record counts as a change, as a new version does: the callback that explains it may be late too.
+ */
+function sinceMissed(
+  conditions: RequiredConditions,
+  { missedAt }: DecidedAbsences,
+  graces: Graces,
+): RequiredConditions {
   if (missedAt === null) return conditions;
   return { ...conditions, notBefore: Math.max(conditions.notBefore, missedAt + graces.callbackGraceMs) };
 }
 
-/** Whether the verdict holds already. A verdict about the future must not keep other mismatches open. */
-function holds({ holdsFrom }: Verdict, now: Instant): boolean {
+/**
+ * Whether the difference exists already. A difference of the future must not keep other mismatches open: its mark
+ * waits for that time instead.
+ */
+function exists({ holdsFrom }: PendingDifference, now: Instant): boolean {
   return holdsFrom === null || now >= holdsFrom;
 }
 
-function untilItHolds({ holdsFrom }: Verdict): Wait[] {
+function untilItExists({ holdsFrom }: PendingDifference): Wait[] {
   return holdsFrom === null ? [] : [{ until: holdsFrom }];
 }
 
-/** The waits of verdicts that depend on a record in doubt, even another player's. */
-function waitsOfDoubts(assessments: readonly Assessment[], verdicts: readonly Verdict[]): Map<Verdict, Wait> {
-  const waits = new Map<Verdict, Wait>();
+/** The waits of differences that depend on a record in doubt, also on one of another player. */
+function waitsOfDoubts(
+  assessments: readonly Assessment[],
+  pendingDifferences: readonly PendingDifference[],
+): Map<PendingDifference, Wait> {
+  const waits = new Map<PendingDifference, Wait>();
   for (const { absences, undecided } of assessments) {
-    const [lack] = absences.lacks.values();
-    if (lack === undefined) continue;
-    for (const verdict of verdicts)
-      if (undecided.has(verdict) || containsAny(verdict, absences.doubtful)) waits.set(verdict, lack);
+    const [unmet] = absences.unmetOf.values();
+    if (unmet === undefined) continue;
+    for (const pending of pendingDifferences)
+      if (undecided.has(pending) || containsAny(pending, absences.doubtful)) waits.set(pending, unmet);
   }
   return waits;
 }
 
-function see(
-  verdict: Verdict,
-  waits: ReadonlyMap<Verdict, Wait>,
-  ofDeleted: ReadonlySet<Verdict>,
-): SeenFinding {
-  const { finding, pair } = verdict;
+function toSeen(
+  pending: PendingDifference,
+  waits: ReadonlyMap<PendingDifference, Wait>,
+  ofDeleted: ReadonlySet<PendingDifference>,
+): SeenDifference {
+  const { content, pair } = pending;
   return {
-    finding: ofDeleted.has(verdict) ? { ...finding, reason: reasonAfterDeletion(finding.reason) } : finding,
+    content: ofDeleted.has(pending) ? { ...content, reason: reasonAfterDeletion(content.reason) } : content,
     subjects: subjectsOf(pair.records, pair.bets),
-    ripe: !waits.has(verdict),
+    confirmed: !waits.has(pending),
   };
 }
 
 /**
- * The verdicts of a neighbourhood. A bet under two names explains its two sides, so neither player gets another
- * mismatch for them.
+ * The pending differences of a neighbourhood. A bet under two names explains its two sides, so neither player gets
+ * another mismatch for them.
  */
-function verdictsOf({ pairs }: Assessment, misnamed: readonly MisnamedBet[]): Verdict[] {
+function pendingOfPairs({ pairs }: Assessment, misnamed: readonly MisnamedBet[]): PendingDifference[] {
   const explained = new Set(misnamed.map(({ provider }) => provider));
-  const claims = new Map(misnamed.map((one) => [one.ledger, one.verdict]));
+  const claims = new Map(misnamed.map((one) => [one.ledger, one.pending]));
   return pairs
-    .map((pair) => (explained.has(pair) ? null : (claims.get(pair) ?? pair.verdict)))
-    .filter((verdict) => verdict !== null);
+    .map((pair) => (explained.has(pair) ? null : (claims.get(pair) ?? pair.pending)))
+    .filter((pending) => pending !== null);
 }
 
-/** Keeps the mismatch of the other player's record until the bet under two names is a mismatch. */
-function holdBackMisnamed(judgements: readonly Judgement[], misnamed: readonly MisnamedBet[]): void {
-  for (const { provider, verdict } of misnamed) {
-    const { finding, pair } = verdict;
-    const isSame = (one: SeenFinding) =>
-      one.finding.subject === finding.subject &&
-      one.finding.username === finding.username &&
-      one.finding.kind === finding.kind;
-    if (judgements.some(({ seen }) => seen.some((one) => isSame(one) && one.ripe))) continue;
-    for (const { assessment, seen } of judgements) {
+/**
+ * Keeps the mismatch about the record of the other player open until the bet under two names is a mismatch (decision
+ * 38).
+ */
+function keepMisnamedOpen(results: readonly NeighbourhoodResult[], misnamed: readonly MisnamedBet[]): void {
+  for (const { provider, pending } of misnamed) {
+    const { content, pair } = pending;
+    const isSame = (one: SeenDifference) =>
+      one.content.subject === content.subject &&
+      one.content.username === content.username &&
+      one.content.kind === content.kind;
+    if (results.some(({ seen }) => seen.some((one) => isSame(one) && one.confirmed))) continue;
+    for (const { assessment, seen } of results) {
       if (assessment.pairs.includes(provider))
-        seen.push({ finding, subjects: subjectsOf(pair.records, []), ripe: false });
+        seen.push({ content, subjects: subjectsOf(pair.records, []), confirmed: false });
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Findings that one side alone proves: a record or a request that contradicts itself. */
+/** Differences that one side alone proves: a record or a request that contradicts itself. */
 
 import type { StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
@@ -7,10 +7,10 @@ import { type AssessedPair, transactionOf } from "../../diff/assess.ts";
 import { findBalances, subjectOfRequest } from "../../diff/balance.ts";
 import { findInconsistent } from "../../diff/inconsistent.ts";
 import type { Neighbourhood } from "../../diff/neighbourhood.ts";
-import type { Lack } from "../../diff/ripeness.ts";
+import type { UnmetCondition } from "../../diff/required-conditions.ts";
 import type { Absences } from "../../diff/vanished.ts";
-import type { Finding } from "../../mismatch.ts";
-import type { SeenFinding } from "../../mismatches/transitions.ts";
+import type { MismatchContent } from "../../mismatch.ts";
+import type { SeenDifference } from "../../mismatches/transitions.ts";
 import type { Amount } from "../../money.ts";
 import { includes } from "../../window.ts";
 import type { JudgeContext } from "./comparison-context.ts";
@@ -30,20 +30,20 @@ interface AssessedNeighbourhood {
 }
 
 /**
- * Finds contradictions in the records and requests of a neighbourhood. They are ripe after the callbacks' grace. A
- * record in doubt opens no mismatch; an absent record is ignored.
+ * Finds contradictions in the records and requests of a neighbourhood. They are confirmed after the callbacks'
+ * grace. A record in doubt opens no mismatch; an absent record is ignored.
  */
 export function findOneSided(
   { settings, graces, deleted, now }: JudgeContext,
   { neighbourhood: { records, entries }, pairs, absences }: AssessedNeighbourhood,
   requests: ComparedRequests,
-): { readonly seen: SeenFinding[]; readonly waits: Lack[] } {
-  const seen: SeenFinding[] = [];
-  const waits: Lack[] = [];
-  const see = (finding: Finding | null, lastArrivedAt: Instant, isCertain = true) => {
-    if (finding === null) return;
+): { readonly seen: SeenDifference[]; readonly waits: UnmetCondition[] } {
+  const seen: SeenDifference[] = [];
+  const waits: UnmetCondition[] = [];
+  const see = (content: MismatchContent | null, lastArrivedAt: Instant, isCertain = true) => {
+    if (content === null) return;
     const until = lastArrivedAt + graces.callbackGraceMs;
-    seen.push({ finding, subjects: [finding.subject], ripe: isCertain && now >= until });
+    seen.push({ content, subjects: [content.subject], confirmed: isCertain && now >= until });
     if (now < until) waits.push({ until });
   };
   const transactionIdOf = (record: StoredRecord) => transactionOf(record, pairs, settings);
@@ -56,11 +56,11 @@ export function findOneSided(
   const items = [...own].flatMap((request) => requests.itemsOf.get(request) ?? []);
   const compared = items.filter((entry) => entry.occurredAt >= settings.ledgerStart);
   const itemsOf = Map.groupBy(items, subjectOfRequest);
-  for (const finding of findBalances(compared, requests.asked, settings.tolerance)) {
-    const received = itemsOf.get(finding.subject) ?? [];
+  for (const content of findBalances(compared, requests.asked, settings.tolerance)) {
+    const received = itemsOf.get(content.subject) ?? [];
     // Other items of an old request may have been deleted.
     const isWhole = received.every((entry) => !includes(deleted.entries, entry.occurredAt));
-    see(finding, Math.max(...received.map((entry) => entry.receivedAt)), isWhole);
+    see(content, Math.max(...received.map((entry) => entry.receivedAt)), isWhole);
   }
   return { seen, waits };
 }

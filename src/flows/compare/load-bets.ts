@@ -1,10 +1,10 @@
-/** Loads a comparison of bets: all rows that can influence the verdicts on the marks, assessed. */
+/** Loads a comparison of bets: all rows that can influence the differences of the marks, assessed. */
 
 import type { LedgerBet, StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
-import type { AssessedPair } from "../../diff/assess.ts";
+import { type AssessedInDoubt, type AssessedPair, assessInDoubt } from "../../diff/assess.ts";
 import { findBalances, subjectOfRequest } from "../../diff/balance.ts";
-import { type AssessedInDoubt, assessInDoubt } from "../../diff/in-doubt.ts";
+import { standInBets, standInRecords } from "../../diff/large-rounds.ts";
 import {
   type Reference,
   readBetsOfNamesakes,
@@ -13,17 +13,16 @@ import {
   readMisnamedBy,
   readRecordsOfOthers,
 } from "../../diff/link-store.ts";
+import type { DiffMark } from "../../diff/mark-store.ts";
 import type { Neighbourhood } from "../../diff/neighbourhood.ts";
-import { betsOfRest, recordsOfRest } from "../../diff/rest-of-round.ts";
 import { withoutSessions } from "../../diff/session-bets.ts";
-import type { DiffMark } from "../../diff/store.ts";
 import { askedByEntry, foldEntries } from "../../ledger/fold.ts";
 import { readEntries } from "../../ledger/store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 import { type DecidedAbsences, decideAbsences } from "./decide-absences.ts";
 import { type ComparedRequests, keyOfRequest } from "./judge-one-sided.ts";
+import { LargeRounds, reportedRounds } from "./large-rounds.ts";
 import { type Loaded, loadNeighbourhoods } from "./load-neighbourhoods.ts";
-import { reportedRounds, WideRounds } from "./wide-rounds.ts";
 
 /** A neighbourhood with its bets, its absent records, and the result of the assessment. */
 export interface Assessment extends AssessedInDoubt {
@@ -37,17 +36,17 @@ export interface Assessment extends AssessedInDoubt {
 export interface LoadedBets extends Omit<Loaded, "neighbourhoods"> {
   readonly assessments: readonly Assessment[];
   readonly requests: ComparedRequests;
-  readonly wide: WideRounds;
+  readonly large: LargeRounds;
 }
 
-/** The assessment shows whether more must be loaded. Then everything is loaded and assessed again. */
+/** Loads and assesses. If the assessment shows that more must be loaded, everything is loaded and assessed again. */
 export async function loadBets(
   comparison: ComparisonContext,
   marks: readonly DiffMark[],
 ): Promise<LoadedBets> {
-  const wide = new WideRounds();
+  const large = new LargeRounds();
   const load = async (given: readonly DiffMark[]) => {
-    const { neighbourhoods, ...loaded } = await loadNeighbourhoods(comparison, given, wide);
+    const { neighbourhoods, ...loaded } = await loadNeighbourhoods(comparison, given, large);
     return { ...loaded, assessments: await assessAll(comparison, neighbourhoods) };
   };
   let loaded = await load(marks);
@@ -55,13 +54,13 @@ export async function loadBets(
   // Bets of other players are rare.
   if (others.length > 0) {
     loaded = await load([...loaded.marks, ...others]);
-    // A bet of bob leads to a record of anna, and that record to another part of the bet, of carl.
+    // A bet of bob leads to a record of anna, and that record to another part of the bet, of carl (decision 38).
     const further = unknownOf(loaded.assessments, await loadOthers(comparison, loaded.assessments));
     if (further.length > 0) loaded = await load([...loaded.marks, ...further]);
   }
-  if (wide.compareWholeNow(loaded.assessments.flatMap(reportedRounds))) loaded = await load(loaded.marks);
+  if (large.compareWholeNow(loaded.assessments.flatMap(reportedRounds))) loaded = await load(loaded.marks);
   const entries = loaded.assessments.flatMap(({ neighbourhood }) => neighbourhood.entries);
-  return { ...loaded, requests: await loadRequests(comparison, entries), wide };
+  return { ...loaded, requests: await loadRequests(comparison, entries), large };
 }
 
 async function assessAll(
@@ -79,8 +78,8 @@ async function assessAll(
     const { neighbourhood, records, bets, rest } = one;
     const absences = absencesOf(one);
     const [listed, held] = [
-      [...records, ...rest.flatMap(recordsOfRest)],
-      [...bets, ...rest.flatMap(betsOfRest)],
+      [...records, ...rest.flatMap(standInRecords)],
+      [...bets, ...rest.flatMap(standInBets)],
     ];
     const assessed = assessInDoubt(listed, held, comparison.settings, absences);
     return { neighbourhood, username: neighbourhood.username, bets, absences, ...assessed };
@@ -88,8 +87,8 @@ async function assessAll(
 }
 
 /**
- * Loads marks of other players that share an id with a one-sided bet, that have the name in another case of a bet with a
- * difference, or whose mismatch names a compared player.
+ * Loads marks of other players: those that share an id with a one-sided bet, those with the name of a differing bet
+ * in another case, and those whose mismatch names a compared player.
  */
 async function loadOthers(
   { tx, product: { productId } }: ComparisonContext,
@@ -101,7 +100,7 @@ async function loadOthers(
   const agreeing = pairs.filter((pair) => pair.bets.length === 0).flatMap(({ records }) => records);
   const matched = pairs.filter((pair) => pair.bets.length > 0).flatMap(({ records }) => records);
   const differing = all
-    .filter(({ pair, verdict }) => verdict !== null && pair.records.length > 0 && pair.bets.length === 1)
+    .filter(({ pair, pending }) => pending !== null && pair.records.length > 0 && pair.bets.length === 1)
     .flatMap(({ pair }) => pair.bets);
   const [records, ledgerBets, namesakes, misnamed] = await Promise.all([
     readRecordsOfOthers(
@@ -142,7 +141,7 @@ function referencesOf({ username, betId, id }: StoredRecord): Reference[] {
 }
 
 /**
- * Collects the requests of a comparison. Where the items of a request do not explain its balance, loads its items of
+ * Collects the requests of a comparison. If the items of a request do not explain its balance, loads its items of
  * other rounds too.
  */
 async function loadRequests(

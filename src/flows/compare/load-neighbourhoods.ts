@@ -1,7 +1,8 @@
-/** Loads everything that can influence the verdicts on the marks. */
+/** Loads everything that can influence the differences of the marks. */
 
 import type { StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
+import type { DiffMark } from "../../diff/mark-store.ts";
 import {
   type Frontier,
   type Key,
@@ -10,16 +11,16 @@ import {
   partition,
   roundKey,
 } from "../../diff/neighbourhood.ts";
-import { type DiffMark, readRecords } from "../../diff/store.ts";
+import { readRecords } from "../../diff/record-store.ts";
 import { ReconError } from "../../errors.ts";
 import { roundActedOn } from "../../ledger/bet-entry.ts";
 import { readEntries } from "../../ledger/store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
-import type { WideRounds } from "./wide-rounds.ts";
+import type { LargeRounds } from "./large-rounds.ts";
 
 /**
- * The most steps from a mark that are loaded, and that are judged. In an endless chain of rounds, each part is judged
- * by the marks near it.
+ * The most steps from a mark that are loaded, and the most that are judged. In an endless chain of rounds, each part
+ * is judged by the marks near it.
  */
 const MOST_STEPS = 16;
 const MOST_STEPS_JUDGED = 8;
@@ -43,14 +44,14 @@ interface LoadedRows {
 type RowsOfBothSides = [StoredRecord[], CallbackEntry[]];
 
 /**
- * Follows the marks step by step: rounds name bets, bets name records, and records name rounds. Of a wide round it
- * loads only the bets that matter, unless the round is compared as a whole.
- * @throws ReconError `round-too-wide` where connected rows exceed the limit
+ * Follows the marks step by step: rounds name bets, bets name records, and records name rounds. In a large round,
+ * only bets that do not already agree are loaded, unless the round is compared as a whole.
+ * @throws ReconError `round-too-wide` if connected rows exceed the limit
  */
 export async function loadNeighbourhoods(
   comparison: ComparisonContext,
   given: readonly DiffMark[],
-  wide: WideRounds,
+  large: LargeRounds,
 ): Promise<Loaded> {
   const found: LoadedRows = { records: new Map(), entries: new Map() };
   const known = new Set<Key>();
@@ -64,28 +65,28 @@ export async function loadNeighbourhoods(
       judged = known;
       break;
     }
-    marks = [...marks, ...(await wide.enter(comparison, frontier, marks))];
-    rows = await readStep(comparison, frontier, wide, known, given);
-    const widened = roundsWithMore(frontier, rows, comparison.limits.wholeRound, wide);
+    marks = [...marks, ...(await large.enter(comparison, frontier, marks))];
+    rows = await readStep(comparison, frontier, large, known, given);
+    const widened = roundsWithMore(frontier, rows, comparison.limits.wholeRound, large);
     if (widened.length > 0) {
-      marks = [...marks, ...(await wide.widen(comparison, widened))];
-      rows = await readStep(comparison, frontier, wide, known, given);
+      marks = [...marks, ...(await large.widen(comparison, widened))];
+      rows = await readStep(comparison, frontier, large, known, given);
     }
     for (const record of rows[0])
       found.records.set(JSON.stringify([record.username, record.betId, record.id]), record);
     for (const entry of rows[1]) found.entries.set(entry.entryId, entry);
-    if (found.records.size + found.entries.size > comparison.limits.rows) throw tooWide(comparison, given);
+    if (found.records.size + found.entries.size > comparison.limits.rows) throw tooLarge(comparison, given);
   }
   const [records, entries] = [[...found.records.values()], [...found.entries.values()]];
   for (const entry of entries) {
     const roundId = roundActedOn(entry);
     // Such an entry acts on every bet of the round, so the round is compared as one from now on.
-    if (roundId !== null && wide.narrow.has(roundKey(entry.username, roundId))) {
-      await wide.compareWhole(comparison, roundKey(entry.username, roundId));
-      return await loadNeighbourhoods(comparison, marks, wide);
+    if (roundId !== null && large.partial.has(roundKey(entry.username, roundId))) {
+      await large.compareWhole(comparison, roundKey(entry.username, roundId));
+      return await loadNeighbourhoods(comparison, marks, large);
     }
   }
-  const rest = await wide.restOf(comparison, records);
+  const rest = await large.restOf(comparison, records);
   return {
     marks,
     neighbourhoods: partition(marks, records, entries, rest),
@@ -95,30 +96,30 @@ export async function loadNeighbourhoods(
 }
 
 /**
- * Reads the rows of a step: chosen bets of wide rounds, all bets of rounds that are compared as one, and other rounds
- * up to a limit.
+ * Reads the rows of a step: chosen bets of large rounds, all bets of rounds that are compared as one, and other
+ * rounds up to a limit.
  */
 async function readStep(
   comparison: ComparisonContext,
   frontier: Frontier,
-  wide: WideRounds,
+  large: LargeRounds,
   known: Set<Key>,
   given: readonly DiffMark[],
 ): Promise<RowsOfBothSides> {
   const keyOf = ([username, roundId]: readonly [string, string]) => roundKey(username, roundId);
   const { limits } = comparison;
-  const narrowed = wide.betsOfNarrow(frontier);
+  const narrowed = large.betsOfPartial(frontier);
   nextFrontier(
     narrowed.map(([username, betRef]) => ({ username, roundId: null, betRef })),
     [],
     [],
     known,
   );
-  const others = frontier.rounds.filter((round) => !wide.narrow.has(keyOf(round)));
+  const others = frontier.rounds.filter((round) => !large.partial.has(keyOf(round)));
   const bets = [...frontier.bets, ...narrowed];
   const [whole, limited] = [
-    others.filter((round) => wide.whole.has(keyOf(round))),
-    others.filter((round) => !wide.whole.has(keyOf(round))),
+    others.filter((round) => large.whole.has(keyOf(round))),
+    others.filter((round) => !large.whole.has(keyOf(round))),
   ];
   const first = await readAll(comparison, { rounds: limited, bets }, limits.wholeRound + 1, given);
   if (whole.length === 0) return first;
@@ -141,16 +142,16 @@ async function readAll(
     readRecords(tx, product.productId, frontier, most),
     readEntries(tx, product.productId, frontier, most),
   ]);
-  if (Math.max(...rows.map(({ length }) => length)) > limits.rows) throw tooWide(comparison, given);
+  if (Math.max(...rows.map(({ length }) => length)) > limits.rows) throw tooLarge(comparison, given);
   return rows;
 }
 
-/** The rounds of a step that exceed the limit and are not known as wide yet. */
+/** The rounds of a step that exceed the limit and are not known as large yet. */
 function roundsWithMore(
   { rounds }: Frontier,
   [records, entries]: RowsOfBothSides,
   most: number,
-  { narrow, whole }: WideRounds,
+  { partial, whole }: LargeRounds,
 ): [string, string][] {
   const count = (rows: readonly { readonly username: string; readonly roundId: string | null }[]) => {
     const counts = new Map<Key, number>();
@@ -164,15 +165,15 @@ function roundsWithMore(
   const counts = [count([...distinct.values()]), count(entries)];
   return rounds.filter(([username, roundId]) => {
     const key = roundKey(username, roundId);
-    return !narrow.has(key) && !whole.has(key) && counts.some((of) => (of.get(key) ?? 0) > most);
+    return !partial.has(key) && !whole.has(key) && counts.some((of) => (of.get(key) ?? 0) > most);
   });
 }
 
-function tooWide({ limits, product }: ComparisonContext, marks: readonly DiffMark[]): ReconError {
+function tooLarge({ limits, product }: ComparisonContext, marks: readonly DiffMark[]): ReconError {
   const [{ username, roundId, betRef } = { username: "", roundId: null, betRef: null }] = marks;
   const what = roundId === null ? `what belongs to bet ${betRef}` : `round ${roundId}`;
   return new ReconError(
     "round-too-wide",
-    `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together, so the worker compares none of them. Are bets missing on one side, or does the provider use one round id for ever with BY_ROUND callbacks? The worker tries again every hour.`,
+    `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together, so the worker compares none of them. Are bets missing on one side, or does the provider use one round id for ever with BY_ROUND callbacks? The worker retries every hour.`,
   );
 }

@@ -3,13 +3,13 @@
 import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../../callback.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
+import { withoutEarlierSteps } from "../../diff/counted-records.ts";
 import type { Reference } from "../../diff/link-store.ts";
+import { readRecords } from "../../diff/record-store.ts";
 import { isRewardOrTip } from "../../diff/session-bets.ts";
 import { findBetIds, findRoundsOfBets, readRecordsWithin } from "../../diff/session-store.ts";
-import { isClosed, type PlayerSession } from "../../diff/session-sums.ts";
+import { isClosed, type PlayerSession } from "../../diff/sessions.ts";
 import { LONGEST_JOINED_QUIETS, splitSessions } from "../../diff/split-sessions.ts";
-import { withoutEarlierSteps } from "../../diff/steps.ts";
-import { readRecords } from "../../diff/store.ts";
 import { isRunning } from "../../diff/sums.ts";
 import type { Absences } from "../../diff/vanished.ts";
 import { ReconError } from "../../errors.ts";
@@ -44,11 +44,10 @@ type FindAbsences<Found extends Absences> = (
 ) => Promise<(one: BothSides) => Found>;
 
 /**
- * Loads every session that may contain one of the touched times. A session whose sums differ is loaded with the runs that a
- * record may join to it.
+ * Loads every session that may contain one of the touched times. A session whose sums differ is loaded with the runs
+ * that a record may join to it.
  * @param touched by player; both ends of a time count
- * @throws ReconError `session-too-long` where a session, or all of them together, exceed the limit: nothing is cut
- * off
+ * @throws ReconError `session-too-long` if a session, or all of them together, exceed the limit: nothing is cut off
  */
 export async function loadSessions<Found extends Absences>(
   comparison: ComparisonContext,
@@ -70,8 +69,8 @@ export async function loadSessions<Found extends Absences>(
     if (loaded === null) {
       const names = [...spans.keys()];
       if (names.some((username) => !short.has(username))) throw tooMany(comparison, spans);
-      // What lies so far away cannot be loaded for all of them at once, and for a very busy player not at all: no record of it
-      // joins a session then.
+      // A margin this wide cannot be loaded for all players at once, and for a very busy player not at all. Then no
+      // record of that margin joins a session.
       for (const username of names) {
         const own = new Map([[username, touched.get(username) ?? []]]);
         const played =
@@ -135,7 +134,7 @@ async function loadSpans(comparison: ComparisonContext, spans: ReadonlyMap<strin
   const steps = await findEarlierSteps(comparison, records);
   const foldOf = (own: readonly CallbackEntry[]) => foldEntries(own, comparison.fold);
   const byPlayer = Map.groupBy(rewards, ({ username }) => username);
-  // One that began before the span belongs to a session before it.
+  // A reward or tip that began before the span belongs to a session before it.
   const begins = ({ username, firstEntryAt }: LedgerBet) => firstEntryAt >= (spans.get(username)?.from ?? 0);
   const bets = new Map([...byPlayer].map(([username, own]) => [username, foldOf(own).filter(begins)]));
   const known = new Set([...bets.values()].flat().map(keyOfBet));
@@ -170,7 +169,7 @@ async function findEarlierSteps(
   return new Set(listed.filter((record) => !counted.has(record)));
 }
 
-/** All entries of the rewards and tips that have one of some entries. */
+/** All entries of each reward or tip that has an entry among the given ones. */
 async function loadRewards({ tx, product }: ComparisonContext, near: readonly CallbackEntry[]) {
   const some = near.filter(({ callback }) => callback !== "adjustBalance");
   if (some.length === 0) return [];
@@ -180,7 +179,7 @@ async function loadRewards({ tx, product }: ComparisonContext, near: readonly Ca
   return [...Map.groupBy(ofBets, keyOfBet).values()].filter(isRewardOrTip).flat();
 }
 
-/** In a product that has both, what has the ids or the round of a bet belongs to the bet. */
+/** In a product that has both, records and rewards with the ids or the round of a bet belong to the bet. */
 async function withoutBets(
   { tx, product: { productId, settlement } }: ComparisonContext,
   rewards: readonly CallbackEntry[],
@@ -215,6 +214,6 @@ function tooMany(comparison: ComparisonContext, spans: ReadonlyMap<string, TimeR
 function tooLong({ product: { productId } }: ComparisonContext, what: string): ReconError {
   return new ReconError(
     "session-too-long",
-    `${productId}: ${what}; they are not compared. A shorter diff.sessionQuiet ends sessions sooner. The worker tries again every hour.`,
+    `${productId}: ${what}, so they are not compared. A shorter diff.sessionQuiet ends sessions sooner. The worker retries every hour.`,
   );
 }

@@ -1,11 +1,11 @@
-/** Screens the due marks of a product before the comparison, where comparing all of them would take long. */
+/** Screens the due marks of a product before the comparison, if comparing all of them would take long. */
 
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import type { ScreenRules } from "../../diff/agreement-store.ts";
+import { lockProduct } from "../../diff/mark-store.ts";
 import { countDueMarks, type DueMarks, type Screened, screenMarks } from "../../diff/screen-store.ts";
-import { lockProduct } from "../../diff/store.ts";
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../context.ts";
 import { findLedgerStart } from "../ledger/known-ledger.ts";
@@ -14,7 +14,10 @@ import { readTolerance } from "./comparison-context.ts";
 /** Fewer marks are compared without screening, which would take longer than it saves. */
 const FEWEST_MARKS = 1_000;
 const MARKS_AT_ONCE = 30_000;
-/** The marks of a trial, which shows whether screening is worthwhile: the marks that stay are due at each turn. */
+/**
+ * The number of marks to try first, because the marks that stay are due at each turn. A product whose ledger uses
+ * the `id` of records spent 13 of the 20 seconds of each turn on a screening that dropped nothing.
+ */
 const MARKS_TO_TRY = 1_000;
 const MOST_BATCHES = 1_000;
 /**
@@ -27,7 +30,7 @@ const WORTHWHILE_SHARE = 0.1;
 
 /**
  * Drops the due marks of rounds that certainly agree. All other marks stay for the comparison.
- * @param longestMs after this time no other batch begins
+ * @param longestMs no other batch begins after this time
  */
 export async function screenProduct(
   context: FlowContext,
@@ -67,8 +70,8 @@ export async function screenProduct(
 const NOTHING: Screened = { marks: 0, left: 0 };
 
 /**
- * Reading everything needs memory; several processes need shared memory, which containers often limit. Without room,
- * screening tries one process, and then leaves the marks to the exact comparison.
+ * Reading everything needs memory, and several processes need shared memory, which containers often limit. Without
+ * enough of it, screening tries one process, and then leaves the marks to the exact comparison.
  */
 async function screenBatch(
   { sql, log, config }: FlowContext,

@@ -1,6 +1,6 @@
 /** Checks the ledger, at the start of a worker and for `recon doctor`. */
 
-import { findForeignProducts } from "../../diff/store.ts";
+import { findForeignProducts } from "../../diff/mark-store.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { readFollowing } from "../../ledger/follow-store.ts";
 import { countRejectedEntries } from "../../ledger/rejected-store.ts";

@@ -1,8 +1,8 @@
 /** Compares the entries of each day with the account of accepted entries, to notice entries that vanish (decision 272). */
 
 import { type Instant, monotonicMs, parseInstant } from "../../clock.ts";
-import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
-import { markRecordsWithin } from "../../diff/ledger-start-store.ts";
+import { inOneMoment, takeTime } from "../../db/transactions.ts";
+import { markRecordsWithin } from "../../diff/mark-store.ts";
 import { compareDay } from "../../ledger/compare-day.ts";
 import {
   findDueDays,

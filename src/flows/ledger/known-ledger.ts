@@ -4,11 +4,11 @@ import { type BetRecord, type LedgerBet, realRound } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
 import type { Config, ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { keepLedgerStart, markEntriesWithin, markRecordsWithin } from "../../diff/ledger-start-store.ts";
+import { keepLedgerStart, markEntriesWithin, markRecordsWithin } from "../../diff/mark-store.ts";
 import { readFollowing } from "../../ledger/follow-store.ts";
 import { areEntriesRejected } from "../../ledger/rejected-store.ts";
 import { readLedgerStart } from "../../ledger/store.ts";
-import type { Finding, MismatchKind } from "../../mismatch.ts";
+import type { MismatchContent, MismatchKind } from "../../mismatch.ts";
 import type { FlowContext } from "../context.ts";
 
 /**
@@ -62,25 +62,25 @@ const MISSES_AN_ENTRY: ReadonlySet<MismatchKind> = new Set([
   "missing-settlement",
 ]);
 
-/** A finding with the records and bets of both sides. */
+/** A pending difference, with both sides. */
 interface Suspicion {
-  readonly finding: Pick<Finding, "kind" | "productId" | "username">;
+  readonly content: Pick<MismatchContent, "kind" | "productId" | "username">;
   readonly pair: {
     readonly records: readonly Pick<BetRecord, "betId" | "id" | "roundId">[];
     readonly bets: readonly Pick<LedgerBet, "txnId" | "roundId">[];
   };
 }
 
-/** The findings whose missing entry may be in a rejected row. The operator must correct the row first. */
+/** The differences whose missing entry may be in a rejected row, which must be corrected first. */
 export async function findUnusableEntries<Suspected extends Suspicion>(
   tx: Query,
   suspicions: readonly Suspected[],
 ): Promise<Suspected[]> {
-  const suspected = suspicions.filter(({ finding }) => MISSES_AN_ENTRY.has(finding.kind));
-  if (suspected.length === 0) return [];
+  const lacking = suspicions.filter(({ content }) => MISSES_AN_ENTRY.has(content.kind));
+  if (lacking.length === 0) return [];
   const rejected = await areEntriesRejected(
     tx,
-    suspected.map(({ finding: { productId, username }, pair: { records, bets } }) => ({
+    lacking.map(({ content: { productId, username }, pair: { records, bets } }) => ({
       productId,
       username,
       txnIds: [...records.flatMap((one) => [one.betId, one.id]), ...bets.map((bet) => bet.txnId)],

@@ -1,22 +1,27 @@
-/** Actions of people on mismatches, chosen by id or by filter: all or none change, with the alerts that follow. */
+/** Actions of reviewers on mismatches, chosen by id or by filter: all or none change, with the alerts that follow. */
 
 import { createHash } from "node:crypto";
+import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
-import { inReadCommitted } from "../../db/transactions.ts";
+import { inTurn } from "../../db/transactions.ts";
+import { type DiffMark, writeMarks } from "../../diff/mark-store.ts";
+import { readBetIds } from "../../diff/session-store.ts";
 import { ReconError } from "../../errors.ts";
+import { readTxnIds } from "../../ledger/store.ts";
 import type { MismatchStatus } from "../../mismatch.ts";
 import { ACTS, type Adjustment, type MismatchAction, refusalOf } from "../../mismatches/act.ts";
 import {
   type ChosenMismatch,
   chooseByFilter,
   chooseByIds,
+  readStep,
   writeAction,
   writeAdjustment,
+  writeUndo,
 } from "../../mismatches/action-store.ts";
 import type { MismatchChoice } from "../../mismatches/store.ts";
 import { formatAmount, parseAmount, sumAmounts } from "../../money.ts";
 import type { FlowContext } from "../context.ts";
-import { markReopened } from "./mark-reopened.ts";
 import { recordChanges } from "./record-transitions.ts";
 
 /** The most mismatches that one filter may change. */
@@ -25,10 +30,10 @@ const MOST_AT_ONCE = 100_000;
 const MOST_NAMED = 5;
 
 export type MismatchTarget =
-  /** changes all, or none where one is unknown or its status does not allow the action */
+  /** changes all, or none if one is unknown or its status does not allow the action */
   | {
       readonly ids: readonly string[];
-      /** the status that the person has seen of each, where they differ */
+      /** the status that the reviewer has seen of each, if they differ */
       readonly seen?: ReadonlyMap<string, MismatchStatus>;
     }
   /** the matching mismatches whose status allows the action */
@@ -44,9 +49,9 @@ export interface RequestedAction {
   readonly action: MismatchAction;
   readonly target: MismatchTarget;
   readonly note: string;
-  /** the person who acts */
+  /** the reviewer who acts */
   readonly by: string;
-  /** the status that the person has seen; null: any */
+  /** the status that the reviewer has seen; null: any */
   readonly expected: MismatchStatus | null;
   /** only for resolving a single mismatch */
   readonly adjustment: Adjustment | null;
@@ -78,9 +83,9 @@ export async function previewAction(context: FlowContext, requested: RequestedAc
 }
 
 /**
- * Carries an action out, in one transaction.
- * @throws ReconError `not-found` that names the unknown ids; `conflict` where the status has changed, the action is
- * not possible, or the ref belongs to another adjustment; `usage` where the filter chooses too many
+ * Carries out an action, in one transaction.
+ * @throws ReconError `not-found` that names the unknown ids; `conflict` if the status has changed, the action is not
+ * possible, or the ref belongs to another adjustment; `usage` if the filter matches too many mismatches
  */
 export async function actOnMismatches(
   context: FlowContext,
@@ -95,7 +100,7 @@ export async function actOnMismatches(
     if (requested.adjustment !== null && only !== undefined) {
       const written = { currency: currencyOf(only), note, by, at };
       const isNew = await writeAdjustment(tx, only.id, requested.adjustment, written);
-      // A repetition after a lost answer: the action was done already.
+      // The action was done already: this is a repetition after a lost answer.
       if (!isNew && only.status === "resolved") return describe(chosen);
       refuse(requested, chosen);
     }
@@ -121,10 +126,10 @@ async function choose(sql: Query, requested: RequestedAction, locks: boolean): P
   const { statuses } = target.filter;
   const wanted = statuses.length === 0 ? possible : possible.filter((status) => statuses.includes(status));
   if (wanted.length === 0) return [];
-  const options = { byPerson: action === "reopen", locks, most: MOST_AT_ONCE + 1 };
+  const options = { byReviewer: action === "reopen", locks, most: MOST_AT_ONCE + 1 };
   const chosen = await chooseByFilter(sql, { ...target.filter, statuses: wanted }, options);
   if (chosen.length > MOST_AT_ONCE) {
-    throw new ReconError("usage", `the filter chooses more than ${MOST_AT_ONCE} mismatches: narrow it`);
+    throw new ReconError("usage", `the filter matches more than ${MOST_AT_ONCE} mismatches: narrow it`);
   }
   const shown = target.shown === null ? null : new Set(target.shown);
   const kept = chosen.filter(({ id }) => shown?.has(String(id)) ?? true);
@@ -179,4 +184,65 @@ function knownIds(ids: readonly string[]): number[] {
 function nameSome(ids: readonly string[]): string {
   const named = ids.slice(0, MOST_NAMED).map((id) => `"${id}"`);
   return `${named.join(", ")}${ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : ""}`;
+}
+
+export interface UndoResult {
+  /** the restored mismatches */
+  readonly ids: readonly string[];
+  /** mismatches of the step that have changed since: they stay */
+  readonly changed: readonly string[];
+}
+
+/**
+ * Restores the mismatches of a step that have not changed since. Open ones are marked for a comparison, because
+ * their differences may no longer exist. A repetition changes nothing.
+ * @param step the id given to `actOnMismatches`
+ * @throws ReconError `not-found` if there is no such step, or it cannot be undone
+ */
+export async function undoStep(
+  context: FlowContext,
+  { step, by }: { readonly step: string; readonly by: string },
+): Promise<UndoResult> {
+  return await inTurn(context.sql, async (tx) => {
+    const at = context.clock.now();
+    const members = await readStep(tx, step);
+    if (members.length === 0) throw new ReconError("not-found", "there is no such step to undo");
+    const chosen = await chooseByIds(tx, members, true);
+    const undone = await writeUndo(tx, step, { by, at });
+    const changes = undone.flatMap(({ change, ...one }) => (change === null ? [] : [{ ...one, change }]));
+    await recordChanges(tx, changes, context.config, at);
+    const reopened = new Set(changes.filter(({ change }) => change === "restore").map(({ id }) => id));
+    await markReopened(
+      tx,
+      chosen.filter(({ id }) => reopened.has(id)),
+      at,
+    );
+    const restored = new Set(undone.map(({ id }) => id));
+    return {
+      ids: undone.map(({ id }) => String(id)),
+      changed: members.filter((id) => !restored.has(id)).map(String),
+    };
+  });
+}
+
+/** Marks reopened mismatches for another comparison, because their differences may no longer exist. */
+async function markReopened(tx: Query, chosen: readonly ChosenMismatch[], dueAt: Instant): Promise<void> {
+  for (const [productId, own] of Map.groupBy(chosen, (one) => one.productId)) {
+    const marks: (DiffMark & { readonly dueAt: number })[] = [];
+    for (const one of own) {
+      const { username, roundId } = one;
+      const betRef = roundId === null ? (one.transactionId ?? one.betId ?? (await refWithin(tx, one))) : null;
+      if (roundId !== null || betRef !== null) marks.push({ username, roundId, betRef, dueAt });
+    }
+    await writeMarks(tx, productId, marks);
+  }
+}
+
+/** The first bet of a session, or of a request with several items, for the mark. */
+async function refWithin(tx: Query, one: ChosenMismatch): Promise<string | null> {
+  const { kind, productId, username, occurredAt } = one;
+  if (kind !== "session-differs" && kind !== "balance-differs") return null;
+  const moment = { from: occurredAt, to: occurredAt };
+  const [txnId] = await readTxnIds(tx, productId, username, moment, 1);
+  return txnId ?? (await readBetIds(tx, productId, username, moment))[0] ?? null;
 }

@@ -1,22 +1,22 @@
-/** Adds what a person wrote about a mismatch or an incident. A comment changes no status and is never changed. */
+/** Adds a comment about a mismatch or an incident. A comment changes no status and is never changed. */
 
 import { ReconError } from "../../errors.ts";
 import { type Comment, type CommentSubject, insertComment } from "../../mismatches/comment-store.ts";
 import type { FlowContext } from "../context.ts";
 
-/** All of them are on one page. */
+/** All comments are on one page. */
 const MOST_COMMENTS = 500;
 
 export interface NewComment {
   readonly about: CommentSubject;
   /** as typed */
   readonly id: string;
-  /** the person who writes */
+  /** the reviewer who writes */
   readonly by: string;
   readonly note: string;
 }
 
-/** @throws ReconError `not-found`; `conflict` where the subject has the most comments already */
+/** @throws ReconError `not-found`; `conflict` if the subject has the most comments already */
 export async function addComment(
   { sql, clock }: FlowContext,
   { about, id, by, note }: NewComment,

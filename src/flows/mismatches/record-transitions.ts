@@ -9,7 +9,10 @@ import { writeTransitions } from "../../mismatches/transition-store.ts";
 import type { Transition } from "../../mismatches/transitions.ts";
 import { readBackfillsSince } from "../../sync/backfill-store.ts";
 
-/** Writes the transitions of `decideTransitions`. Everything that finds mismatches writes here, best all at once. */
+/**
+ * Writes the transitions of `decideTransitions`. Everything that finds mismatches writes here, all at once if
+ * possible.
+ */
 export async function recordTransitions(
   tx: Query,
   transitions: readonly Transition[],

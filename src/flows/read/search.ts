@@ -3,9 +3,10 @@
 import { realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
-import { type AssessedPair, assessPairs, type Verdict } from "../../diff/assess.ts";
+import { type AssessedPair, assessPairs, type PendingDifference } from "../../diff/assess.ts";
 import { reasonAfterDeletion } from "../../diff/deleted.ts";
-import { subjectsOf } from "../../diff/finding.ts";
+import { subjectsOf } from "../../diff/mismatch-content.ts";
+import { readRecords } from "../../diff/record-store.ts";
 import {
   type FoundKey,
   type FoundRequest,
@@ -20,7 +21,6 @@ import {
   findTransfers,
   type MismatchOfBet,
 } from "../../diff/search-store.ts";
-import { readRecords } from "../../diff/store.ts";
 import { ledgerSide, providerSide } from "../../diff/sums.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import { readEntries, readLedgerStart } from "../../ledger/store.ts";
@@ -28,7 +28,7 @@ import type { LedgerSide, MismatchKind, ProviderSide } from "../../mismatch.ts";
 import { type SumOfCurrency, sumChosen } from "../../mismatches/order-store.ts";
 import type { MismatchChoice } from "../../mismatches/store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
-import { findDeleted } from "../compare/load-what-decides.ts";
+import { findDeleted } from "../compare/load-confirmation-facts.ts";
 import type { FlowContext } from "../context.ts";
 import { findNumbered, type Numbered } from "./find-numbered.ts";
 
@@ -185,7 +185,7 @@ async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBe
   const asked = [`bet:${ref}`, ...(round === null ? [] : [`round:${round}`])];
   const mismatches = await findMismatches(sql, key, [...new Set([...asked, ...named])]);
   if (own === undefined) return { ...key, provider: null, ledger: null, difference: null, mismatches };
-  const { pair, provider, ledger, verdict } = own;
+  const { pair, provider, ledger, pending } = own;
   return {
     productId,
     username,
@@ -193,21 +193,21 @@ async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBe
     ref,
     provider: provider === null ? null : providerSide(pair.records, provider),
     ledger: ledger === null ? null : ledgerSide(pair.bets, ledger),
-    difference: verdict === null ? null : await describeDifference(comparison, verdict),
+    difference: pending === null ? null : await describeDifference(comparison, pending),
     mismatches,
   };
 }
 
 async function describeDifference(
   comparison: Parameters<typeof findDeleted>[0],
-  verdict: Verdict,
+  pending: PendingDifference,
 ): Promise<FoundBet["difference"]> {
-  const { kind, reason } = verdict.finding;
-  const { named, unusable } = await findDeleted(comparison, [verdict]);
+  const { kind, reason } = pending.content;
+  const { named, unusable } = await findDeleted(comparison, [pending]);
   return {
     kind,
-    reason: named.has(verdict) ? reasonAfterDeletion(reason) : reason,
-    lacksDeleted: unusable.has(verdict),
+    reason: named.has(pending) ? reasonAfterDeletion(reason) : reason,
+    lacksDeleted: unusable.has(pending),
   };
 }
 

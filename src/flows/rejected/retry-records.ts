@@ -2,9 +2,9 @@
 
 import type { BetRecord } from "../../bet.ts";
 import type { Config } from "../../config-file.ts";
-import { readRejectedRows, storeReasons } from "../../db/rejected-rows.ts";
-import { inReadCommitted } from "../../db/transactions.ts";
-import { putMarks } from "../../diff/store.ts";
+import { giveReasons, readRejectedRows } from "../../db/rejected-rows.ts";
+import { inTurn } from "../../db/transactions.ts";
+import { writeMarks } from "../../diff/mark-store.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import { readRecordAgain } from "../../provider/wire.ts";
 import type { RejectedWhole, RetriedRows, StayingRow } from "../../rejected.ts";
@@ -92,7 +92,7 @@ async function takeRecords(
       ),
     );
     for (const [productId, ofProduct] of Map.groupBy(marks, ({ of }) => of))
-      await putMarks(tx, productId, ofProduct);
+      await writeMarks(tx, productId, ofProduct);
     return { written: created + changed, taken: own.length };
   });
 }

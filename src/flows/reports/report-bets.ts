@@ -3,22 +3,20 @@
 import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { type Instant, parseInstant } from "../../clock.ts";
-import { readActivity, readWaiting } from "../../diff/activity-store.ts";
-import type { AssessedPair } from "../../diff/assess.ts";
-import { subjectsOf } from "../../diff/finding.ts";
-import { type AssessedInDoubt, assessInDoubt } from "../../diff/in-doubt.ts";
-import { readRejected } from "../../diff/link-store.ts";
-import { entriesOutside, movedOutside } from "../../diff/outside.ts";
+import { type AssessedInDoubt, type AssessedPair, assessInDoubt } from "../../diff/assess.ts";
 import {
-  betsOfRest,
-  holdsRest,
-  isOfRest,
-  type RestOfRound,
-  recordsOfRest,
-} from "../../diff/rest-of-round.ts";
+  hasStandIn,
+  isStandIn,
+  standInBets,
+  standInRecords,
+  type UnloadedBets,
+} from "../../diff/large-rounds.ts";
+import { readRejected } from "../../diff/link-store.ts";
+import { type DiffMark, readActivity, readWaiting } from "../../diff/mark-store.ts";
+import { subjectsOf } from "../../diff/mismatch-content.ts";
+import { entriesOutside, movedOutside } from "../../diff/outside.ts";
 import { withoutSessions } from "../../diff/session-bets.ts";
 import { countsAt, howCompared, nameOfPair, statePair, stillRuns } from "../../diff/statement-lines.ts";
-import type { DiffMark } from "../../diff/store.ts";
 import { KINDS_ABOUT_TWO } from "../../effect.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import type { MismatchKind } from "../../mismatch.ts";
@@ -28,8 +26,8 @@ import { type Counted, type ExplainingMismatch, explainDifference, NOTHING_COUNT
 import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { readAbsences } from "../compare/decide-absences.ts";
+import { type LargeRounds, reportedRounds } from "../compare/large-rounds.ts";
 import { loadNeighbourhoods } from "../compare/load-neighbourhoods.ts";
-import { reportedRounds, type WideRounds } from "../compare/wide-rounds.ts";
 import { findUnusableEntries } from "../ledger/known-ledger.ts";
 import { narrowActive, stateRest } from "./report-wide-rounds.ts";
 
@@ -135,7 +133,7 @@ function isWithin(at: Instant, days: readonly TimeRange[]): boolean {
   return at >= (days[0]?.from ?? 0) && at < (days.at(-1)?.to ?? 0);
 }
 
-async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark[], wide: WideRounds) {
+async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark[], wide: LargeRounds) {
   const { neighbourhoods } = await loadNeighbourhoods(comparison, marks, wide);
   const sides = neighbourhoods.map((neighbourhood) => {
     const { records, entries } =
@@ -145,8 +143,8 @@ async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark
   const absencesOf = await readAbsences(comparison, sides);
   return sides.map((one) => {
     const { rest } = one.neighbourhood;
-    const listed = [...one.records, ...rest.flatMap(recordsOfRest)];
-    const held = [...one.bets, ...rest.flatMap(betsOfRest)];
+    const listed = [...one.records, ...rest.flatMap(standInRecords)];
+    const held = [...one.bets, ...rest.flatMap(standInBets)];
     const assessed = assessInDoubt(listed, held, comparison.settings, absencesOf(one));
     return { neighbourhood: one.neighbourhood, records: one.records, ...assessed };
   });
@@ -156,7 +154,7 @@ async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark
 interface Reported extends AssessedInDoubt {
   readonly username: string;
   readonly records: readonly StoredRecord[];
-  readonly rest: readonly RestOfRound[];
+  readonly rest: readonly UnloadedBets[];
 }
 
 async function* reportNeighbourhood(
@@ -170,7 +168,7 @@ async function* reportNeighbourhood(
   const loaded = new Map(all.map((one) => [one, withoutRest(one)]));
   const asOneAt = new Map<AssessedPair, Instant>();
   for (const one of rest) {
-    const asOne = all.find(({ pair }) => pair.matchedBy === "round" && holdsRest(pair, one.roundId));
+    const asOne = all.find(({ pair }) => pair.matchedBy === "round" && hasStandIn(pair, one.roundId));
     const part = asOne === undefined ? undefined : loaded.get(asOne);
     const own = part === undefined ? null : latestOf(part.pair.records);
     const { counted, lastAccountedAt } = await stateRest(comparison, one, records, days, own);
@@ -198,7 +196,7 @@ async function* reportNeighbourhood(
       // A mismatch of before the last change explains another amount, as long as its successor is not ripe.
       const left = difference.plus(mismatch?.effect ?? ZERO);
       const isOpen = !left.eq(ZERO) && (mismatch?.effect !== null || explainsOnlyItsPart(assessed));
-      const isInDoubt = assessed.verdict !== null && undecided.has(assessed.verdict);
+      const isInDoubt = assessed.pending !== null && undecided.has(assessed.pending);
       const waits = isInDoubt || isMarked(assessed) || (isOpen && (await isHeldBack(comparison, assessed)));
       const compared = howCompared(assessed, statement.currency, comparison.settings);
       yield {
@@ -214,9 +212,9 @@ async function* reportNeighbourhood(
 
 /** Removes the stand-ins for bets that are not loaded, because the database adds these up. */
 function withoutRest(one: AssessedPair): AssessedPair {
-  if (!holdsRest(one.pair)) return one;
+  if (!hasStandIn(one.pair)) return one;
   const { records, bets } = one.pair;
-  const isLoaded = (side: StoredRecord | LedgerBet) => !isOfRest(side);
+  const isLoaded = (side: StoredRecord | LedgerBet) => !isStandIn(side);
   return { ...one, pair: { ...one.pair, records: records.filter(isLoaded), bets: bets.filter(isLoaded) } };
 }
 
@@ -257,7 +255,7 @@ function isOfRound(subject: string): boolean {
  * and the currency of the ledger; for one part alone it is unknown whether the adjustment was enough.
  */
 function findStanding(
-  { pair, verdict }: AssessedPair,
+  { pair, pending }: AssessedPair,
   subjects: readonly string[],
   { username, currency }: { readonly username: string; readonly currency: string },
   rows: readonly ExplainingRow[],
@@ -268,13 +266,13 @@ function findStanding(
   const isOfLedger = (row: ExplainingRow) =>
     row.username === username && (pair.bets[0]?.currency ?? currency) === currency;
   const about = rows.filter((row) => !EXPLAINS_ALONE.has(row.kind) && names(row));
-  if (verdict === null && !about.some((row) => isMisnamedBet(row, pair))) {
+  if (pending === null && !about.some((row) => isMisnamedBet(row, pair))) {
     const corrections = about.filter(isOfLedger).flatMap(({ adjustments }) => adjustments ?? []);
     if (corrections.length === 0) return null;
     return { amountAtRisk: null, effect: null, resolved: true, adjustments: sumAmounts(corrections) };
   }
   const found =
-    about.find((row) => row.stands && row.kind === verdict?.finding.kind) ??
+    about.find((row) => row.stands && row.kind === pending?.content.kind) ??
     about.find((row) => row.stands || row.adjustments !== null);
   if (found === undefined) return null;
   if (!KINDS_ABOUT_TWO.has(found.kind)) return found;
@@ -301,20 +299,20 @@ function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => 
 }
 
 /** While a bet runs, its stake need not agree: a mismatch explains only the additional movement (decision 77). */
-function explainsOnlyItsPart({ pair, verdict }: AssessedPair): boolean {
-  return verdict?.finding.kind === "net-differs" && stillRuns(pair);
+function explainsOnlyItsPart({ pair, pending }: AssessedPair): boolean {
+  return pending?.content.kind === "net-differs" && stillRuns(pair);
 }
 
 /** Whether a pair waits without a mark: the bet still runs, or one side was rejected. */
 async function isHeldBack(
   { tx, product }: ComparisonContext,
-  { pair, verdict }: AssessedPair,
+  { pair, pending }: AssessedPair,
 ): Promise<boolean> {
   if (stillRuns(pair)) return true;
-  if (verdict === null) return false;
-  const { username, transactionId } = verdict.finding;
-  if (verdict.waitsForRound) return true;
-  if ((await findUnusableEntries(tx, [verdict])).length > 0) return true;
+  if (pending === null) return false;
+  const { username, transactionId } = pending.content;
+  if (pending.waitsForRound) return true;
+  if ((await findUnusableEntries(tx, [pending])).length > 0) return true;
   const bet = { username, ref: transactionId ?? "" };
   return pair.records.length === 0 && (await readRejected(tx, product.productId, [bet])).length > 0;
 }

@@ -1,11 +1,16 @@
 /** Adds the sessions of a day to its statement, each with what explains its difference. */
 
 import { formatInstant, type Instant } from "../../clock.ts";
-import { readActivity, readWaiting } from "../../diff/activity-store.ts";
 import type { Reference } from "../../diff/link-store.ts";
+import { readActivity, readWaiting } from "../../diff/mark-store.ts";
 import { findBetIds, readTouchedTimes } from "../../diff/session-store.ts";
-import { allowanceOfSession, type PlayerSession, sumSession } from "../../diff/session-sums.ts";
-import { compareSession, subjectsOfSession } from "../../diff/sessions.ts";
+import {
+  allowanceOfSession,
+  compareSession,
+  type PlayerSession,
+  subjectsOfSession,
+  sumSession,
+} from "../../diff/sessions.ts";
 import { readEntries } from "../../ledger/store.ts";
 import { type ExplainingRow, readExplaining } from "../../mismatches/explaining-store.ts";
 import { ZERO } from "../../money.ts";

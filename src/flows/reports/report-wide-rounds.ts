@@ -1,19 +1,19 @@
 /** Adds wide rounds to a day's statement: the database adds up the bets that agree, without loading them. */
 
 import type { StoredRecord } from "../../bet.ts";
+import { sumOthers } from "../../diff/large-round-store.ts";
+import type { UnloadedBets } from "../../diff/large-rounds.ts";
+import type { DiffMark } from "../../diff/mark-store.ts";
 import { roundKey } from "../../diff/neighbourhood.ts";
-import type { RestOfRound } from "../../diff/rest-of-round.ts";
-import type { DiffMark } from "../../diff/store.ts";
-import { sumOthers } from "../../diff/wide-store.ts";
 import type { ExplainingRow } from "../../mismatches/explaining-store.ts";
 import { type Counted, NOTHING_COUNTED, type SideSums } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
-import { WideRounds } from "../compare/wide-rounds.ts";
+import { LargeRounds } from "../compare/large-rounds.ts";
 
 /** What to load for a statement. */
 interface ToLoad {
-  readonly wide: WideRounds;
+  readonly wide: LargeRounds;
   readonly marks: readonly DiffMark[];
 }
 
@@ -29,7 +29,7 @@ export async function narrowActive(
   standing: readonly ExplainingRow[],
   waiting: readonly DiffMark[],
 ): Promise<ToLoad> {
-  const wide = new WideRounds(waiting);
+  const wide = new LargeRounds(waiting);
   const keyOf = ({ username, roundId }: DiffMark) => roundKey(username, roundId ?? "");
   const byRound = Map.groupBy(
     active.filter(({ roundId }) => roundId !== null),
@@ -39,13 +39,13 @@ export async function narrowActive(
     mark === undefined ? [] : [[mark.username, mark.roundId ?? ""]],
   );
   await wide.enter(comparison, { rounds, bets: [] }, []);
-  const isKnown = (key: string) => wide.narrow.has(key) || wide.whole.has(key);
+  const isKnown = (key: string) => wide.partial.has(key) || wide.whole.has(key);
   const large = rounds.filter(([username, roundId]) => {
     const key = roundKey(username, roundId);
     return !isKnown(key) && (byRound.get(key)?.length ?? 0) > 2 * comparison.limits.wholeRound;
   });
   if (large.length > 0) await wide.widen(comparison, large);
-  const narrow = [...wide.narrow.values()].map(({ username, roundId }) => ({
+  const narrow = [...wide.partial.values()].map(({ username, roundId }) => ({
     username,
     roundId,
     betRef: null,
@@ -54,7 +54,7 @@ export async function narrowActive(
   const corrected = standing
     .filter((row) => players.has(row.username) && row.adjustments !== null && row.subject.startsWith("bet:"))
     .map(({ username, subject }) => ({ username, roundId: null, betRef: subject.slice("bet:".length) }));
-  const others = active.filter((mark) => !wide.narrow.has(keyOf(mark)));
+  const others = active.filter((mark) => !wide.partial.has(keyOf(mark)));
   return { wide, marks: [...others, ...narrow, ...corrected] };
 }
 
@@ -67,7 +67,7 @@ export async function narrowActive(
  */
 export async function stateRest(
   { tx, product: { productId }, settings }: ComparisonContext,
-  rest: RestOfRound,
+  rest: UnloadedBets,
   loaded: readonly StoredRecord[],
   days: readonly TimeRange[],
   agreedAt: number | null,

@@ -11,7 +11,7 @@ import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import { entriesOutside, movedOutside } from "../../diff/outside.ts";
-import { askedByAdjustments } from "../../diff/session-sums.ts";
+import { askedByAdjustments } from "../../diff/sessions.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import { readPlayersWithoutMoved, sumMoved } from "../../ledger/store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";

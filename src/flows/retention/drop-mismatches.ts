@@ -3,13 +3,13 @@
 import type { Query } from "../../db/client.ts";
 import { inReadCommitted, inSnapshot } from "../../db/transactions.ts";
 import {
+  deleteEndedMismatches,
   deleteMismatches,
-  dropOverMismatches,
+  type ExpiredMismatches,
   type LastingMismatch,
   lockLasting,
-  type OldMismatches,
   readNamedByOthers,
-} from "../../mismatches/old-mismatches-store.ts";
+} from "../../mismatches/expired-store.ts";
 import type { FlowContext } from "../context.ts";
 import type { RetainedFrom } from "./drop-by-age.ts";
 import type { DropLimits } from "./drop-expired.ts";
@@ -32,10 +32,10 @@ export async function dropMismatches(
 ): Promise<number> {
   const { closedFrom: from, mismatches, records, entries } = upTo;
   const lastingTo = records === null || entries === null ? null : Math.min(records, entries);
-  const old: OldMismatches = { from, to: mismatches ?? from, lastingTo };
+  const old: ExpiredMismatches = { from, to: mismatches ?? from, lastingTo };
   let total = 0;
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
-    const count = await inReadCommitted(context.sql, (tx) => dropOverMismatches(tx, old, rows));
+    const count = await inTurn(context.sql, (tx) => deleteEndedMismatches(tx, old, rows));
     total += count;
     if (count < rows) break;
   }
@@ -58,7 +58,7 @@ async function chooseGoing(
   context: FlowContext,
   tx: Query,
   lasting: readonly LastingMismatch[],
-  old: OldMismatches,
+  old: ExpiredMismatches,
   upTo: RetainedFrom,
 ): Promise<number[]> {
   const goes: number[] = [];

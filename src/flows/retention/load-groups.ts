@@ -4,7 +4,7 @@ import { realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
-import { readRecords } from "../../diff/store.ts";
+import { readRecords } from "../../diff/record-store.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import { readEntries } from "../../ledger/store.ts";
 import type { BetGroup } from "./decide-group.ts";

@@ -3,7 +3,7 @@
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
-import { readNotedAbsences } from "../../diff/absence-store.ts";
+import { readNotedAbsences } from "../../diff/record-store.ts";
 import type { NamedByMismatch } from "../../mismatches/evidence-store.ts";
 import { type RecordKey, textOfKey } from "../../sync/expired-records-store.ts";
 import type { FlowContext } from "../context.ts";

@@ -4,7 +4,7 @@
  */
 
 import type { Instant } from "../../clock.ts";
-import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/trend-store.ts";
+import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/risk-store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import {
   readPullProgress,

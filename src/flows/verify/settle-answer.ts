@@ -2,7 +2,7 @@
 
 import type { Query } from "../../db/client.ts";
 import { ReconError } from "../../errors.ts";
-import type { Finding } from "../../mismatch.ts";
+import type { MismatchContent } from "../../mismatch.ts";
 import { readKnown } from "../../mismatches/store.ts";
 import { decideTransitions } from "../../mismatches/transitions.ts";
 import { type Claim, keepAfterClose, writeAnswer } from "../../verify/claim-store.ts";
@@ -88,12 +88,12 @@ async function recordFinding(
   { config, clock }: FlowContext,
   tx: Query,
   { sent }: Claim,
-  finding: Finding | null | "as-before",
+  finding: MismatchContent | null | "as-before",
 ): Promise<void> {
   if (finding === "as-before") return;
   const subject = subjectOf(sent);
   const known = await readKnown(tx, sent.productId, sent.username, [subject]);
-  const seen = finding === null ? [] : [{ finding, subjects: [subject], ripe: true }];
+  const seen = finding === null ? [] : [{ content: finding, subjects: [subject], confirmed: true }];
   await recordTransitions(tx, decideTransitions(known, seen), config, clock.now());
 }
 

@@ -279,7 +279,7 @@ test("a thousand mismatches of one cause reach ops as one alert, one for each te
   const open = (count: number): Transition[] =>
     Array.from({ length: count }, () => {
       bets += 1;
-      return { change: "open", finding: exampleFinding({ betId: `bet-${bets}` }) };
+      return { change: "open", content: exampleFinding({ betId: `bet-${bets}` }) };
     });
   const resolve = (count: number): Transition[] =>
     Array.from({ length: count }, (_, index) => ({ change: "resolve", id: index + 1 }));

@@ -176,7 +176,9 @@ test("the digest reports unresolved money once a day, by age and currency", asyn
   const openAt = async (age: number, text: string, currency: string) => {
     bets += 1;
     const finding = exampleFinding({ betId: `bet-${bets}`, amountAtRisk: amount(text), currency });
-    await sql.begin((tx) => recordTransitions(tx, [{ change: "open", finding }], config, NOON - age));
+    await sql.begin((tx) =>
+      recordTransitions(tx, [{ change: "open", content: finding }], config, NOON - age),
+    );
   };
   await openAt(0, "0.10", "THB");
   await openAt(DAY_MS - 1, "0.20", "THB");

@@ -20,7 +20,7 @@ const {
 } = useDiffWorld();
 
 describe("a bet that both sides have", () => {
-  test("differs once callbackGrace is over, where our copy of the record is fresh", async () => {
+  test("differs once callbackGrace is over, if our copy of the record is fresh", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await diffAt(14);
@@ -60,7 +60,7 @@ describe("a bet that both sides have", () => {
     expect(await mismatches()).toEqual(["payout-differs of bet-1 is open"]);
   });
 
-  test("does not differ where the record is older than the bet's last entry, and changes with a late fetch", async () => {
+  test("does not differ if the record is older than the bet's last entry, and changes with a late fetch", async () => {
     await receive(...callbacksOf("20"));
     const open = { betStatus: "OPEN", updatedDate: iso(-5), accountingDate: iso(-5) } as const;
     await listed(recordOf("0", open));
@@ -75,7 +75,7 @@ describe("a bet that both sides have", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("does not differ where its record is that of the placement in the same second, however often it is fetched", async () => {
+  test("does not differ if its record is that of the placement in the same second, no matter how often it is fetched", async () => {
     const [placed, settled] = callbacksOf("20");
     if (placed && settled)
       await receive(placed, { ...settled, occurredAt: minute(-5) + 600, receivedAt: minute(-5) + 600 });
@@ -95,7 +95,7 @@ describe("a bet that both sides have", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("differs where its provider writes whole seconds, after a late fetch", async () => {
+  test("differs if its provider writes whole seconds, after a late fetch", async () => {
     const [placed, settled] = callbacksOf("20");
     if (placed && settled)
       await receive(placed, { ...settled, occurredAt: minute(-4) + 600, receivedAt: minute(-4) + 600 });
@@ -108,7 +108,7 @@ describe("a bet that both sides have", () => {
     expect(await mismatches()).toEqual(["payout-differs of bet-1 is open"]);
   });
 
-  test("differs where a late fetch did not change the record", async () => {
+  test("differs if a late fetch did not change the record", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("0", { betStatus: "OPEN", updatedDate: iso(-5), accountingDate: iso(-5) }));
     await diffAt(56);
@@ -163,7 +163,7 @@ describe("a bet that both sides have", () => {
     expect(await changesOf("1")).toEqual(["null -> open", "open -> resolved", "resolved -> open"]);
   });
 
-  test("stays as a person left it until a compared value changes", async () => {
+  test("stays as a reviewer left it until a compared value changes", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await diffAt(15);
@@ -199,7 +199,7 @@ describe("a mismatch whose kind changes", () => {
     expect(first?.resolvedAt).toBe(second?.firstSeenAt);
   });
 
-  test("is replaced by the mismatch of its round where only the sums can be compared", async () => {
+  test("is replaced by the mismatch of its round if only the sums can be compared", async () => {
     await receive(...callbacksOf("0", { txnId: "t1" }));
     await diffAt(56);
     await fetchPlanned();
@@ -258,7 +258,7 @@ describe("the same events end in the same list", () => {
     recordOf("7", row("unsettled")),
     recordOf("7", row("void")),
     recordOf("7", row("in-dollars")),
-    recordOf("7", row("nobody", { roundId: "shared", stake: amount("11") })),
+    recordOf("7", row("unknown", { roundId: "shared", stake: amount("11") })),
   ];
   const sides: Record<string, (() => Promise<void>)[]> = {
     "entries first": [() => receive(...entries), () => listed(...records)],

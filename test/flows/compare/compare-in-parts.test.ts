@@ -66,7 +66,7 @@ describe("a bet that cannot be judged", () => {
     expect(await mismatches()).toEqual([...others, "payout-differs of cleo-bet is open"].sort());
   });
 
-  test("keeps its mark where no bet of the comparison can be judged", async () => {
+  test("keeps its mark if no bet of the comparison can be judged", async () => {
     const { logged, log } = collectErrors();
     await differFor("anna", "ben");
     await spoil("anna");
@@ -89,18 +89,18 @@ describe("a round that was too large", () => {
   };
   const setAside = () => sql`select username, subject from comparisons_set_aside`;
   const bets = ["a", "b", "c", "d"];
-  const ofBet = (txnId: string, roundId = "wide") =>
+  const ofBet = (txnId: string, roundId = "large") =>
     callbacksOf("1", { txnId, roundId }).map((entry) => ({ ...entry, entryId: `${txnId} ${entry.entryId}` }));
 
   beforeEach(async () => {
     await ledgerBegins();
     await receive(...bets.flatMap((txnId) => ofBet(txnId)));
     await compare(1, { limits: { wholeRound: 2, rows: 5 } });
-    expect(await setAside()).toEqual([{ username: "anna", subject: "round:wide" }]);
-    await listed(...bets.map((betId) => recordOf("1", { betId, id: betId, roundId: "wide" })));
+    expect(await setAside()).toEqual([{ username: "anna", subject: "round:large" }]);
+    await listed(...bets.map((betId) => recordOf("1", { betId, id: betId, roundId: "large" })));
   });
 
-  test("is no longer set aside where the screening finds that all of it agrees", async () => {
+  test("is no longer set aside if the screening finds that all of it agrees", async () => {
     await compare(62, { screenFrom: 1 });
     await fetchPlanned();
     await compare(130, { screenFrom: 1 });
@@ -108,12 +108,12 @@ describe("a round that was too large", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("is no longer set aside where another round's mark led to it and took its mark too", async () => {
+  test("is no longer set aside if another round's mark led to it and took its mark too", async () => {
     const again = { roundId: "other", entryId: "other", requestId: "other" };
     await receive(...callbacksOf("1", { txnId: "a", ...again }).slice(1));
     await sql`
       insert into wide_rounds (product_id, username, round_id, currency, apart)
-      values ('P1', 'anna', 'wide', null, array[]::text[])`;
+      values ('P1', 'anna', 'large', null, array[]::text[])`;
     // One batch of marks comes first, and with it the mark that leads to the round.
     await sql`delete from diff_marks`;
     await sql`
@@ -122,7 +122,7 @@ describe("a round that was too large", () => {
         array_agg(case when n > 1 then 'no ' || n end),
         ${minute(60)}::timestamptz
       from generate_series(1, 500) as n
-      union all select 'P1', array['anna'], array['wide'], array[null], ${minute(61)}::timestamptz`;
+      union all select 'P1', array['anna'], array['large'], array[null], ${minute(61)}::timestamptz`;
     const limits = { wholeRound: 2, rows: 40_000 };
     await compare(62, { limits, screenFrom: Number.POSITIVE_INFINITY });
     expect(await setAside()).toEqual([]);

@@ -162,7 +162,7 @@ describe("a stale side", () => {
   });
 });
 
-test("data that cannot be compared delays nothing else, and is tried again", async () => {
+test("data that cannot be compared delays nothing else, and is retried", async () => {
   await receive(...callbacksOf("20"), ...callbacksOf("1", { username: "bob" }));
   await listed(recordOf("25"), recordOf("2", { username: "bob" }));
   await changeEntriesUnseen(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { Sql } from "../../../src/db/client.ts";
-import { putMarks } from "../../../src/diff/store.ts";
+import { writeMarks } from "../../../src/diff/mark-store.ts";
 import { compareProduct } from "../../../src/flows/compare/compare-product.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
 import { silentLog } from "../../../src/log.ts";
@@ -52,7 +52,7 @@ test("marks that are rescheduled together lie in rows that one comparison can ta
     betRef: null,
     dueAt: minute(1),
   }));
-  await putMarks(sql, "P1", marks);
+  await writeMarks(sql, "P1", marks);
   const rows = await sql<
     { count: number }[]
   >`select cardinality(usernames) as count from diff_marks order by id`;
@@ -76,7 +76,7 @@ test("a round of thousands of bets is compared as any other round", async () => 
   expect(await mismatches()).toEqual(["payout-differs of bet-2999 is open"]);
 });
 
-describe("a person's decision", () => {
+describe("a reviewer's decision", () => {
   const ignore = async () => {
     const config = parseConfig({ products: [{ productId: "P1" }] });
     const [mismatch] = await readAll();
@@ -105,7 +105,7 @@ describe("a person's decision", () => {
     expect(await mismatches()).toEqual(["payout-differs of bet-1 is ignored"]);
   });
 
-  test("notices that the difference is gone where the screening drops what agrees, and ends when it comes back", async () => {
+  test("notices that the difference is gone if the screening drops what agrees, and ends when it comes back", async () => {
     const screened = async (minutes: number) => {
       clock.set(minute(minutes));
       const config = parseConfig({ products: [{ productId: "P1" }] });

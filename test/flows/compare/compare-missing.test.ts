@@ -35,7 +35,7 @@ describe("a bet without callbacks", () => {
     expect((await readAll())[0]).toMatchObject({ amountAtRisk: "15", firstSeenAt: iso(15) });
   });
 
-  test("is never a mismatch where its callbacks come within that grace", async () => {
+  test("is never a mismatch if its callbacks come within that grace", async () => {
     await listed(recordOf("25"));
     await diffAt(14);
     await receive(...callbacksOf("25"));
@@ -64,7 +64,7 @@ describe("a bet without callbacks", () => {
     expect(await changesOf("1")).toEqual(["null -> open", "open -> resolved"]);
   });
 
-  test("is no mismatch where it is void", async () => {
+  test("is no mismatch if it is void", async () => {
     await listed(recordOf("0", { betStatus: "VOID" }));
     await diffAt(60);
     expect(await mismatches()).toEqual([]);
@@ -86,7 +86,7 @@ describe("a bet without a record", () => {
     expect((await readAll())[0]).toMatchObject({ amountAtRisk: "15", provider: null });
   });
 
-  test("is no mismatch where the late fetch returns its record", async () => {
+  test("is no mismatch if the late fetch returns its record", async () => {
     await diffAt(56);
     await listed(recordOf("25"));
     await fetchPlanned();
@@ -107,7 +107,7 @@ describe("a bet without a record", () => {
     expect(await mismatches()).toEqual(["missing-at-provider of bet-1 is open"]);
   });
 
-  test("is not compared again before a gap in its time may be tried again", async () => {
+  test("is not compared again before a gap in its time may be retried", async () => {
     const due = async () => (await sql<{ at: number }[]>`select max(due_at) as at from diff_marks`)[0]?.at;
     await diffAt(56);
     expect(await due()).toBe(minute(57));
@@ -133,7 +133,7 @@ describe("a bet without a record", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("needs no fetch of its own where another one was late enough", async () => {
+  test("needs no fetch of its own if another one was late enough", async () => {
     clock.set(minute(56));
     await fetchRange(minute(-10), minute(20));
     await fetchRange(minute(20), minute(56));
@@ -163,7 +163,7 @@ describe("a bet without a record", () => {
   test.each([
     { name: "as text", raw: '{"id":"rec-1","betId":"bet-1","username":"anna","stake":"ten"}' },
     { name: "as a number", raw: '{"id":7,"betId":77,"username":"anna","stake":null}', txnId: "77" },
-  ])("is no mismatch where a rejected record names it $name", async ({ raw, txnId = "bet-1" }) => {
+  ])("is no mismatch if a rejected record names it $name", async ({ raw, txnId = "bet-1" }) => {
     await changeEntriesUnseen(sql, `update callback_entries set txn_id = '${txnId}'`);
     await diffAt(56);
     await sql.begin((tx) =>
@@ -199,7 +199,7 @@ describe("a bet without a record", () => {
   });
 });
 
-describe("a bet without a record in a round that goes on", () => {
+describe("a bet without a record in a round that continues", () => {
   const ofSecond = { txnId: "bet-2" };
   const settledAt = (minutes: number): CallbackEntry =>
     exampleSettle({ ...ofSecond, occurredAt: minute(minutes), receivedAt: minute(minutes) });

@@ -47,7 +47,7 @@ describe("a bet that stays open", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("is not stuck where an early fetch missed the late record of its loss, and the operator omits losses", async () => {
+  test("is not stuck if an early fetch missed the late record of its loss, and the operator omits losses", async () => {
     const settings = { products: [{ productId: "P1", lostBets: "omitted" }] };
     await receive(exampleEntry());
     await diffAt(1, { settings });
@@ -83,7 +83,7 @@ describe("a bet that stays open", () => {
     expect(await mismatches()).toEqual(["net-differs of bet-1 is resolved"]);
   });
 
-  test("is missing at the provider where the provider should list it", async () => {
+  test("is missing at the provider if the provider should list it", async () => {
     const settings = { products: [{ productId: "P1", openBetsListed: true }] };
     await receive(
       exampleEntry(),

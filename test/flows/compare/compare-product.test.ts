@@ -19,7 +19,7 @@ const {
   ledgerBegins,
 } = useDiffWorld();
 
-/** After this time, so many records without entries no longer count as a sign of a stale ledger. */
+/** After this time, records without entries no longer count as a sign of a stale ledger. */
 const STALE_NO_MORE = 75;
 
 describe("other players and products", () => {
@@ -28,7 +28,7 @@ describe("other players and products", () => {
       ...callbacksOf("1"),
       ...callbacksOf("2", { username: "bob" }),
       ...callbacksOf("3", { productId: "P2" }),
-      ...callbacksOf("4", { productId: "nobody knows" }),
+      ...callbacksOf("4", { productId: "unknown" }),
     );
     await listed(recordOf("1"), recordOf("2", { username: "bob" }), recordOf("3", { productId: "P2" }));
     await diffAt(300);
@@ -153,7 +153,7 @@ describe("a comparison", () => {
     expect(await readAll()).toHaveLength(510);
   });
 
-  test("numbers the mismatches that it opens in the order of time, whatever order their rows have", async () => {
+  test("numbers the mismatches that it opens in the order of time, in any order of their rows", async () => {
     await ledgerBegins();
     const minutesAgo = [7, 3, 9, 5, 8, 4, 6];
     await listed(
@@ -206,7 +206,7 @@ describe("a comparison", () => {
     expect(await mismatches()).toEqual([]);
   });
 
-  test("begins again where a person decides about a mismatch meanwhile", async () => {
+  test("begins again if a reviewer decides about a mismatch meanwhile", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await diffAt(15);
@@ -233,7 +233,7 @@ describe("rounds that form an endless chain", () => {
       exampleSettle({ ...at, txnId: second, payoutAmount: amount(payout) }),
     ];
   };
-  /** The provider pays for the other bet, so that only the whole round agrees. */
+  /** The provider pays for the other bet, so only the whole round agrees. */
   const recordsOfLink = (index: number): BetRecord[] => {
     const dates = { updatedDate: iso(index), accountingDate: iso(index), roundId: `round-${index}` };
     return [

@@ -44,7 +44,7 @@ test("a session that differs opens once it is over and its time was fetched agai
   expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
 });
 
-test("a session is compared again where one of its entries is deleted", async () => {
+test("a session is compared again if one of its entries is deleted", async () => {
   await writeLedgerSettings(sql, "replace");
   await receive(exampleAdjustment("DEBIT", "10", 0), exampleAdjustment("CREDIT", "5", 30));
   await listed(shot("5", 10));
@@ -55,7 +55,7 @@ test("a session is compared again where one of its entries is deleted", async ()
   expect(await sessions()).toEqual(["session-differs 12:00 5 open"]);
 });
 
-test("a session that a person reopens is compared again, and resolved when it agrees", async () => {
+test("a session that a reviewer reopens is compared again, and resolved when it agrees", async () => {
   await receive(exampleAdjustment("DEBIT", "100", 0), exampleAdjustment("CREDIT", "85", 30));
   await listed(shot("0", 10));
   await settle(31, 91, 92);
@@ -204,7 +204,7 @@ test("in a product with both, what names a bet belongs to bets, and the rest to 
   expect(await sessions()).toEqual(["payout-differs 11:55 1 open", "session-differs 12:00 1 open"]);
 });
 
-test("a record in doubt opens no session and resolves none; once it is absent the session goes on without it", async () => {
+test("a record in doubt opens no session and resolves none; once it is absent the session continues without it", async () => {
   const miss = (missedAt: number) =>
     sql`insert into record_absences (product_id, username, bet_id, id, missed_since, missed_at)
       values ('P1', 'anna', 'b 10', 'r 10', ${minute(missedAt)}, ${minute(missedAt)})`;

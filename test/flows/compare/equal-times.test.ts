@@ -112,7 +112,7 @@ describe.each(["given", "unknown"])("the money that moved is %s", (moved) => {
   const rowsOf = ({ rows }: Case): readonly Row[] =>
     moved === "given" ? rows : rows.map((row) => ({ ...row, moved: null }));
 
-  test.each([...CASES, tips])("$name of one second raise no alarm, whatever their ids", async (one) => {
+  test.each([...CASES, tips])("$name of one second raise no alarm, with any ids", async (one) => {
     await ledgerBegins();
     for (const [index, order] of ordersOf(one.rows.length).entries()) {
       const name = (id: unknown) => `${String(id)}-${index}`;

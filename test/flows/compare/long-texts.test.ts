@@ -1,7 +1,8 @@
 /** Texts of any length from either side: a comparison does not load them whole. */
 
 import { expect, test } from "vitest";
-import { putMarks, readRecords } from "../../../src/diff/store.ts";
+import { writeMarks } from "../../../src/diff/mark-store.ts";
+import { readRecords } from "../../../src/diff/record-store.ts";
 import { readEntries } from "../../../src/ledger/store.ts";
 import { amount } from "../../support/examples.ts";
 import { callbacksOf, minute, recordOf, useDiffWorld } from "./comparison-world.ts";
@@ -55,9 +56,9 @@ test("the items of one request belong together, however long its id is", async (
     moved: amount("-10"),
   }));
   await receive(...items);
-  // The balances belong to both items: where one is compared alone, the other one is loaded.
+  // The balances belong to both items. If one is compared alone, the other one is loaded.
   await sql`delete from diff_marks`;
-  await putMarks(sql, "P1", [{ username: "anna", roundId: "round-a", betRef: "a", dueAt: minute(0) }]);
+  await writeMarks(sql, "P1", [{ username: "anna", roundId: "round-a", betRef: "a", dueAt: minute(0) }]);
   await diffAt(15);
   expect(await mismatches()).toEqual([]);
 });

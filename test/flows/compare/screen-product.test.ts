@@ -2,9 +2,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../../src/config-file.ts";
 import { inSnapshot } from "../../../src/db/transactions.ts";
 import { entry, type ScreenRules } from "../../../src/diff/agreement-store.ts";
-import { countDueMarks, screenMarks } from "../../../src/diff/screen-store.ts";
-import { putMarks } from "../../../src/diff/store.ts";
-import { planReading } from "../../../src/diff/whole-tables-store.ts";
+import { writeMarks } from "../../../src/diff/mark-store.ts";
+import { countDueMarks, planReading, screenMarks } from "../../../src/diff/screen-store.ts";
 import { compareProduct } from "../../../src/flows/compare/compare-product.ts";
 import { screenProduct } from "../../../src/flows/compare/screen-product.ts";
 import { silentLog } from "../../../src/log.ts";
@@ -46,7 +45,7 @@ describe("a screening", () => {
     expect(await sql`select * from diff_marks order by id`).toEqual(before);
   });
 
-  test("reads both sides whole only where much of them is marked", async () => {
+  test("reads both sides whole only if much of them is marked", async () => {
     await receive(placed(), settled());
     expect(await countDueMarks(sql, "P1", NOON)).toMatchObject({ marks: 1, readsAll: false });
     const rounds = Array.from({ length: 100 }, (_, index) => `round-${index}`);
@@ -55,8 +54,8 @@ describe("a screening", () => {
   });
 
   test.each<[string, { of: "first" | "last"; screened: number; left: number }]>([
-    ["continues where it drops many of the first thousand", { of: "first", screened: 2_500, left: 1_000 }],
-    ["ends where it drops none of the first thousand", { of: "last", screened: 1_000, left: 1_000 }],
+    ["continues if it drops many of the first thousand", { of: "first", screened: 2_500, left: 1_000 }],
+    ["ends if it drops none of the first thousand", { of: "last", screened: 1_000, left: 1_000 }],
   ])("%s, because every turn would read again what it leaves", async (_, { of, screened, left }) => {
     // Bets that agree, and bets that only one side knows; one of the two kinds is due first.
     const agrees = (index: number) => (of === "first" ? index < 1_500 : index >= 1_000);
@@ -81,7 +80,7 @@ describe("a screening", () => {
       ...{ username: "anna", roundId, betRef: txnId },
       dueAt: NOON - 10_000 + index,
     }));
-    await putMarks(sql, "P1", marks);
+    await writeMarks(sql, "P1", marks);
     expect(await screen("P1", 1)).toEqual({ marks: screened, left });
   });
 
@@ -111,7 +110,10 @@ describe("a screening", () => {
       await tx`alter table callback_entries enable always trigger recon_emptied`;
     });
 
-  /** Rounds that all agree except the first, marked on both sides: so many that a screening reads everything. */
+  /**
+   * Rounds that all agree except the first, marked on both sides: enough of them for a screening that reads
+   * everything.
+   */
   const receiveMany = async () => {
     await freeRoom();
     await ledgerBegins();
@@ -134,7 +136,7 @@ describe("a screening", () => {
     expect(await countDueMarks(sql, "P1", NOON)).toMatchObject({ marks: 121, readsAll: true });
   };
 
-  /** From now on screenings fail where the condition is true. */
+  /** From now on screenings fail if the condition is true. */
   const refuse = (code: string, condition: string) =>
     sql.unsafe(`
       create or replace function refuse() returns trigger language plpgsql as $$ begin
@@ -146,7 +148,7 @@ describe("a screening", () => {
 
   afterEach(() => sql`drop trigger if exists refuse on diff_marks`);
 
-  test("takes everything that is due at once where it reads everything", async () => {
+  test("takes everything that is due at once if it reads everything", async () => {
     await receiveMany();
     expect(await screen("P1", 1)).toEqual({ marks: 121, left: 2 });
     expect(await screen("P1", 100)).toEqual({ marks: 0, left: 0 });
@@ -193,7 +195,7 @@ describe("a screening", () => {
     expect(await planReading(sql, "P1", 0)).toMatchObject({ areFlagged: true });
   });
 
-  test("holds no settlement with that flag for certain where it judges no times", async () => {
+  test("holds no settlement with that flag for certain if it judges no times", async () => {
     await receive(placed(), settled({ singleState: true }));
     const plainOf = (areFlagged: boolean) =>
       sql.unsafe(
@@ -212,7 +214,7 @@ describe("a screening", () => {
     ]);
   });
 
-  test("is made by one process where the server has no room for several", async () => {
+  test("is made by one process if the server has no room for several", async () => {
     await receiveMany();
     await refuse("53100", `${isScreening} and current_setting('max_parallel_workers_per_gather') <> '0'`);
     expect(await screen("P1", 1)).toEqual({ marks: 121, left: 2 });
@@ -221,7 +223,7 @@ describe("a screening", () => {
   test.each([
     ["has no room for it", "53200"],
     ["allows no temporary table", "42501"],
-  ])("is skipped where the server %s: everything is compared exactly", async (_, code) => {
+  ])("is skipped if the server %s: everything is compared exactly", async (_, code) => {
     await receiveMany();
     await refuse(code, isScreening);
     expect(await screen("P1", 1)).toEqual({ marks: 0, left: 0 });
@@ -304,7 +306,7 @@ describe("a screening", () => {
     [3, "whole", "by index"],
     [4, "by index", "whole"],
   ])(
-    "does so too where losses are omitted and amounts differ within a tolerance (seed %i: read %s, then %s)",
+    "does so too if losses are omitted and amounts differ within a tolerance (seed %i: read %s, then %s)",
     async (seed, ...ways) => {
       const played = playRounds(seed, 200).map(keepOtherwise);
       const settings = parseConfig({

@@ -83,7 +83,7 @@ describe.each([
     expect(await screened(productOf(name), readsAll)).toContain("anna round-1");
   });
 
-  test("of several bets is compared where one of them differs", async () => {
+  test("of several bets is compared if one of them differs", async () => {
     const [first, second, third, fourth] = agreeing["of several bets"]?.entries ?? [];
     if (!first || !second || !third || !fourth) throw new Error("the round has four entries");
     const productId = productOf("one of several");
@@ -105,7 +105,7 @@ describe.each([
     expect(await screened(productId, readsAll)).toEqual(["anna round-2", "bob round-1"]);
   });
 
-  test("stays marked where it is not due or of another product, and so does a bet without a round", async () => {
+  test("stays marked if it is not due or of another product, and so does a bet without a round", async () => {
     const productId = productOf("marks");
     const other = productOf("of another product");
     const none = { roundId: "UNKNOWN" };
@@ -133,7 +133,7 @@ interface Ruled extends Round {
 
 /** Rounds that agree by the settings. */
 const agreeingByRules: Readonly<Record<string, Ruled>> = {
-  "of a lost bet without a settlement, where losses are omitted": {
+  "of a lost bet without a settlement, if losses are omitted": {
     rules: OMITTED,
     entries: [placed()],
     records: [lost],
@@ -169,7 +169,7 @@ const agreeingByRules: Readonly<Record<string, Ruled>> = {
 };
 
 const uncertainByRules: Readonly<Record<string, Ruled>> = {
-  "of a lost bet without a settlement, where losses are written": {
+  "of a lost bet without a settlement, if losses are written": {
     rules: CENT,
     entries: [placed()],
     records: [lost],

@@ -142,11 +142,11 @@ export const uncertain: Readonly<Record<string, Round>> = {
     ...plain,
     entries: [placed(), settled(answered("0", "24", "25"))],
   },
-  "whose balance changed by something else than was asked, where nobody says what moved": {
+  "whose balance changed by something else than was asked, if no entry says what moved": {
     ...plain,
     entries: [placed(), settled({ ...answered("0", "24", "25"), moved: null })],
   },
-  "whose request has another item elsewhere, where nobody says what moved": {
+  "whose request has another item elsewhere, if no entry says what moved": {
     ...plain,
     entries: [
       placed(),

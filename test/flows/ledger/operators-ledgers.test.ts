@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
-import { compareOpenAgain } from "../../../src/flows/compare/compare-open-again.ts";
+import { compareOpenAgain } from "../../../src/flows/compare/compare-product.ts";
 import { readReport } from "../../../src/flows/reports/read-report.ts";
 import { silentLog } from "../../../src/log.ts";
 import { readReportDay } from "../../../src/ops/input/report-query.ts";

@@ -10,7 +10,7 @@ import {
 import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
 import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
 import { silentLog } from "../../../src/log.ts";
-import type { Finding } from "../../../src/mismatch.ts";
+import type { MismatchContent } from "../../../src/mismatch.ts";
 import type { MismatchChoice } from "../../../src/mismatches/store.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
@@ -28,7 +28,7 @@ beforeEach(async () => {
   await emptyTables(sql);
 });
 
-const open = (...fields: Partial<Finding>[]) => openMismatches(sql, config, clock.now(), fields);
+const open = (...fields: Partial<MismatchContent>[]) => openMismatches(sql, config, clock.now(), fields);
 const asked = (
   action: RequestedAction["action"],
   changes: Partial<RequestedAction> = {},
@@ -110,7 +110,7 @@ test("the history of an action says who acted, when, why, and with which values"
 });
 
 describe("an action on several ids changes all of them or none", () => {
-  test("where one of them is unknown", async () => {
+  test("if one of them is unknown", async () => {
     await open({}, {});
     await expect(act("ack", { target: { ids: ["1", "9", "x", "2"] } })).rejects.toMatchObject({
       code: "not-found",
@@ -119,7 +119,7 @@ describe("an action on several ids changes all of them or none", () => {
     expect(await statuses()).toBe("open open");
   });
 
-  test("where it is not possible for one of them", async () => {
+  test("if it is not possible for one of them", async () => {
     await open({}, {});
     await act("ignore", { target: { ids: ["2"] } });
     await expect(act("ack", { target: { ids: ["1", "2"] } })).rejects.toMatchObject({
@@ -130,7 +130,7 @@ describe("an action on several ids changes all of them or none", () => {
   });
 });
 
-describe("of two people at the same time", () => {
+describe("of two reviewers at the same time", () => {
   test("the second gets a conflict, and no note is lost", async () => {
     await open({});
     const results = await Promise.allSettled([
@@ -201,7 +201,7 @@ describe("of two people at the same time", () => {
   });
 });
 
-test("each mismatch is acted on by the status that was shown, where the statuses differ", async () => {
+test("each mismatch is acted on by the status that was shown, if the statuses differ", async () => {
   await open({}, {}, {});
   await act("ack", { target: { ids: ["2", "3"] } });
   const seen = new Map([
@@ -259,7 +259,7 @@ describe("a filter", () => {
     expect(await statuses()).toBe("acknowledged open open acknowledged");
   });
 
-  test("that was counted before is refused where other mismatches, or other money, match by now", async () => {
+  test("that was counted before is refused if other mismatches, or other money, match by now", async () => {
     const choice = { filter: chosenBy({ productId: "P1" }), shown: null };
     const mark = async () => markOf(await previewAction(context, asked("ack", { target: choice })));
     const counted = await mark();
@@ -283,7 +283,7 @@ describe("a filter", () => {
     });
   });
 
-  test("reopens what people decided, and not what recon did", async () => {
+  test("reopens what reviewers decided, and not what recon did", async () => {
     await sql.begin((tx) => recordTransitions(tx, [{ change: "resolve", id: 1 }], config, clock.now()));
     await act("resolve", { target: { ids: ["2"] } });
     await act("ignore", { target: { ids: ["3"] } });
@@ -346,7 +346,7 @@ describe("an adjustment", () => {
     expect(await statuses()).toBe("open open");
   });
 
-  test("is not kept where the mismatch cannot be resolved", async () => {
+  test("is not kept if the mismatch cannot be resolved", async () => {
     await open({});
     await act("ignore");
     await expect(act("resolve", { adjustment })).rejects.toMatchObject({ code: "conflict" });
@@ -362,7 +362,7 @@ describe("an adjustment", () => {
   });
 });
 
-test("a person who resolves the last mismatch of an incident ends the incident, once", async () => {
+test("a reviewer who resolves the last mismatch of an incident ends the incident, once", async () => {
   await open({}, {});
   await act("ack", { target: { ids: ["1", "2"] } });
   await act("resolve", { target: { ids: ["1"] } });

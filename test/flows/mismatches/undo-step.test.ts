@@ -2,9 +2,12 @@ import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { deliverAlerts } from "../../../src/flows/alerts/deliver-alerts.ts";
-import { actOnMismatches, type RequestedAction } from "../../../src/flows/mismatches/act-on-mismatches.ts";
+import {
+  actOnMismatches,
+  type RequestedAction,
+  undoStep,
+} from "../../../src/flows/mismatches/act-on-mismatches.ts";
 import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
-import { undoStep } from "../../../src/flows/mismatches/undo-step.ts";
 import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
 import { silentLog } from "../../../src/log.ts";
 import type { Transition } from "../../../src/mismatches/transitions.ts";
@@ -32,7 +35,7 @@ const open = (count: number) =>
   change(
     ...Array.from({ length: count }, (_, index) => ({
       change: "open" as const,
-      finding: exampleFinding({ betId: `bet-${index + 1}` }),
+      content: exampleFinding({ betId: `bet-${index + 1}` }),
     })),
   );
 /** @returns the step, by which the action can be undone */
@@ -82,7 +85,7 @@ describe("an undo", () => {
     expect(await standing()).toEqual(was);
   });
 
-  test("stays in the history, with the person who did it", async () => {
+  test("stays in the history, with the reviewer who did it", async () => {
     await open(1);
     const step = await act("ack", { note: "asked the provider" });
     await undo(step, "bo");
@@ -123,7 +126,7 @@ describe("an undo", () => {
     expect(await statuses()).toBe("open resolved resolved open");
   });
 
-  test("is refused where another way led back to the same status", async () => {
+  test("is refused if another way led back to the same status", async () => {
     await open(1);
     const step = await act("ack");
     await act("resolve", { by: "anna" });
@@ -141,7 +144,7 @@ describe("an undo", () => {
     expect((await read()).history).toHaveLength(3);
   });
 
-  test("by two people at once is done by one of them", async () => {
+  test("by two reviewers at once is done by one of them", async () => {
     await open(1);
     const step = await act("ack");
     const results = await Promise.all([undo(step, "anna"), undo(step, "bo")]);
@@ -153,8 +156,8 @@ describe("an undo", () => {
     await open(1);
     await act("ignore");
     const step = await act("reopen");
-    const finding = exampleFinding({ provider: { ...PROVIDER_SIDE, payout: "99.00" } });
-    await change({ change: "refresh", id: 1, finding });
+    const content = exampleFinding({ provider: { ...PROVIDER_SIDE, payout: "99.00" } });
+    await change({ change: "refresh", id: 1, content });
     expect(await undo(step)).toEqual({ ids: [], changed: ["1"] });
     expect(await statuses()).toBe("open");
   });
@@ -207,7 +210,7 @@ describe("an undo of a decision that ended an incident", () => {
     heard.length = 0;
   });
 
-  test("opens the same incident again, with its beginning, and wakes nobody within ten seconds", async () => {
+  test("opens the same incident again, with its beginning, and sends no alert within ten seconds", async () => {
     await open(3);
     const before = await incidents();
     await deliver();
@@ -231,14 +234,14 @@ describe("an undo of a decision that ended an incident", () => {
     expect(heard).toEqual(["incident-opened", "incident-over"]);
   });
 
-  test("leaves the next growth alert where it was due before", async () => {
+  test("leaves the next growth alert if it was due before", async () => {
     await open(3);
-    await change({ change: "open", finding: exampleFinding({ betId: "bet-4" }) });
+    await change({ change: "open", content: exampleFinding({ betId: "bet-4" }) });
     await undoAtOnce(await act("resolve", { ids: [...ids, "4"] }));
     expect(await incidents()).toMatchObject([{ total: 4, open: 4, alerted: 3 }]);
   });
 
-  test("says that the incident is open again where its end was reported, and reports the next end as well", async () => {
+  test("says that the incident is open again if its end was reported, and reports the next end as well", async () => {
     await open(3);
     const step = await act("resolve", { ids });
     clock.advance(2 * MINUTE_MS);

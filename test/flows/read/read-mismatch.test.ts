@@ -5,7 +5,7 @@ import { parseConfig } from "../../../src/config-file.ts";
 import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
-import type { Finding } from "../../../src/mismatch.ts";
+import type { MismatchContent } from "../../../src/mismatch.ts";
 import { writeTransitions } from "../../../src/mismatches/transition-store.ts";
 import { writeRecords } from "../../../src/sync/record-store.ts";
 import type { WindowKind } from "../../../src/sync/window-store.ts";
@@ -32,8 +32,8 @@ beforeEach(async () => {
 const hear = (...entries: CallbackEntry[]) => appendEntries(sql, entries);
 const fetch = (record: BetRecord, seenAt: number) =>
   sql.begin((tx) => writeRecords(tx, record.productId, [record], { requestedAt: seenAt, now: seenAt }));
-const timelineOf = async (fields: Partial<Finding> = {}) => {
-  await writeTransitions(sql, [{ change: "open", finding: exampleFinding(fields) }], NOON);
+const timelineOf = async (fields: Partial<MismatchContent> = {}) => {
+  await writeTransitions(sql, [{ change: "open", content: exampleFinding(fields) }], NOON);
   return (await readMismatchStory(context, "1")).timeline;
 };
 const said = (timeline: Awaited<ReturnType<typeof timelineOf>>) =>
@@ -174,8 +174,8 @@ describe("the fetches shown with a mismatch", () => {
       insert into windows (product_id, kind, from_at, to_at, status, started_at, fetched_at, records)
       values ('P1', ${kind}, ${day(from)}, ${day(to)}, 'done', ${day(at)}, ${day(at) + MINUTE_MS}, 3)`;
   };
-  const fetchesOf = async (fields: Partial<Finding> = {}) => {
-    await writeTransitions(sql, [{ change: "open", finding: exampleFinding(fields) }], NOON);
+  const fetchesOf = async (fields: Partial<MismatchContent> = {}) => {
+    await writeTransitions(sql, [{ change: "open", content: exampleFinding(fields) }], NOON);
     const { fetches } = await readMismatchStory(context, "1");
     return fetches.map(
       ({ kind, from, to, startedAt, isLateEnough }) =>
@@ -210,7 +210,7 @@ describe("the fetches shown with a mismatch", () => {
 
   test("have their number of records; a transfer has no fetches", async () => {
     await fetched("live", "11:00", "12:00", "12:03");
-    await writeTransitions(sql, [{ change: "open", finding: exampleFinding() }], NOON);
+    await writeTransitions(sql, [{ change: "open", content: exampleFinding() }], NOON);
     expect((await readMismatchStory(context, "1")).fetches).toEqual([
       {
         kind: "live",
@@ -223,7 +223,7 @@ describe("the fetches shown with a mismatch", () => {
       },
     ]);
     const transfer = exampleFinding({ betId: "T", kind: "transfer-differs", transactionRef: "T-1" });
-    await writeTransitions(sql, [{ change: "open", finding: transfer }], NOON);
+    await writeTransitions(sql, [{ change: "open", content: transfer }], NOON);
     expect((await readMismatchStory(context, "2")).fetches).toEqual([]);
   });
 });

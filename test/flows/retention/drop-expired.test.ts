@@ -6,8 +6,8 @@ import { parseConfig } from "../../../src/config-file.ts";
 import type { Query } from "../../../src/db/client.ts";
 import { dropExpired } from "../../../src/flows/retention/drop-expired.ts";
 import { silentLog } from "../../../src/log.ts";
-import type { Finding } from "../../../src/mismatch.ts";
-import { ensureBudget, storeWaiter } from "../../../src/provider/budget-store.ts";
+import type { MismatchContent } from "../../../src/mismatch.ts";
+import { ensureBudget, rememberWaiter } from "../../../src/provider/budget-store.ts";
 import { writeRecords } from "../../../src/sync/record-store.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
@@ -110,7 +110,7 @@ describe("data that is kept for a time", () => {
     ["the bet of another product", { productId: "P2" }, [1]],
   ])("keeps the versions of a record while there is a mismatch of %s", async (_, fields, kept) => {
     await changeRecord(30, 20, 9, 1);
-    await openMismatches(sql, config, NOON, [{ ...(fields as Partial<Finding>) }]);
+    await openMismatches(sql, config, NOON, [{ ...(fields as Partial<MismatchContent>) }]);
     await sql`update mismatches set status = 'resolved', resolved_by = 'recon'`;
     await drop();
     expect(await replaced()).toEqual(kept);

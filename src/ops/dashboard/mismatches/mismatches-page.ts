@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { undoStep } from "../../../flows/mismatches/undo-step.ts";
+import { undoStep } from "../../../flows/mismatches/act-on-mismatches.ts";
 import { listOrdered } from "../../../flows/read/list-mismatches.ts";
 import { ACTS } from "../../../mismatches/act.ts";
 import { sumChosen } from "../../../mismatches/order-store.ts";

@@ -1,4 +1,4 @@
-/** Finds and deletes old mismatches with their histories. */
+/** Finds and deletes expired mismatches with their histories. */
 
 import type { Fragment } from "postgres";
 import type { Instant } from "../clock.ts";
@@ -7,27 +7,31 @@ import type { TimeRange } from "../window.ts";
 import { type NamedByMismatch, readNamedByMismatches } from "./evidence-store.ts";
 
 /**
- * Which mismatches are old: of bets of a range of time, ended and last seen before its end. Those that are open or acknowledged stay,
- * and those with an adjustment, whose reference must not count twice.
+ * The mismatches that may be deleted: of bets of a range of time, ended and last seen before its end. Open and
+ * acknowledged ones stay, and those with an adjustment, whose reference must not count twice.
  */
-export interface OldMismatches extends TimeRange {
-  /** those of earlier time are old although their difference may hold; null: none are */
+export interface ExpiredMismatches extends TimeRange {
+  /** those of earlier time have expired although their difference may still exist; null: none have */
   readonly lastingTo: Instant | null;
 }
 
-/** An old mismatch whose difference may still hold. */
+/** An expired mismatch whose difference may still exist. */
 export interface LastingMismatch extends NamedByMismatch {
   readonly id: number;
   readonly productId: string;
-  /** the provider's name of the player, where it differs */
+  /** the provider's name of the player, if it differs */
   readonly otherName: string | null;
 }
 
 /**
- * Deletes old mismatches whose difference is over, the oldest first.
+ * Deletes expired mismatches whose difference has ended, the oldest first.
  * @returns their number
  */
-export async function dropOverMismatches(tx: Query, old: OldMismatches, most: number): Promise<number> {
+export async function deleteEndedMismatches(
+  tx: Query,
+  old: ExpiredMismatches,
+  most: number,
+): Promise<number> {
   const rows = await tx<{ id: number }[]>`
     select id from mismatches where ${isOld(tx, old)} and ${isOver(tx, old)}
     order by last_seen_at limit ${most} for update skip locked`;
@@ -38,12 +42,12 @@ export async function dropOverMismatches(tx: Query, old: OldMismatches, most: nu
 }
 
 /**
- * The next old mismatches whose difference may still hold, and locks them.
+ * Locks the next expired mismatches whose difference may still exist.
  * @param after the number of the last one before
  */
 export async function lockLasting(
   tx: Query,
-  old: OldMismatches,
+  old: ExpiredMismatches,
   after: number,
   most: number,
 ): Promise<LastingMismatch[]> {
@@ -54,12 +58,12 @@ export async function lockLasting(
     order by id limit ${most} for update skip locked`;
 }
 
-/** What those mismatches of some players name that are not old. */
+/** The ids that unexpired mismatches of some players name. */
 export async function readNamedByOthers(
   tx: Query,
   productId: string,
   usernames: readonly string[],
-  old: OldMismatches,
+  old: ExpiredMismatches,
 ): Promise<NamedByMismatch[]> {
   const others = tx`(${isOld(tx, old)} and (${isOver(tx, old)} or occurred_at < ${old.lastingTo})) is not true`;
   return await readNamedByMismatches(tx, productId, usernames, others);
@@ -77,12 +81,12 @@ export async function deleteMismatches(tx: Query, ids: number[]): Promise<number
   return ids.length;
 }
 
-function isOld(tx: Query, { from, to }: OldMismatches): Fragment {
+function isOld(tx: Query, { from, to }: ExpiredMismatches): Fragment {
   return tx`status in ('resolved', 'ignored') and last_seen_at >= ${from} and last_seen_at < ${to}
     and occurred_at >= ${from} and occurred_at < ${to} and coalesce(resolved_at, last_seen_at) < ${to}
     and not exists (select from adjustments a where a.mismatch_id = mismatches.id)`;
 }
 
-function isOver(tx: Query, { to }: OldMismatches): Fragment {
+function isOver(tx: Query, { to }: ExpiredMismatches): Fragment {
   return tx`(resolved_by = 'recon' or ceased_at < ${to})`;
 }

@@ -1,14 +1,14 @@
-/** Which bets of a wide round the next comparison need not load: those that can differ in nothing. */
+/** The bets of a large round that the next comparison need not load: those that can differ in nothing. */
 
 import { describe, expect, test } from "vitest";
 import type { BetRecord, LedgerBet, StoredRecord } from "../../src/bet.ts";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { separateAgreeing } from "../../src/diff/agreeing-bets.ts";
+import { separateAgreeing } from "../../src/diff/large-rounds.ts";
 import type { IdRule } from "../../src/diff/match.ts";
 import { foldEntries } from "../../src/ledger/fold.ts";
 import { amount, exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
 
-const ROUND = "wide";
+const ROUND = "large";
 
 const entriesOf = (txnId: string, fields: Partial<CallbackEntry> = {}): CallbackEntry[] => {
   const of = { txnId, roundId: ROUND, requestId: `${txnId} place`, betAmount: amount("3"), ...fields };
@@ -37,7 +37,7 @@ interface RoundWorld {
   readonly isDisturbed?: (one: LedgerBet | StoredRecord) => boolean;
 }
 
-/** Of "a" and all other bets, those that stand alone. */
+/** The bets among "a" and all others that stand alone. */
 function alone({ entries, records, rules = ["betId"], isDisturbed = () => false }: RoundWorld): string[] {
   const loaded = { roundId: ROUND, currency: "THB", records, bets: fold(entries) };
   return [...separateAgreeing(loaded, rules, isDisturbed).agreeing].sort();
@@ -58,7 +58,7 @@ test("a bet stands alone when it ended with the same amounts on both sides", () 
   expect(alone(withRecord({ id: "x" }))).toEqual(["a", "x"]);
 });
 
-test("a bet stands alone by either id, where the product matches by both", () => {
+test("a bet stands alone by either id, if the product matches by both", () => {
   const named = withRecord({ betId: "ticket", id: "a" });
   expect(alone({ ...named, rules: ["betId", "id"] })).toEqual(["a", "ticket"]);
   expect(alone({ ...named, rules: ["id", "betId"] })).toEqual(["a", "ticket"]);
@@ -85,7 +85,7 @@ describe("a bet does not stand alone", () => {
     ["that is not in the ledger", { ...AGREES, entries: [] }],
     ["that is in doubt", { ...AGREES, isDisturbed: () => true }],
     [
-      "whose record has another id, where the product matches by that id",
+      "whose record has another id, if the product matches by that id",
       { ...withRecord({ id: "x" }), rules: ["id"] },
     ],
     [

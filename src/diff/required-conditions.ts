@@ -1,12 +1,12 @@
 /**
- * When a difference becomes a mismatch: after its graces and its confirm fetch, so that a late callback or record
- * opens none.
+ * When a pending difference is confirmed and becomes a mismatch: after its graces and its confirm fetch, so a late
+ * callback or record opens none.
  */
 
 import type { StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
-import type { Verdict } from "./assess.ts";
+import type { PendingDifference } from "./assess.ts";
 import type { Pair } from "./match.ts";
 import { type EntryTimes, entryTimesOf, isRunning } from "./sums.ts";
 
@@ -22,20 +22,23 @@ export interface Graces {
   readonly overlapMs: number;
   /** a bet waits at most this long for the rest of its round */
   readonly roundPatienceMs: number;
-  /** nothing before this time is fetched, whatever dates records have */
+  /** nothing before this time is fetched, even if a record is dated earlier */
   readonly earliestFetch: Instant;
 }
 
-/** Ranges of time that complete passes must have covered; only passes that began at `since` or later count. */
+/** Ranges of time that complete passes must have covered. Only passes that began at `since` or later count. */
 export interface Fetched {
   readonly ranges: readonly TimeRange[];
   readonly since: Instant;
-  /** a pass that began before `until` counts only for time that was `lagMs` old then, because its report may be late */
+  /**
+   * a pass that began before `until` counts only for time that was `lagMs` old then, because its report may be late:
+   * if losses are omitted, only a record says that a bet ended, and an early fetch may have missed it
+   */
   readonly mayLag?: { readonly until: Instant; readonly lagMs: number };
 }
 
-export interface Conditions {
-  /** the verdict is not ripe before this time */
+export interface RequiredConditions {
+  /** the difference is not confirmed before this time */
   readonly notBefore: Instant;
   /** one of these must be fetched completely; empty: no fetch is needed, for example because our copy is fresh */
   readonly eitherFetched: readonly Fetched[];
@@ -51,33 +54,37 @@ export interface Pass extends TimeRange {
   readonly resumed?: boolean;
 }
 
-/** What a verdict still waits for: a time, or the fetch of some ranges. */
-export type Lack = { readonly until: Instant } | { readonly fetch: readonly TimeRange[] };
+/** A condition that a pending difference still waits for: a time, or the fetch of some ranges. */
+export type UnmetCondition = { readonly until: Instant } | { readonly fetch: readonly TimeRange[] };
 
 /**
- * What must hold before a verdict becomes a mismatch. A verdict that waits for its round is compared again when the
- * patience ends.
+ * The conditions that a pending difference needs to be confirmed. One that waits for its round is compared again
+ * when the patience ends.
  */
-export function conditionsOf(given: Verdict, graces: Graces, now: Instant): Conditions {
-  const verdict = afterPatience(given, graces, now);
-  if (!verdict.waitsForRound) return whatMustHold(verdict, graces);
-  return { notBefore: patienceEnds(verdict, graces.roundPatienceMs), eitherFetched: [] };
+export function requiredConditionsOf(
+  given: PendingDifference,
+  graces: Graces,
+  now: Instant,
+): RequiredConditions {
+  const pending = afterPatience(given, graces, now);
+  if (!pending.waitsForRound) return conditionsOfPair(pending, graces);
+  return { notBefore: patienceEnds(pending, graces.roundPatienceMs), eitherFetched: [] };
 }
 
 /**
- * What must hold before a verdict becomes a mismatch, without regard to its round (decision 6). Our copy of a record
- * can be stale, we may lack a record, and the provider's report may lag behind its own callbacks. Our copy counts as
- * fresh only where it was requested more than `settleDelayMs` after the last entry was received, and its updatedDate
- * is not before that entry. Otherwise a confirm fetch decides.
+ * The conditions without regard to the round (decision 6). Our copy of a record can be stale, we may lack a record,
+ * and the provider's report may lag behind its own callbacks. Our copy counts as fresh only if it was requested more
+ * than `settleDelayMs` after the last entry was received, and its updatedDate is not before that entry. Otherwise a
+ * confirm fetch decides.
  */
-export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
-  const { entryTimes } = verdict;
-  const { records } = verdict.pair;
+export function conditionsOfPair(pending: PendingDifference, graces: Graces): RequiredConditions {
+  const { entryTimes } = pending;
+  const { records } = pending.pair;
   const lastReceivedAt = entryTimes?.lastReceivedAt ?? Number.NEGATIVE_INFINITY;
   const notBefore = Math.max(
     latest(records.map((record) => record.versionSeenAt)) + graces.callbackGraceMs,
     lastReceivedAt + graces.callbackGraceMs,
-    verdict.holdsFrom ?? Number.NEGATIVE_INFINITY,
+    pending.holdsFrom ?? Number.NEGATIVE_INFINITY,
   );
   if (entryTimes === null) return { notBefore, eitherFetched: [] };
 
@@ -89,18 +96,18 @@ export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
     from: entryTimes.firstEntryAt - graces.overlapMs,
     to: Math.max(
       entryTimes.lastEntryAt + graces.providerGraceMs,
-      verdict.holdsFrom ?? Number.NEGATIVE_INFINITY,
+      pending.holdsFrom ?? Number.NEGATIVE_INFINITY,
     ),
   };
   const confirm: Fetched = {
     ranges: fetchable([ofBets, ...recordTimes], graces),
     since: lastReceivedAt + graces.providerGraceMs,
-    ...(verdict.holdsFrom === null
+    ...(pending.holdsFrom === null
       ? {}
-      : { mayLag: { until: verdict.holdsFrom, lagMs: graces.providerGraceMs } }),
+      : { mayLag: { until: pending.holdsFrom, lagMs: graces.providerGraceMs } }),
   };
   const ofRecords = records.length > 0 ? { ofRecords: true } : {};
-  if (verdict.asksAgain || !includeLastEntry(verdict.pair, entryTimes))
+  if (pending.asksAgain || !includeLastEntry(pending.pair, entryTimes))
     return { notBefore, eitherFetched: [confirm], ...ofRecords };
   const settledAt = lastReceivedAt + graces.settleDelayMs;
   if (records.every((record) => record.requestedAt > settledAt)) return { notBefore, eitherFetched: [] };
@@ -109,14 +116,14 @@ export function whatMustHold(verdict: Verdict, graces: Graces): Conditions {
 }
 
 /**
- * The first of the conditions that does not hold yet; null: all of them hold.
+ * The first condition that is not met yet; null: the difference is confirmed.
  * @param all passes over the ranges of the conditions
  */
-export function whatIsLacking(
-  { notBefore, eitherFetched, ofRecords = false }: Conditions,
+export function firstUnmet(
+  { notBefore, eitherFetched, ofRecords = false }: RequiredConditions,
   all: readonly Pass[],
   now: Instant,
-): Lack | null {
+): UnmetCondition | null {
   if (now < notBefore) return { until: notBefore };
   const passes = ofRecords ? all.filter(({ resumed }) => resumed !== true) : all;
   const confirm = eitherFetched.at(-1);
@@ -128,7 +135,7 @@ function wasFetched(fetched: Fetched, passes: readonly Pass[], now: Instant): bo
   return missingOf(fetched, passes, now).length === 0;
 }
 
-/** The parts of some ranges, in order, that no pass has fetched that counts. */
+/** The parts of some ranges, in order, that no counting pass has fetched. */
 export function missingOf(
   { ranges, since, mayLag }: Fetched,
   passes: readonly Pass[],
@@ -149,8 +156,8 @@ export function missingOf(
  * time is fetched first, and the lost ranges later.
  * @param unfetched the ranges before the head that were not fetched
  */
-export function mayLackRecords(
-  { entryTimes, pair }: Verdict,
+export function mayMissRecords(
+  { entryTimes, pair }: PendingDifference,
   unfetched: readonly TimeRange[],
   { overlapMs }: Pick<Graces, "overlapMs">,
 ): boolean {
@@ -160,7 +167,7 @@ export function mayLackRecords(
 }
 
 /**
- * Cuts ranges at `now`. The future cannot be fetched, so nothing waits for it: a record may be dated when its match
+ * Cuts ranges at `now`. Future time cannot be fetched, so nothing waits for it. A record may be dated when its match
  * will be played.
  */
 export function untilNow(ranges: readonly TimeRange[], now: Instant): TimeRange[] {
@@ -168,15 +175,19 @@ export function untilNow(ranges: readonly TimeRange[], now: Instant): TimeRange[
 }
 
 /**
- * A verdict that has waited `roundPatienceMs` for its round is judged without the round: a round id that is used for
- * ever never ends.
+ * A difference that has waited `roundPatienceMs` for its round is judged without the round. A round id that is
+ * reused for ever never ends.
  */
-export function afterPatience(verdict: Verdict, { roundPatienceMs }: Graces, now: Instant): Verdict {
-  if (now < patienceEnds(verdict, roundPatienceMs)) return verdict;
-  return { ...verdict, entryTimes: entryTimesOf(verdict.pair.bets), waitsForRound: false };
+export function afterPatience(
+  pending: PendingDifference,
+  { roundPatienceMs }: Graces,
+  now: Instant,
+): PendingDifference {
+  if (now < patienceEnds(pending, roundPatienceMs)) return pending;
+  return { ...pending, entryTimes: entryTimesOf(pending.pair.bets), waitsForRound: false };
 }
 
-function patienceEnds({ pair }: Verdict, roundPatienceMs: number): Instant {
+function patienceEnds({ pair }: PendingDifference, roundPatienceMs: number): Instant {
   return latest(pair.bets.map((bet) => bet.lastReceivedAt)) + roundPatienceMs;
 }
 
@@ -191,11 +202,11 @@ export function fetchable(
 }
 
 /**
- * Whether all records contain the bets' last entry: they were updated after it. A record of the same moment counts
- * only if both sides run, or neither does, because a bet may be placed and settled in one moment. A ledger of whole
- * seconds dates a settlement of 10:00:00.900 at 10:00:00, before the bet's OPEN record of 10:00:00.100, so such a moment
- * is a second long. Records of a provider that writes whole seconds seem older than its callbacks, so their pairs need
- * the confirm fetch (decision 6).
+ * Whether all records include the last entry of the bets: they were updated after it. A record of the same moment
+ * counts only if both sides run, or neither does, because a bet may be placed and settled in one moment. A ledger of
+ * whole seconds dates a settlement of 10:00:00.900 at 10:00:00, before the OPEN record of 10:00:00.100, so such a
+ * moment lasts a second. A provider that writes whole seconds has records that seem older than its callbacks, so its
+ * pairs need the confirm fetch (decision 6).
  */
 function includeLastEntry({ records, bets }: Pair, { lastEntryAt }: EntryTimes): boolean {
   const runs = bets.some((bet) => bet.status === "open");
@@ -207,7 +218,7 @@ function includeLastEntry({ records, bets }: Pair, { lastEntryAt }: EntryTimes):
   return records.length > 0 && records.every(includesIt);
 }
 
-/** Reduces instead of spreading: a long round has too many times for the arguments of one call. */
+/** A long round has more times than one call may have arguments, so this reduces instead of spreading. */
 function latest(instants: readonly Instant[]): Instant {
   return instants.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }

@@ -3,9 +3,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assessPairs } from "../../src/diff/assess.ts";
-import { endFeatureSpins } from "../../src/diff/feature-spins.ts";
-import { countNominalStakes } from "../../src/diff/nominal-stakes.ts";
-import { withoutEarlierSteps } from "../../src/diff/steps.ts";
+import { endFeatureSpins } from "../../src/diff/counted-bets.ts";
+import { countNominalStakes, withoutEarlierSteps } from "../../src/diff/counted-records.ts";
 import { amount, MINUTE_MS, NOON } from "../support/examples.ts";
 import { type BetFields, bet, type RecordFields, record, SETTINGS } from "./sides.ts";
 
@@ -138,7 +137,7 @@ describe("nominal stakes", () => {
 
   test("are named in the reason of a difference", () => {
     const [assessed] = assessPairs([record({ payout: "50" })], [bet({ stake: "0", payout: "40" })], nominal);
-    expect(assessed?.verdict?.finding).toMatchObject({
+    expect(assessed?.pending?.content).toMatchObject({
       kind: "payout-differs",
       provider: { stake: "0" },
       reason:
@@ -149,7 +148,7 @@ describe("nominal stakes", () => {
   test("are those of a record that is in doubt, too", () => {
     const listed = record({ payout: "50" });
     const [assessed] = assessPairs([listed], [bet({ stake: "0", payout: "50" })], nominal, [listed]);
-    expect(assessed?.verdict?.finding.kind).toBe("vanished-at-provider");
+    expect(assessed?.pending?.content.kind).toBe("vanished-at-provider");
   });
 });
 

@@ -18,10 +18,10 @@ function kindsOf(
 ) {
   const gone = vanished.map(record);
   const pairs = assessPairs([...records.map(record), ...gone], bets.map(bet), settings, gone);
-  return pairs.flatMap(({ verdict }) => verdict?.finding.kind ?? []);
+  return pairs.flatMap(({ pending }) => pending?.content.kind ?? []);
 }
 
-describe("where the operator writes no entry for a settlement that pays 0", () => {
+describe("if the operator writes no entry for a settlement that pays 0", () => {
   test("an open bet agrees with a SETTLED record of payout 0", () => {
     expect(kindsOf([lost], [running()])).toEqual([]);
     expect(kindsOf([lost], [running()], SETTINGS as typeof OMITTED)).toEqual(["missing-settlement"]);
@@ -38,7 +38,7 @@ describe("where the operator writes no entry for a settlement that pays 0", () =
 
   test.each(["UNSETTLED", "OPEN"] as const)("a record that is %s does not show the end", (betStatus) => {
     const [assessed] = assessPairs([record({ betStatus })], [bet(running())], OMITTED);
-    expect(assessed?.verdict).toBeNull();
+    expect(assessed?.pending).toBeNull();
     expect(assessed && stillRuns(assessed.pair)).toBe(true);
   });
 
@@ -76,7 +76,7 @@ describe("where the operator writes no entry for a settlement that pays 0", () =
       [bet(running()), bet({ ...second, payout: "20" })],
       OMITTED,
     );
-    expect(pairs.map(({ pair, verdict }) => [pair.agrees, verdict])).toEqual([[true, null]]);
+    expect(pairs.map(({ pair, pending }) => [pair.agrees, pending])).toEqual([[true, null]]);
   });
 
   test("a round that is listed as one record agrees with its lost and its won bets", () => {
@@ -89,8 +89,8 @@ describe("where the operator writes no entry for a settlement that pays 0", () =
 
   test("a settled bet does not wait for a lost bet of its round", () => {
     const pairs = assessPairs([record(lost)], [bet(running()), bet({ ...second, payout: "20" })], OMITTED);
-    const missing = pairs.find(({ verdict }) => verdict?.finding.kind === "missing-at-provider");
-    expect(missing?.verdict?.waitsForRound).toBe(false);
+    const missing = pairs.find(({ pending }) => pending?.content.kind === "missing-at-provider");
+    expect(missing?.pending?.waitsForRound).toBe(false);
   });
 
   test("a lost bet whose record the provider has dropped has vanished", () => {

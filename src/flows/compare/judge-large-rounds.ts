@@ -1,43 +1,43 @@
-/** Judges which bets of a wide round do not agree by themselves. The next comparison of the round loads them. */
+/** Judges which bets of a large round do not agree by themselves. The next comparison of the round loads them. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
-import { namingRulesOf, separateAgreeing } from "../../diff/agreeing-bets.ts";
 import { subjectOfRequest } from "../../diff/balance.ts";
+import { settleOmittedLosses } from "../../diff/counted-bets.ts";
 import { subjectOfRecord } from "../../diff/inconsistent.ts";
-import { settleOmittedLosses } from "../../diff/lost-bets.ts";
+import type { LargeRound } from "../../diff/large-round-store.ts";
+import { namingRulesOf, separateAgreeing } from "../../diff/large-rounds.ts";
+import type { DiffMark } from "../../diff/mark-store.ts";
 import { roundKey } from "../../diff/neighbourhood.ts";
-import type { DiffMark } from "../../diff/store.ts";
 import type { EntryTimes } from "../../diff/sums.ts";
-import type { WideRound } from "../../diff/wide-store.ts";
 import type { JudgeContext } from "./comparison-context.ts";
-import type { Judgement } from "./judge-bets.ts";
+import type { NeighbourhoodResult } from "./judge-bets.ts";
 import type { Assessment, LoadedBets } from "./load-bets.ts";
 
-/** What is stored of a neighbourhood's wide rounds. */
+/** The large rounds of a neighbourhood, as they are stored. */
 export interface KeptRounds {
   /** the rounds, each with its bets that do not agree by themselves */
-  readonly rounds: readonly WideRound[];
-  /** the neighbourhood's marks, to write again where something waits; one stands for all kept bets of a round */
+  readonly rounds: readonly LargeRound[];
+  /** the marks of the neighbourhood, to write again if something waits; one stands for all kept bets of a round */
   readonly marks: readonly DiffMark[];
 }
 
-/** Judges the wide rounds of a neighbourhood. */
-export function judgeWideRounds(
-  judgement: Judgement,
-  { wide, isComplete }: LoadedBets,
+/** Judges the large rounds of a neighbourhood. */
+export function judgeLargeRounds(
+  result: NeighbourhoodResult,
+  { large, isComplete }: LoadedBets,
   context: JudgeContext,
 ): KeptRounds {
-  const { assessment } = judgement;
+  const { assessment } = result;
   const { username, neighbourhood } = assessment;
   const { records, entries, rest } = neighbourhood;
   let marks: readonly DiffMark[] = neighbourhood.marks;
-  if (wide.isEmpty()) return { rounds: [], marks };
-  // The loaded rows are connected with rows that are not loaded: no bet agrees by itself.
-  const isDisturbed = isComplete ? disturbedBy(judgement) : () => true;
-  const rounds: WideRound[] = [];
+  if (large.isEmpty()) return { rounds: [], marks };
+  // If the loaded rows are connected with rows that are not loaded, no bet agrees by itself.
+  const isDisturbed = isComplete ? disturbedBy(result) : () => true;
+  const rounds: LargeRound[] = [];
   const roundIds = [...records, ...entries, ...marks, ...rest].map(({ roundId }) => realRound(roundId));
   for (const roundId of new Set(roundIds.filter((one) => one !== null))) {
-    const round = wide.roundOf(roundKey(username, roundId));
+    const round = large.roundOf(roundKey(username, roundId));
     if (round === undefined) continue;
     const isOwn = (mark: DiffMark) => mark.username === username && mark.roundId === roundId;
     const [own, others] = [marks.filter(isOwn), marks.filter((mark) => !isOwn(mark))];
@@ -60,12 +60,12 @@ export function judgeWideRounds(
 
 /** @param own the marks of the round */
 function separate(
-  round: WideRound & { readonly currency: string },
+  round: LargeRound & { readonly currency: string },
   { neighbourhood, bets: allBets }: Assessment,
   own: readonly DiffMark[],
   isDisturbed: (one: LedgerBet | StoredRecord) => boolean,
   { settings }: JudgeContext,
-): { readonly kept: WideRound; readonly marks: readonly DiffMark[] } {
+): { readonly kept: LargeRound; readonly marks: readonly DiffMark[] } {
   const { username, roundId, currency } = round;
   const records = neighbourhood.records.filter((one) => one.username === username);
   const held = allBets.filter((one) => one.username === username);
@@ -82,7 +82,7 @@ function separate(
     ...records.filter((one) => realRound(one.roundId) === roundId).map(({ betId }) => betId),
     ...entries.map(({ txnId }) => txnId),
   ]);
-  // An adjustBalance is no bet, and agrees with nothing: it is loaded each time, so that a statement has its money.
+  // An adjustBalance is no bet, and agrees with nothing. It is loaded each time, because a statement needs its money.
   const adjusting = entries.filter(({ callback }) => callback === "adjustBalance").map(({ txnId }) => txnId);
   const apart = [...new Set([...found.apart, ...adjusting])];
   const kept = apart.filter((id) => ofRound.has(id));
@@ -95,13 +95,13 @@ function separate(
   };
 }
 
-/** Whether a finding concerns a record or a bet, or a fetch missed the record. */
-function disturbedBy({ assessment, seen }: Judgement): (one: LedgerBet | StoredRecord) => boolean {
+/** Whether a difference concerns a record or a bet, or a fetch missed the record. */
+function disturbedBy({ assessment, seen }: NeighbourhoodResult): (one: LedgerBet | StoredRecord) => boolean {
   const { neighbourhood, absences } = assessment;
-  // A finding about a round says nothing about its single bets.
+  // A difference of a round says nothing about its single bets.
   const reported = new Set(
-    seen.flatMap(({ finding, subjects }) =>
-      finding.subject.startsWith("round:") ? [finding.subject] : [finding.subject, ...subjects],
+    seen.flatMap(({ content, subjects }) =>
+      content.subject.startsWith("round:") ? [content.subject] : [content.subject, ...subjects],
     ),
   );
   const requestsOf = Map.groupBy(neighbourhood.entries, ({ txnId }) => txnId);

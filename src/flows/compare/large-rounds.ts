@@ -1,38 +1,37 @@
 /**
  * Rounds with too many bets to load all of them for a comparison (docs/operations.md#limits). A comparison loads the
- * touched bets, and those that did not agree by themselves at the last comparison. All other bets
- * influence a verdict only by their existence.
+ * touched bets, and those that did not agree by themselves at the last comparison. All other bets influence a
+ * difference only by their existence.
  */
 
 import type { StoredRecord } from "../../bet.ts";
 import type { Query } from "../../db/client.ts";
-import { namingRulesOf } from "../../diff/agreeing-bets.ts";
-import type { AssessedPair, Verdict } from "../../diff/assess.ts";
-import { idRulesOf } from "../../diff/match.ts";
-import { type Frontier, type Key, type Neighbourhood, roundKey } from "../../diff/neighbourhood.ts";
-import { holdsRest, type RestOfRound } from "../../diff/rest-of-round.ts";
-import type { DiffMark } from "../../diff/store.ts";
+import type { AssessedPair, PendingDifference } from "../../diff/assess.ts";
 import {
   countOthers,
-  findWideRound,
+  findLargeRound,
   gatherMarks,
-  hasWideRounds,
+  hasLargeRounds,
+  type LargeRound,
   preferIndexes,
-  readWideRounds,
-  type WideRound,
-  writeWideRound,
-} from "../../diff/wide-store.ts";
+  readLargeRounds,
+  writeLargeRound,
+} from "../../diff/large-round-store.ts";
+import { hasStandIn, namingRulesOf, type UnloadedBets } from "../../diff/large-rounds.ts";
+import type { DiffMark } from "../../diff/mark-store.ts";
+import { idRulesOf } from "../../diff/match.ts";
+import { type Frontier, type Key, type Neighbourhood, roundKey } from "../../diff/neighbourhood.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
 
 /** If more bets of a round were touched, the database finds those that do not agree, because most of them agree. */
 const MOST_TOUCHED = 5_000;
 
-/** The wide rounds of one comparison. */
-export class WideRounds {
-  /** rounds of which not all bets are loaded */
-  readonly narrow = new Map<Key, WideRound>();
-  /** wide rounds of which all bets are loaded and compared */
-  readonly whole = new Map<Key, WideRound>();
+/** The large rounds of one comparison. */
+export class LargeRounds {
+  /** rounds of which only some bets are loaded */
+  readonly partial = new Map<Key, LargeRound>();
+  /** large rounds of which all bets are loaded and compared */
+  readonly whole = new Map<Key, LargeRound>();
   private readonly gathered = new Set<Key>();
   private readonly waiting: readonly DiffMark[] | null;
   private hasAny: boolean | null = null;
@@ -44,7 +43,7 @@ export class WideRounds {
   }
 
   /**
-   * Reads which rounds of a step are known to be wide.
+   * Reads which rounds of a step are known to be large.
    * @param marks of the comparison so far
    * @returns the other due marks of these rounds, which are taken
    */
@@ -58,10 +57,10 @@ export class WideRounds {
       ([username, roundId]) => this.roundOf(roundKey(username, roundId)) === undefined,
     );
     if (unknown.length === 0) return [];
-    this.hasAny ??= await hasWideRounds(tx, product.productId);
+    this.hasAny ??= await hasLargeRounds(tx, product.productId);
     if (!this.hasAny) return [];
     await this.prefer(tx);
-    const found = await readWideRounds(tx, product.productId, unknown);
+    const found = await readLargeRounds(tx, product.productId, unknown);
     const { taken, isMore } = await this.gather(comparison, found);
     for (const round of found) {
       const touched = (this.waiting === null ? [...marks, ...taken] : taken).filter(
@@ -71,12 +70,15 @@ export class WideRounds {
       const isVague = isMore || refs.length < touched.length || refs.length > MOST_TOUCHED;
       if (round.currency === null) this.whole.set(keyOf(round), round);
       else if (isVague) await this.find(comparison, round.username, round.roundId);
-      else this.narrow.set(keyOf(round), { ...round, apart: [...new Set([...round.apart, ...refs])] });
+      else this.partial.set(keyOf(round), { ...round, apart: [...new Set([...round.apart, ...refs])] });
     }
     return taken;
   }
 
-  /** Adds rounds that turned out to be wide. @returns their other due marks, which are taken */
+  /**
+   * Adds rounds that turned out to be large.
+   * @returns their other due marks, which are taken
+   */
   async widen(
     comparison: ComparisonContext,
     rounds: readonly (readonly [string, string])[],
@@ -93,31 +95,34 @@ export class WideRounds {
 
   /** Compares a round whole from now on, because an entry acts on the whole round. */
   async compareWhole({ tx, product: { productId } }: ComparisonContext, key: Key): Promise<void> {
-    const round = this.narrow.get(key);
+    const round = this.partial.get(key);
     if (round === undefined) return;
     const asOne = { ...round, currency: null, apart: [], entryTimes: null };
-    this.narrow.delete(key);
+    this.partial.delete(key);
     this.whole.set(key, asOne);
-    if (this.waiting === null) await writeWideRound(tx, productId, asOne);
+    if (this.waiting === null) await writeLargeRound(tx, productId, asOne);
   }
 
-  /** Compares the narrow rounds among these whole, this time only. @returns whether there were any */
+  /**
+   * Compares the partial rounds among these as a whole, this time only.
+   * @returns whether there were any
+   */
   compareWholeNow(keys: Iterable<Key>): boolean {
     let any = false;
     for (const key of keys) {
-      const round = this.narrow.get(key);
+      const round = this.partial.get(key);
       if (round === undefined) continue;
-      this.narrow.delete(key);
+      this.partial.delete(key);
       this.whole.set(key, round);
       any = true;
     }
     return any;
   }
 
-  /** The bets to load of the narrow rounds of a step. */
-  betsOfNarrow({ rounds }: Frontier): [string, string][] {
+  /** The bets to load of the partial rounds of a step. */
+  betsOfPartial({ rounds }: Frontier): [string, string][] {
     return rounds.flatMap(([username, roundId]) =>
-      (this.narrow.get(roundKey(username, roundId))?.apart ?? []).map((ref): [string, string] => [
+      (this.partial.get(roundKey(username, roundId))?.apart ?? []).map((ref): [string, string] => [
         username,
         ref,
       ]),
@@ -125,10 +130,13 @@ export class WideRounds {
   }
 
   /** The stand-ins for the bets that are not loaded. */
-  async restOf({ tx, product }: ComparisonContext, records: readonly StoredRecord[]): Promise<RestOfRound[]> {
+  async restOf(
+    { tx, product }: ComparisonContext,
+    records: readonly StoredRecord[],
+  ): Promise<UnloadedBets[]> {
     const { productId } = product;
-    const rest: RestOfRound[] = [];
-    for (const round of this.narrow.values()) {
+    const rest: UnloadedBets[] = [];
+    for (const round of this.partial.values()) {
       const { username, roundId, currency, entryTimes } = round;
       if (currency === null || entryTimes === null) continue;
       const betIds = records.filter((one) => one.username === username).map(({ betId }) => betId);
@@ -139,11 +147,11 @@ export class WideRounds {
   }
 
   isEmpty(): boolean {
-    return this.narrow.size + this.whole.size === 0;
+    return this.partial.size + this.whole.size === 0;
   }
 
-  roundOf(key: Key): WideRound | undefined {
-    return this.narrow.get(key) ?? this.whole.get(key);
+  roundOf(key: Key): LargeRound | undefined {
+    return this.partial.get(key) ?? this.whole.get(key);
   }
 
   private async prefer(tx: Query): Promise<void> {
@@ -181,7 +189,7 @@ export class WideRounds {
     const { lostBets, matchBy, productId } = product;
     const dropsOmittedLosses = lostBets === "omitted" && idRulesOf(matchBy).length > 0;
     const rules = { dropsOmittedLosses, namedBy: namingRulesOf(matchBy) };
-    const round = await findWideRound(tx, productId, { username, roundId }, rules);
+    const round = await findLargeRound(tx, productId, { username, roundId }, rules);
     if (round === null) {
       this.whole.set(roundKey(username, roundId), {
         username,
@@ -192,12 +200,12 @@ export class WideRounds {
       });
       return;
     }
-    (round.currency === null ? this.whole : this.narrow).set(keyOf(round), round);
-    if (this.waiting === null) await writeWideRound(tx, productId, round);
+    (round.currency === null ? this.whole : this.partial).set(keyOf(round), round);
+    if (this.waiting === null) await writeLargeRound(tx, productId, round);
   }
 }
 
-/** The rounds with a finding about all of their bets, although not all of the bets are loaded. */
+/** The rounds with a difference of all their bets, although not all of the bets are loaded. */
 export function reportedRounds({
   neighbourhood: { rest },
   pairs,
@@ -205,10 +213,10 @@ export function reportedRounds({
 }: {
   readonly neighbourhood: Pick<Neighbourhood, "rest">;
   readonly pairs: readonly AssessedPair[];
-  readonly otherwise: readonly Verdict[];
+  readonly otherwise: readonly PendingDifference[];
 }): Key[] {
-  const reported = [...pairs.filter(({ verdict }) => verdict !== null), ...otherwise];
-  if (!reported.some(({ pair }) => holdsRest(pair))) return [];
+  const reported = [...pairs.filter(({ pending }) => pending !== null), ...otherwise];
+  if (!reported.some(({ pair }) => hasStandIn(pair))) return [];
   return rest.map(({ username, roundId }) => roundKey(username, roundId));
 }
 

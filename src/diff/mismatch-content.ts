@@ -1,14 +1,17 @@
-/** Turns a difference into a finding: its player, its subject, the amount at risk, and both sides at that time. */
+/**
+ * The content of a mismatch: its player, its subject, the amount at risk, and both sides at the time of the
+ * comparison.
+ */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { parseInstant } from "../clock.ts";
-import type { Finding, OtherCurrency } from "../mismatch.ts";
+import type { MismatchContent, OtherCurrency } from "../mismatch.ts";
 import { type Amount, formatAmount, sumAmounts, ZERO } from "../money.ts";
 import {
   allRanAtLedgerStart,
   type CompareSettings,
   type Difference,
-  mixedOf,
+  inSeveralCurrencies,
   unplacedOf,
 } from "./compare.ts";
 import type { Pair } from "./match.ts";
@@ -22,10 +25,10 @@ import {
 import { firstEntryOf, ledgerSide, movedBy, providerSide, sumBets, sumRecords } from "./sums.ts";
 
 /**
- * The finding of a pair. A difference of one bet has the bet as its subject, even where the round was compared. A
- * difference of several bets together has the round as its subject.
+ * The content of the mismatch that a difference of a pair becomes. A difference of one bet has the bet as its
+ * subject, even if the round was compared. A difference of several bets together has the round.
  */
-export function toFinding(pair: Pair, difference: Difference, settings: CompareSettings): Finding {
+export function toContent(pair: Pair, difference: Difference, settings: CompareSettings): MismatchContent {
   const { records, bets } = pair;
   const [record] = records;
   const named = nameBet(pair, difference, settings);
@@ -67,7 +70,10 @@ function nameBet(
   return { betId, transactionId: about[0]?.txnId ?? null };
 }
 
-/** The stake of a bet that ran when the ledger began was debited before: a settle of 60 for a record of 10 and 40 is 20 too much. */
+/**
+ * If a bet ran when the ledger began, its stake was debited before. A settle of 60 for a record of 10 and 40 is then
+ * 20 too much.
+ */
 function moneyOf(
   pair: Pair,
   { kind }: Difference,
@@ -85,7 +91,7 @@ function moneyOf(
 }
 
 function mixedOrAll(bets: readonly LedgerBet[]): readonly LedgerBet[] {
-  const mixed = mixedOf(bets);
+  const mixed = inSeveralCurrencies(bets);
   return mixed.length > 0 ? mixed : bets;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Wide rounds: stores which of their bets do not agree by themselves, from one comparison to the next (decision 122).
+ * Large rounds: stores which of their bets do not agree by themselves, from one comparison to the next (table
+ * `wide_rounds`, decision 122).
  */
 
 import type { Instant } from "../clock.ts";
@@ -15,13 +16,13 @@ import {
 } from "./agreement-store.ts";
 import type { EntryTimes } from "./sums.ts";
 
-export interface WideRoundKey {
+export interface LargeRoundKey {
   readonly username: string;
   readonly roundId: string;
 }
 
 /** A round of which only some bets are loaded. */
-export interface WideRound extends WideRoundKey {
+export interface LargeRound extends LargeRoundKey {
   /**
    * the currency of the bets that agree by themselves; null: an entry acts on the whole round, so the round is
    * compared whole
@@ -33,46 +34,48 @@ export interface WideRound extends WideRoundKey {
   readonly entryTimes: EntryTimes | null;
 }
 
-type WideRoundRow = WideRoundKey &
-  Pick<WideRound, "currency" | "apart"> & { [Key in keyof EntryTimes]: Instant | null };
+type LargeRoundRow = LargeRoundKey &
+  Pick<LargeRound, "currency" | "apart"> & { [Key in keyof EntryTimes]: Instant | null };
 
-function toWideRound({ firstEntryAt, lastEntryAt, lastReceivedAt, ...row }: WideRoundRow): WideRound {
+function toLargeRound({ firstEntryAt, lastEntryAt, lastReceivedAt, ...row }: LargeRoundRow): LargeRound {
   const hasEntries = firstEntryAt !== null && lastEntryAt !== null && lastReceivedAt !== null;
   return { ...row, entryTimes: hasEntries ? { firstEntryAt, lastEntryAt, lastReceivedAt } : null };
 }
 
-/** The stored wide rounds among some rounds. Most rounds are not wide, and have no row. */
-export async function readWideRounds(
+/** The stored large rounds among some rounds. Most rounds are not large, and have no row. */
+export async function readLargeRounds(
   tx: Query,
   productId: string,
   rounds: readonly (readonly [string, string])[],
-): Promise<WideRound[]> {
-  const rows = await tx<WideRoundRow[]>`
+): Promise<LargeRound[]> {
+  const rows = await tx<LargeRoundRow[]>`
     select w.username, w.round_id as "roundId", w.currency, w.apart, w.first_entry_at as "firstEntryAt",
       w.last_entry_at as "lastEntryAt", w.last_received_at as "lastReceivedAt"
     from wide_rounds w
     join unnest(${rounds.map(([username]) => username)}::text[], ${rounds.map(([, roundId]) => roundId)}::text[])
       as k (username, round_id) using (username, round_id)
     where w.product_id = ${productId}`;
-  return rows.map(toWideRound);
+  return rows.map(toLargeRound);
 }
 
-/** Whether a product has any wide round. Most products have none, and the comparison then skips its other queries. */
-export async function hasWideRounds(tx: Query, productId: string): Promise<boolean> {
+/**
+ * Whether a product has any large round. Most products have none, and the comparison then skips its other queries.
+ */
+export async function hasLargeRounds(tx: Query, productId: string): Promise<boolean> {
   const [row] = await tx<{ any: boolean }[]>`
     select exists (select from wide_rounds where product_id = ${productId}) as any`;
   return row?.any === true;
 }
 
 /**
- * Makes the statements of a comparison use indexes. Where one round holds most of a table, the planner assumes the
- * same of every round, and would read the whole table.
+ * Makes the statements of a comparison use indexes. If one round holds most of a table, the planner assumes the same
+ * of every round, and would read the whole table.
  */
 export async function preferIndexes(tx: Query): Promise<void> {
   await tx`select set_config('enable_seqscan', 'off', true)`;
 }
 
-export async function writeWideRound(tx: Query, productId: string, round: WideRound): Promise<void> {
+export async function writeLargeRound(tx: Query, productId: string, round: LargeRound): Promise<void> {
   const { username, roundId, currency, apart, entryTimes } = round;
   await tx`
     insert into wide_rounds (product_id, username, round_id, currency, apart, first_entry_at, last_entry_at,
@@ -84,7 +87,7 @@ export async function writeWideRound(tx: Query, productId: string, round: WideRo
       last_received_at = excluded.last_received_at`;
 }
 
-/** What counts as a bet that agrees by itself. */
+/** The rules by which a bet agrees by itself. */
 export type AgreementRules = Pick<StatementRules, "dropsOmittedLosses" | "namedBy">;
 
 /** Every id of the round $3 of the player $2. */
@@ -134,15 +137,15 @@ const findApart = (agreement: AgreementRules) => {
 };
 
 /**
- * Finds a round's bets that do not agree by themselves, by reading the whole round in the database.
- * @returns null where the round has no records, so that no bet agrees
+ * Finds the bets of a round that do not agree by themselves, by reading the whole round in the database.
+ * @returns null if the round has no records, so no bet agrees
  */
-export async function findWideRound(
+export async function findLargeRound(
   tx: Query,
   productId: string,
-  { username, roundId }: WideRoundKey,
+  { username, roundId }: LargeRoundKey,
   rules: AgreementRules,
-): Promise<WideRound | null> {
+): Promise<LargeRound | null> {
   const [kind] = await tx<{ currency: string | null; actsOnRound: boolean }[]>`
     select (select currency from bet_records
         where product_id = ${productId} and username = ${username} and round_id = ${roundId}
@@ -154,8 +157,8 @@ export async function findWideRound(
   const { currency } = kind;
   if (currency === null) return null;
   await tx`select set_config('work_mem', '32MB', true), set_config('jit', 'off', true)`;
-  const [row] = await tx.unsafe<WideRoundRow[]>(findApart(rules), [productId, username, roundId, currency]);
-  return row === undefined ? null : toWideRound({ ...row, username, roundId, currency });
+  const [row] = await tx.unsafe<LargeRoundRow[]>(findApart(rules), [productId, username, roundId, currency]);
+  return row === undefined ? null : toLargeRound({ ...row, username, roundId, currency });
 }
 
 /**
@@ -165,7 +168,7 @@ export async function findWideRound(
 export async function countOthers(
   tx: Query,
   productId: string,
-  { username, roundId, currency }: WideRound,
+  { username, roundId, currency }: LargeRound,
   betIds: readonly string[],
 ): Promise<number> {
   const rows = await tx`
@@ -177,8 +180,8 @@ export async function countOthers(
   return rows.length;
 }
 
-/** A mark of a wide round; `betRef` null: anything of the round may have been touched. */
-export interface GatheredMark extends WideRoundKey {
+/** A mark of a large round; `betRef` null: anything of the round may have been touched. */
+export interface GatheredMark extends LargeRoundKey {
   readonly betRef: string | null;
 }
 
@@ -190,7 +193,7 @@ export interface GatheredMark extends WideRoundKey {
 export async function gatherMarks(
   tx: Query,
   productId: string,
-  rounds: readonly WideRoundKey[],
+  rounds: readonly LargeRoundKey[],
   now: Instant,
   most: number,
 ): Promise<GatheredMark[]> {
@@ -224,7 +227,7 @@ export async function gatherMarks(
 export async function readTimesOfRound(
   tx: Query,
   productId: string,
-  { username, roundId }: WideRoundKey,
+  { username, roundId }: LargeRoundKey,
   overlapMs: number,
 ): Promise<TimeRange[]> {
   return await tx<{ from: Instant; to: Instant }[]>`
@@ -239,7 +242,10 @@ export async function readTimesOfRound(
     select lower(span) as "from", upper(span) - ${2 * overlapMs} * interval '1 millisecond' as "to" from joined`;
 }
 
-/** The sums of a wide round's unloaded bets. Both sides have the same sums, because these bets agree. */
+/**
+ * The sums of the bets of a large round that are not loaded. Both sides have the same sums, because these bets
+ * agree.
+ */
 export interface SumsOfOthers {
   readonly bets: number;
   readonly stake: Amount;
@@ -256,7 +262,7 @@ export interface SumsOfOthers {
 export async function sumOthers(
   tx: Query,
   productId: string,
-  { username, roundId }: WideRoundKey,
+  { username, roundId }: LargeRoundKey,
   betIds: readonly string[],
   day: TimeRange | null,
 ): Promise<SumsOfOthers> {

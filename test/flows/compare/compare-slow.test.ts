@@ -78,7 +78,7 @@ describe("a comparison for which the database takes too long", () => {
     expect(comparing.problem).toMatch(/round cleo-round of player cleo took the database too long/);
   });
 
-  test("is tried again after longer and longer waits, without a person, and delays nothing meanwhile", async () => {
+  test("is retried after longer and longer waits, without a reviewer, and delays nothing meanwhile", async () => {
     await differFor("cleo");
     await slowFor(["cleo"]);
     for (const at of [15, 16, 17]) await tickAt(at);

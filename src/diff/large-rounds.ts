@@ -1,12 +1,12 @@
-/** Which bets of a wide round agree by themselves, so that the next comparison of the round need not load them. */
+/** Large rounds: which bets agree by themselves, and the stand-ins for bets that are not loaded. */
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { ZERO } from "../money.ts";
-import { type IdRule, idRulesOf, type MatchRule } from "./match.ts";
+import { type IdRule, idRulesOf, type MatchRule, type Pair } from "./match.ts";
 import { askedByState } from "./money-moved.ts";
 import { type EntryTimes, entryTimesOf, sumBets, sumRecords } from "./sums.ts";
 
-/** The loaded part of a wide round, with everything in its neighbourhood. */
+/** The loaded part of a large round, with everything in its neighbourhood. */
 export interface LoadedRound {
   readonly roundId: string;
   readonly currency: string;
@@ -15,7 +15,7 @@ export interface LoadedRound {
 }
 
 export interface SeparatedRound {
-  /** ids of the bets that do not agree by themselves; the next comparison loads them again */
+  /** ids of the bets that do not agree by themselves: the next comparison loads them again */
   readonly apart: readonly string[];
   /** every id of the bets that agree by themselves */
   readonly agreeing: ReadonlySet<string>;
@@ -25,10 +25,10 @@ export interface SeparatedRound {
 
 /**
  * Separates the bets that agree by themselves from all others. Such a bet has ended on both sides with the same
- * amounts to the last digit. Its wallet moved what the bet asks for. Its ids belong to no other bet or record. All
- * its records lie in the same round. No change of another bet can make it differ (decision 122).
+ * amounts to the last digit, its wallet moved what the bet asks for, its ids belong to no other bet or record, and
+ * all its records lie in the same round. So no change of another bet can make it differ (decision 122).
  * @param rules the id rules in their order; all records of a bet must name it by the same rule
- * @param isDisturbed whether a bet or record has a finding, or is in doubt
+ * @param isDisturbed whether a bet or record has a difference, or is in doubt
  */
 export function separateAgreeing(
   { roundId, currency, records, bets }: LoadedRound,
@@ -82,8 +82,9 @@ export function separateAgreeing(
 }
 
 /**
- * The id rules that say which bet a record belongs to. A product that matches by round alone may use either id
- * (decision 137).
+ * The id rules that say which bet a record belongs to. The first rule by which any record names the bet decides, and
+ * all records of the bet must name it by that rule, as in matching. A product that matches by round alone may use
+ * either id.
  */
 export function namingRulesOf(matchBy: readonly MatchRule[]): readonly IdRule[] {
   const rules = idRulesOf(matchBy);
@@ -91,3 +92,95 @@ export function namingRulesOf(matchBy: readonly MatchRule[]): readonly IdRule[] 
 }
 
 const PAIR = { matchedBy: null, agrees: false } as const;
+
+/** The bets of one large round that are not loaded. */
+export interface UnloadedBets {
+  readonly productId: string;
+  readonly username: string;
+  readonly roundId: string;
+  readonly currency: string;
+  /** 1: one bet is not loaded; 2: two or more are not loaded */
+  readonly bets: number;
+  readonly entryTimes: EntryTimes;
+}
+
+/** No real id begins with this code unit, because it is not a character. */
+const NO_ID = "\uffff";
+/** Later than any beginning of a ledger: the round is never skipped as older than the ledger. */
+const ANY_DATE = "9999-12-31T00:00:00.000Z";
+
+/**
+ * The stand-ins have amounts of 0, because bets that agree do not change the difference of their round's sums. They
+ * show only that the round has further bets and records, their currency, and the times of their entries.
+ */
+export function standInBets({
+  productId,
+  username,
+  roundId,
+  currency,
+  bets,
+  entryTimes,
+}: UnloadedBets): LedgerBet[] {
+  return namesOf(bets).map((txnId) => ({
+    productId,
+    username,
+    currency,
+    txnId,
+    roundId,
+    status: "settled",
+    stake: ZERO,
+    largestStake: ZERO,
+    payout: ZERO,
+    payouts: 1,
+    moved: ZERO,
+    movements: 1,
+    asked: ZERO,
+    others: [],
+    paidInParts: null,
+    waiting: false,
+    placed: true,
+    rewardOnly: false,
+    tip: false,
+    settledByRound: false,
+    ...entryTimes,
+  }));
+}
+
+export function standInRecords({
+  productId,
+  username,
+  roundId,
+  currency,
+  bets,
+}: UnloadedBets): StoredRecord[] {
+  return namesOf(bets).map((id) => ({
+    productId,
+    username,
+    id,
+    betId: id,
+    roundId,
+    currency,
+    stake: ZERO,
+    payout: ZERO,
+    betStatus: "SETTLED",
+    payoutStatus: "UNKNOWN",
+    accountingDate: ANY_DATE,
+    updatedDate: ANY_DATE,
+    versionSeenAt: 0,
+    requestedAt: 0,
+  }));
+}
+
+function namesOf(bets: number): string[] {
+  return Array.from({ length: bets }, (_, index) => `${NO_ID}${index}`);
+}
+
+/** Whether a record or bet is a stand-in. */
+export function isStandIn(one: StoredRecord | LedgerBet): boolean {
+  return ("betId" in one ? one.id : one.txnId).startsWith(NO_ID);
+}
+
+/** Whether a pair holds a stand-in of this round. A difference of such a pair needs the bets behind the stand-in. */
+export function hasStandIn({ records, bets }: Pick<Pair, "records" | "bets">, roundId?: string): boolean {
+  return [...records, ...bets].some((one) => isStandIn(one) && (roundId ?? one.roundId) === one.roundId);
+}

@@ -1,8 +1,8 @@
-/** Rounds of very many bets: a comparison of a part of them finds what a comparison of all of them finds. */
+/** Large rounds: a comparison of a part of their bets finds the same as a comparison of all of them. */
 
 import { describe, expect, test } from "vitest";
 import { type Config, parseConfig } from "../../../src/config-file.ts";
-import { putMarks } from "../../../src/diff/store.ts";
+import { writeMarks } from "../../../src/diff/mark-store.ts";
 import { compareProduct } from "../../../src/flows/compare/compare-product.ts";
 import { COMPARE_LIMITS, type CompareLimits } from "../../../src/flows/compare/comparison-context.ts";
 import { readReport } from "../../../src/flows/reports/read-report.ts";
@@ -44,7 +44,7 @@ function namedById(played: readonly Played[]): Played[] {
 async function playThrough(played: readonly Played[], limits: CompareLimits, config: Config, waves: number) {
   await emptyTables(sql);
   await ledgerBegins();
-  let wide = 0;
+  let large = 0;
   for (let wave = 0; wave < waves; wave += 1) {
     clock.set(minute(wave * 600));
     const now = waveOf(played, wave, waves);
@@ -56,9 +56,9 @@ async function playThrough(played: readonly Played[], limits: CompareLimits, con
       await compareProduct(context, "P1", signal, { screenFrom: Number.POSITIVE_INFINITY, limits });
       await fetchPlanned();
     }
-    const [row] = await sql<{ wide: number }[]>`
-      select count(*) as wide from wide_rounds where currency is not null`;
-    wide = Math.max(wide, row?.wide ?? 0);
+    const [row] = await sql<{ large: number }[]>`
+      select count(*) as large from wide_rounds where currency is not null`;
+    large = Math.max(large, row?.large ?? 0);
   }
   const context = { sql, config, clock, log: silentLog };
   const dayOf = async (name: string) => {
@@ -67,7 +67,7 @@ async function playThrough(played: readonly Played[], limits: CompareLimits, con
     return await readReport(context, day, signal, limits);
   };
   const reports = [await dayOf("2026-11-20"), await dayOf("2026-11-21")];
-  return { wide, state: { ...(await readState()), reports } };
+  return { large, state: { ...(await readState()), reports } };
 }
 
 const readState = async () => ({
@@ -83,7 +83,7 @@ const readState = async () => ({
 const product = (fields: Record<string, unknown>) =>
   parseConfig({ products: [{ productId: "P1", ...fields }] });
 
-describe("a round of very many bets is compared as if all of it were loaded", () => {
+describe("a large round is compared as if all of it were loaded", () => {
   test.each<[number, number, string, Record<string, unknown>]>([
     [10, 1, "by all rules", {}],
     [17, 3, "by all rules", {}],
@@ -112,8 +112,8 @@ describe("a round of very many bets is compared as if all of it were loaded", ()
     const exact = await playThrough(played, WHOLE, config, 2);
     const narrow = await playThrough(played, NARROW, config, 2);
     expect(narrow.state).toEqual(exact.state);
-    expect(exact.wide).toBe(0);
-    if (seed % 2 === 0) expect(narrow.wide).toBeGreaterThan(0);
+    expect(exact.large).toBe(0);
+    if (seed % 2 === 0) expect(narrow.large).toBeGreaterThan(0);
   });
 });
 
@@ -138,7 +138,7 @@ function agreeingBets(
   });
 }
 
-describe("the agreeing bets of a round of very many bets are not loaded again", () => {
+describe("the agreeing bets of a large round are not loaded again", () => {
   const byBetId = (txnId: string) => ({ betId: txnId, id: `tx-${txnId}` });
   const byId = (txnId: string) => ({ betId: `ticket ${txnId}`, id: txnId });
   test.each<[string, Record<string, unknown>, typeof byId]>([
@@ -158,11 +158,11 @@ describe("the agreeing bets of a round of very many bets are not loaded again", 
       await receive(...arrived.flatMap(({ entries }) => entries));
       await listed(...arrived.flatMap(({ records }) => records));
       clock.set(clock.now() + 1_000);
-      // Of the first wave only its size is known.
+      // Only the size of the first wave is known.
       if (arrived.length > 1) {
         await sql`delete from diff_marks`;
         const mark = { username: "anna", roundId: "r0", betRef: null, dueAt: clock.now() };
-        await putMarks(sql, "P1", [mark]);
+        await writeMarks(sql, "P1", [mark]);
       }
       await compareProduct({ sql, config, clock, log: silentLog }, "P1", signal, { limits });
     };

@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { NOTHING_DELETED } from "../../../src/db/retention-store.ts";
-import { assessPairs, type Verdict } from "../../../src/diff/assess.ts";
-import { conditionsOf, type Pass } from "../../../src/diff/ripeness.ts";
+import { assessPairs, type PendingDifference } from "../../../src/diff/assess.ts";
+import { type Pass, requiredConditionsOf } from "../../../src/diff/required-conditions.ts";
 import type { StaleKind } from "../../../src/diff/stale-store.ts";
 import type { JudgeContext } from "../../../src/flows/compare/comparison-context.ts";
-import { judgeRipeness, sidesToCheck, type WhatDecides } from "../../../src/flows/compare/judge-ripeness.ts";
+import {
+  type ConfirmationFacts,
+  judgeConfirmation,
+  sidesToCheck,
+} from "../../../src/flows/compare/judge-confirmation.ts";
 import { bet, record, SETTINGS } from "../../diff/sides.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
 
@@ -33,10 +37,10 @@ function contextAt(hours: number): JudgeContext {
   };
 }
 
-function onlyVerdict(...[records, bets]: Parameters<typeof assessPairs>): Verdict {
-  const [verdict] = assessPairs(records, bets, SETTINGS).flatMap((one) => one.verdict ?? []);
-  if (verdict === undefined) throw new Error("both sides agree");
-  return verdict;
+function onlyVerdict(...[records, bets]: Parameters<typeof assessPairs>): PendingDifference {
+  const [pending] = assessPairs(records, bets, SETTINGS).flatMap((one) => one.pending ?? []);
+  if (pending === undefined) throw new Error("both sides agree");
+  return pending;
 }
 
 const NO_RECORD = onlyVerdict([], [bet()], SETTINGS);
@@ -49,7 +53,7 @@ const fetchedAfter = (hours: number): Pass => {
   const startedAt = NOON + hours * HOUR_MS;
   return { from: NOON - 24 * HOUR_MS, to: startedAt, startedAt, fetchedAt: startedAt };
 };
-const known = (changes: Partial<WhatDecides> = {}): WhatDecides => ({
+const known = (changes: Partial<ConfirmationFacts> = {}): ConfirmationFacts => ({
   passes: [],
   unfetched: [],
   unusable: new Set(),
@@ -57,26 +61,26 @@ const known = (changes: Partial<WhatDecides> = {}): WhatDecides => ({
   ...changes,
 });
 
-function judge(verdict: Verdict, hours: number, facts: WhatDecides, stale = FRESH) {
+function judge(pending: PendingDifference, hours: number, facts: ConfirmationFacts, stale = FRESH) {
   const context = contextAt(hours);
-  const candidates = [{ verdict, conditions: conditionsOf(verdict, context.graces, context.now) }];
+  const checks = [{ pending, conditions: requiredConditionsOf(pending, context.graces, context.now) }];
   return {
-    wait: judgeRipeness(candidates, facts, stale, context).get(verdict) ?? "ripe",
-    checked: [...sidesToCheck(candidates, facts, context)],
+    wait: judgeConfirmation(checks, facts, stale, context).get(pending) ?? "confirmed",
+    checked: [...sidesToCheck(checks, facts, context)],
   };
 }
 
-describe("a verdict", () => {
+describe("a pending difference", () => {
   test("waits for its grace", () => {
     expect(judge(NO_BET, 0.1, known()).wait).toEqual({ until: NOON + 15 * MINUTE_MS });
   });
 
-  test("is ripe when its graces are over and its time was fetched again", () => {
+  test("is confirmed when its graces are over and its time was fetched again", () => {
     expect(judge(NO_RECORD, 3, known()).wait).toEqual({ fetch: [expect.anything()] });
-    expect(judge(NO_RECORD, 3, known({ passes: [fetchedAfter(2.5)] })).wait).toBe("ripe");
+    expect(judge(NO_RECORD, 3, known({ passes: [fetchedAfter(2.5)] })).wait).toBe("confirmed");
   });
 
-  test("about a rejected record or entry waits for people, whatever was fetched", () => {
+  test("about a rejected record or entry waits for a correction, regardless of what was fetched", () => {
     const facts = known({ passes: [fetchedAfter(2.5)], unusable: new Set([NO_RECORD]) });
     expect(judge(NO_RECORD, 3, facts).wait).toEqual({ until: null });
   });
@@ -84,7 +88,7 @@ describe("a verdict", () => {
   test("that another record could change waits while the time of the bet is not fetched", () => {
     const unfetched = [{ from: NOON - HOUR_MS, to: NOON }];
     const facts = known({ passes: [fetchedAfter(2.5)] });
-    expect(judge(OTHER_STAKE, 3, facts).wait).toBe("ripe");
+    expect(judge(OTHER_STAKE, 3, facts).wait).toBe("confirmed");
     expect(judge(OTHER_STAKE, 3, { ...facts, unfetched }).wait).toEqual({
       until: NOON + 3 * HOUR_MS + MINUTE_MS,
     });
@@ -92,19 +96,19 @@ describe("a verdict", () => {
 });
 
 describe("a side is checked for staleness", () => {
-  test("only where a verdict that is ripe otherwise lacks that side, and for the provider's grace at most", () => {
+  test("only if a difference that is confirmed otherwise lacks that side, and for the provider's grace at most", () => {
     expect(judge(NO_BET, 0.1, known()).checked).toEqual([]);
     expect(judge(NO_BET, 0.5, known()).checked).toEqual(["ledger-stale"]);
     expect(judge(NO_BET, 2, known()).checked).toEqual([]);
     expect(judge(OTHER_STAKE, 0.5, known({ passes: [fetchedAfter(0.4)] })).checked).toEqual([]);
   });
 
-  test("and holds the verdict back where it is stale, until the next comparison", () => {
+  test("and leaves the difference unconfirmed if it is stale, until the next comparison", () => {
     const stale = new Set<StaleKind>(["ledger-stale"]);
     const fiveMinutesLater = NOON + 0.5 * HOUR_MS + 5 * MINUTE_MS;
-    expect(judge(NO_BET, 0.5, known()).wait).toBe("ripe");
+    expect(judge(NO_BET, 0.5, known()).wait).toBe("confirmed");
     expect(judge(NO_BET, 0.5, known(), stale).wait).toEqual({ until: fiveMinutesLater });
-    expect(judge(NO_BET, 0.5, known(), new Set<StaleKind>(["provider-stale"])).wait).toBe("ripe");
-    expect(judge(NO_BET, 2, known(), stale).wait).toBe("ripe");
+    expect(judge(NO_BET, 0.5, known(), new Set<StaleKind>(["provider-stale"])).wait).toBe("confirmed");
+    expect(judge(NO_BET, 2, known(), stale).wait).toBe("confirmed");
   });
 });

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
-import { assessPairs, type Verdict } from "../../src/diff/assess.ts";
+import { assessPairs, type PendingDifference } from "../../src/diff/assess.ts";
 import {
   afterPatience,
-  type Conditions,
+  conditionsOfPair,
+  firstUnmet,
   type Graces,
   type Pass,
-  whatIsLacking,
-  whatMustHold,
-} from "../../src/diff/ripeness.ts";
+  type RequiredConditions,
+} from "../../src/diff/required-conditions.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
 
@@ -28,14 +28,15 @@ const at = (minutes: number, plusMs = 0) => ({
   to: minute(minutes) + plusMs + 1,
 });
 
-/** The conditions of the only verdict. */
-function conditionsOf(records: StoredRecord[], bets: LedgerBet[]): Conditions {
-  const verdicts = assessPairs(records, bets, SETTINGS).map(({ verdict }) => verdict);
-  const [verdict, ...others] = verdicts.filter((one) => one !== null);
+/** The conditions of the only pending difference. */
+function requiredConditionsOf(records: StoredRecord[], bets: LedgerBet[]): RequiredConditions {
+  const pendingDifferences = assessPairs(records, bets, SETTINGS).map(({ pending }) => pending);
+  const [pending, ...others] = pendingDifferences.filter((one) => one !== null);
   expect(others).toEqual([]);
-  return whatMustHold(verdict as Verdict, GRACES);
+  return conditionsOfPair(pending as PendingDifference, GRACES);
 }
-const fetchOf = (records: StoredRecord[], bets: LedgerBet[]) => conditionsOf(records, bets).eitherFetched;
+const fetchOf = (records: StoredRecord[], bets: LedgerBet[]) =>
+  requiredConditionsOf(records, bets).eitherFetched;
 
 /** Placed at minute -20, settled at minute -10 and received a minute later. */
 const held = (fields: Parameters<typeof bet>[0] = {}) =>
@@ -80,12 +81,12 @@ describe("no mismatch opens before callbackGrace", () => {
     },
     {
       after: "the last entry of any bet of a round that is compared together was received",
-      records: [listed({ betId: "nobody", stake: "21" })],
+      records: [listed({ betId: "unknown", stake: "21" })],
       bets: [held({ txnId: "t1" }), held({ txnId: "t2", lastReceivedAt: minute(6) })],
       from: 6,
     },
   ])("is over after $after", ({ records, bets, from }) => {
-    expect(conditionsOf(records, bets).notBefore).toBe(minute(from + 15));
+    expect(requiredConditionsOf(records, bets).notBefore).toBe(minute(from + 15));
   });
 });
 
@@ -93,18 +94,18 @@ describe("no mismatch opens before callbackGrace", () => {
 const CONFIRM = { ranges: [{ from: minute(-25), to: minute(50) }, at(-11), at(-10)], since: minute(51) };
 
 describe("our copy of a record is fresh", () => {
-  test("where its request came after the last entry was received, and it is not older than that entry", () => {
+  test("if its request came after the last entry was received, and it is not older than that entry", () => {
     expect(fetchOf([listed()], [held()])).toEqual([]);
   });
 
-  test("where it has the time of the last entry, and both sides run or both have ended", () => {
+  test("if it has the time of the last entry, and both sides run or both have ended", () => {
     expect(fetchOf([listed({ updatedDate: iso(-10) })], [held()])).toEqual([]);
     const placed = { firstEntryAt: minute(-10), stake: "9" };
     const running = listed({ betStatus: "OPEN", payout: "0", updatedDate: iso(-10) });
     expect(fetchOf([running], [held({ ...placed, status: "open" })])).toEqual([]);
   });
 
-  test("where no entry of its bet was received", () => {
+  test("if no entry of its bet was received", () => {
     expect(fetchOf([listed({ updatedDate: iso(-600), requestedAt: minute(-500) })], [])).toEqual([]);
   });
 });
@@ -128,14 +129,14 @@ describe("a confirm fetch is required", () => {
     ]);
   });
 
-  test("where the record is older than the last entry: the report may come later than its callbacks", () => {
+  test("if the record is older than the last entry: the report may come later than its callbacks", () => {
     const stale = listed({ accountingDate: iso(-11), updatedDate: iso(-15) });
     expect(fetchOf([stale], [held()])).toEqual([
       { ...CONFIRM, ranges: [{ from: minute(-25), to: minute(50) }, at(-11), at(-15)] },
     ]);
   });
 
-  test("where the record may be that of a placement in the same second, or the same moment", () => {
+  test("if the record may be that of a placement in the same second, or the same moment", () => {
     const placed = listed({ betStatus: "OPEN", payout: "0", updatedDate: iso(-10) });
     const settledAt = (lastEntryAt: number) => held({ firstEntryAt: minute(-10), lastEntryAt });
     expect(fetchOf([placed], [settledAt(minute(-10) + 600)])).toHaveLength(1);
@@ -150,7 +151,7 @@ describe("a confirm fetch is required", () => {
     expect(fetchOf([ended], [held({ firstEntryAt: minute(-10) })])).toEqual([]);
   });
 
-  test("where the record is older by the fraction that a provider with whole seconds leaves out", () => {
+  test("if the record is older by the fraction that a provider with whole seconds leaves out", () => {
     const [again, ...others] = fetchOf(
       [listed({ updatedDate: iso(-10) })],
       [held({ lastEntryAt: minute(-10) + 600 })],
@@ -159,7 +160,7 @@ describe("a confirm fetch is required", () => {
     expect(others).toEqual([]);
   });
 
-  test("where one of a bet's records is older than the last entry: that record may be stale", () => {
+  test("if one of a bet's records is older than the last entry: that record may be stale", () => {
     const records = [
       listed({ id: "r1" }),
       listed({ id: "r2", updatedDate: iso(-15), accountingDate: iso(-15) }),
@@ -169,7 +170,7 @@ describe("a confirm fetch is required", () => {
     ]);
   });
 
-  test("where its request came before the last entry was received: over its dates after that, or over everything late", () => {
+  test("if its request came before the last entry was received: over its dates after that, or over everything late", () => {
     const early = listed({ requestedAt: minute(-9) });
     expect(fetchOf([early], [held()])).toEqual([
       { ranges: [at(-11), at(-10)], since: minute(-7) + 1 },
@@ -177,13 +178,13 @@ describe("a confirm fetch is required", () => {
     ]);
   });
 
-  test("where its request came right after the last entry was received: the provider may not list another record yet", () => {
+  test("if its request came right after the last entry was received: the provider may not list another record yet", () => {
     expect(fetchOf([listed({ requestedAt: minute(-7) })], [held()])).toHaveLength(2);
     expect(fetchOf([listed({ requestedAt: minute(-7) + 1 })], [held()])).toEqual([]);
   });
 
-  test("where a round is compared by its sums: an unseen record may exist", () => {
-    expect(fetchOf([listed({ betId: "nobody", stake: "9" })], [held()])).toEqual([CONFIRM]);
+  test("if a round is compared by its sums: an unseen record may exist", () => {
+    expect(fetchOf([listed({ betId: "unknown", stake: "9" })], [held()])).toEqual([CONFIRM]);
   });
 });
 
@@ -192,7 +193,7 @@ test("a round whose sums agree needs no other record: the present copy decides a
   expect(fetchOf(round, [held({ moved: "-20" })])).toEqual([]);
 });
 
-test("no fetch reaches before the earliest time, whatever date a record has", () => {
+test("no fetch reaches before the earliest time, even for a record with an earlier date", () => {
   const dateless = listed({ accountingDate: "0001-01-01T00:00:00.000Z", updatedDate: iso(-15) });
   expect(fetchOf([dateless], [held()])).toEqual([
     { ...CONFIRM, ranges: [{ from: minute(-25), to: minute(50) }, at(-15)] },
@@ -203,7 +204,7 @@ test("no fetch reaches before the earliest time, whatever date a record has", ()
 
 describe("a bet is stuck when it has been open long enough", () => {
   const stuckFrom = minute(-20 + 24 * 60);
-  const conditions = () => conditionsOf([], [held({ status: "open" })]);
+  const conditions = () => requiredConditionsOf([], [held({ status: "open" })]);
 
   test("and all that time was fetched", () => {
     expect(conditions()).toEqual({
@@ -225,9 +226,9 @@ describe("a bet is stuck when it has been open long enough", () => {
     });
     const [until, tooEarly] = [minute(600), minute(659)];
     const begun = passAt(until + HOUR_MS, minute(-60), until);
-    const lacking = (...passes: Pass[]) => whatIsLacking(conditions(), passes, stuckFrom);
-    expect(lacking(begun, passAt(stuckFrom, until, stuckFrom))).toBeNull();
-    expect(lacking(passAt(tooEarly, minute(-60), until), passAt(stuckFrom, until, stuckFrom))).toEqual({
+    const unmetOfCheck = (...passes: Pass[]) => firstUnmet(conditions(), passes, stuckFrom);
+    expect(unmetOfCheck(begun, passAt(stuckFrom, until, stuckFrom))).toBeNull();
+    expect(unmetOfCheck(passAt(tooEarly, minute(-60), until), passAt(stuckFrom, until, stuckFrom))).toEqual({
       fetch: [{ from: minute(599), to: until }],
     });
   });
@@ -235,8 +236,8 @@ describe("a bet is stuck when it has been open long enough", () => {
 
 test("a bet that the provider lacks waits for its round up to a limit, and is then judged without its round", () => {
   const other = bet({ txnId: "t2", status: "open", lastReceivedAt: minute(900) });
-  const [missing] = assessPairs([], [held(), other], SETTINGS).flatMap(({ verdict }) => verdict ?? []);
-  const patient = (minutes: number) => afterPatience(missing as Verdict, GRACES, minute(minutes));
+  const [missing] = assessPairs([], [held(), other], SETTINGS).flatMap(({ pending }) => pending ?? []);
+  const patient = (minutes: number) => afterPatience(missing as PendingDifference, GRACES, minute(minutes));
   expect(patient(-9 + 24 * 60 - 1)).toMatchObject({
     waitsForRound: true,
     entryTimes: { lastReceivedAt: minute(900) },
