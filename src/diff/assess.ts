@@ -29,7 +29,7 @@ export interface PendingDifference {
   /**
    * the difference exists from this time on, and the provider may list the bet until then; null: it exists already
    */
-  readonly holdsFrom: Instant | null;
+  readonly existsFrom: Instant | null;
 }
 
 /** A pair and the result of its comparison. Pairs that agree are included. */
@@ -124,7 +124,7 @@ function judge(
   const pending = pendingOf(pair, difference, settings);
   if (bet === undefined) return pending;
   if (difference.kind === "stuck-open") {
-    return { ...pending, holdsFrom: bet.firstEntryAt + settings.stuckOpenAfterMs };
+    return { ...pending, existsFrom: bet.firstEntryAt + settings.stuckOpenAfterMs };
   }
   if (difference.kind !== "missing-at-provider") return pending;
   const once = vanished.find((record) => wasOf(record, bet, settings));
@@ -143,7 +143,7 @@ export function pendingOf(pair: Pair, difference: Difference, settings: AssessSe
     entryTimes: entryTimesOf(pair.bets),
     waitsForRound: false,
     asksAgain: pair.matchedBy === "round" && !pair.agrees,
-    holdsFrom: null,
+    existsFrom: null,
   };
 }
 
@@ -254,6 +254,7 @@ export function assessInDoubt(
   };
 }
 
+/** Whether a pair has one of these records. */
 export function containsAny(one: Pick<AssessedPair, "pair">, records: readonly StoredRecord[]): boolean {
   return records.some((record) => hasRecord(one, record));
 }

@@ -43,7 +43,7 @@ export interface Difference {
 
 /** @returns null if the sides agree, or if there is nothing to compare yet */
 export function comparePair(pair: Pair, settings: CompareSettings): Difference | null {
-  if (isBefore(pair, settings.ledgerStart)) return null;
+  if (isBeforeLedger(pair, settings.ledgerStart)) return null;
   const mixed = inSeveralCurrencies(pair.bets);
   if (mixed.length > 0) return mixedDifference(mixed);
   if (pair.bets.length === 0) return whenOnlyAtProvider(pair);
@@ -52,7 +52,8 @@ export function comparePair(pair: Pair, settings: CompareSettings): Difference |
   return whenOnBothSides(pair, settings);
 }
 
-export function isBefore({ records, bets }: Pair, ledgerStart: Instant): boolean {
+/** Whether all of a pair is older than the ledger, so it is not compared. */
+export function isBeforeLedger({ records, bets }: Pair, ledgerStart: Instant): boolean {
   return (
     records.every((record) => parseInstant(record.accountingDate, "accountingDate") < ledgerStart) &&
     bets.every((bet) => bet.lastEntryAt < ledgerStart)

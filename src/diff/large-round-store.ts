@@ -75,6 +75,7 @@ export async function preferIndexes(tx: Query): Promise<void> {
   await tx`select set_config('enable_seqscan', 'off', true)`;
 }
 
+/** Stores a large round, in place of what was stored of it before. */
 export async function writeLargeRound(tx: Query, productId: string, round: LargeRound): Promise<void> {
   const { username, roundId, currency, apart, entryTimes } = round;
   await tx`

@@ -146,6 +146,7 @@ export function standInBets({
   }));
 }
 
+/** The stand-ins on the provider's side, as `standInBets`. */
 export function standInRecords({
   productId,
   username,

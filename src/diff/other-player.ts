@@ -7,7 +7,7 @@ import type { LedgerBet, StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
 import { ZERO } from "../money.ts";
 import { type AssessedPair, type PendingDifference, pendingOf } from "./assess.ts";
-import { type AssessSettings, comparePair, isBefore } from "./compare.ts";
+import { type AssessSettings, comparePair, isBeforeLedger } from "./compare.ts";
 import { type MatchRule, namesBet, type Pair } from "./match.ts";
 import { toContent } from "./mismatch-content.ts";
 import { amountAtRisk, effectOfPair } from "./money-moved.ts";
@@ -79,7 +79,7 @@ function findMisnamed(
     if (only === undefined || found.length > 1) return [];
     // A record without an amount says nothing about a tip, and nothing before the ledger is compared.
     const isNothing = part.bet.tip && only.record.stake.eq(ZERO);
-    return isNothing || isBefore(pairOf(only.record, [part.bet]), settings.ledgerStart)
+    return isNothing || isBeforeLedger(pairOf(only.record, [part.bet]), settings.ledgerStart)
       ? []
       : [{ part, ...only }];
   });

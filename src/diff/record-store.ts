@@ -74,6 +74,7 @@ export function recordColumns(tx: Query) {
     r.version_seen_at as "versionSeenAt", r.requested_at as "requestedAt"`;
 }
 
+/** The record of a row, with its amounts as exact decimals. */
 export function toRecord(row: RecordRow): StoredRecord {
   return { ...row, stake: parseAmount(row.stake, "stake"), payout: parseAmount(row.payout, "payout") };
 }

@@ -84,7 +84,7 @@ export function conditionsOfPair(pending: PendingDifference, graces: Graces): Re
   const notBefore = Math.max(
     latest(records.map((record) => record.versionSeenAt)) + graces.callbackGraceMs,
     lastReceivedAt + graces.callbackGraceMs,
-    pending.holdsFrom ?? Number.NEGATIVE_INFINITY,
+    pending.existsFrom ?? Number.NEGATIVE_INFINITY,
   );
   if (entryTimes === null) return { notBefore, eitherFetched: [] };
 
@@ -96,15 +96,15 @@ export function conditionsOfPair(pending: PendingDifference, graces: Graces): Re
     from: entryTimes.firstEntryAt - graces.overlapMs,
     to: Math.max(
       entryTimes.lastEntryAt + graces.providerGraceMs,
-      pending.holdsFrom ?? Number.NEGATIVE_INFINITY,
+      pending.existsFrom ?? Number.NEGATIVE_INFINITY,
     ),
   };
   const confirm: Fetched = {
     ranges: fetchable([ofBets, ...recordTimes], graces),
     since: lastReceivedAt + graces.providerGraceMs,
-    ...(pending.holdsFrom === null
+    ...(pending.existsFrom === null
       ? {}
-      : { mayLag: { until: pending.holdsFrom, lagMs: graces.providerGraceMs } }),
+      : { mayLag: { until: pending.existsFrom, lagMs: graces.providerGraceMs } }),
   };
   const ofRecords = records.length > 0 ? { ofRecords: true } : {};
   if (pending.asksAgain || !includeLastEntry(pending.pair, entryTimes))

@@ -138,6 +138,7 @@ export interface FoundRequest {
   readonly balanceAfter: string;
 }
 
+/** The requests with this id that the callbacks server answered with success, in all products. */
 export async function findRequests(
   sql: Query,
   products: readonly string[],
@@ -162,6 +163,7 @@ export interface FoundTransfer {
   readonly amount: string;
 }
 
+/** The transfers and top-ups with this ref. */
 export async function findTransfers(sql: Query, ref: string, most: number): Promise<FoundTransfer[]> {
   const columns = sql`product_id as "productId", username, status, currency, amount`;
   return await sql<FoundTransfer[]>`

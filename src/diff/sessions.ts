@@ -42,6 +42,7 @@ export interface SessionSums {
   readonly declared: Amount;
 }
 
+/** Adds up both sides of a session. Void records count nothing. */
 export function sumSession(session: PlayerSession): SessionSums {
   const played = session.records.filter((record) => record.betStatus !== "VOID");
   // The callback of a tip may have no amount, or skip the balance. Then the stake of its record is compared with

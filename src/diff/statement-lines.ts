@@ -5,7 +5,7 @@ import { type Instant, parseInstant } from "../clock.ts";
 import { sumAmounts, ZERO } from "../money.ts";
 import { type Compared, type Counted, type MovedMoney, NO_SUMS, type SideSums } from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
-import { allRanAtLedgerStart, type CompareSettings, isBefore, ranAtLedgerStart } from "./compare.ts";
+import { allRanAtLedgerStart, type CompareSettings, isBeforeLedger, ranAtLedgerStart } from "./compare.ts";
 import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
 import { allowanceOf, isRunning, lastEntryOf } from "./sums.ts";
 
@@ -60,7 +60,7 @@ export function statePair(
   const movedIn = (currency: string) =>
     sumAmounts([...bets, ...others].filter((side) => side.currency === currency).map(({ moved }) => moved));
   if (pending === null && !isMisnamed && isExempt(pair, settings, isTip)) {
-    const isOutside = isBefore(pair, settings.ledgerStart);
+    const isOutside = isBeforeLedger(pair, settings.ledgerStart);
     return [...new Set([...bets, ...others].map(({ currency }) => currency))].map((currency) => {
       const [moved, outside] = isOutside ? [ZERO, movedIn(currency)] : [movedIn(currency), ZERO];
       return { currency, provider: NO_SUMS, ledger: NO_SUMS, moved, outside, isExempt: true };
@@ -118,7 +118,9 @@ export function stillRuns({ records, bets }: AssessedPair["pair"]): boolean {
 
 function isExempt(pair: AssessedPair["pair"], settings: CompareSettings, isTip: boolean): boolean {
   return (
-    isTip || isBefore(pair, settings.ledgerStart) || pair.bets.some((bet) => ranAtLedgerStart(bet, settings))
+    isTip ||
+    isBeforeLedger(pair, settings.ledgerStart) ||
+    pair.bets.some((bet) => ranAtLedgerStart(bet, settings))
   );
 }
 

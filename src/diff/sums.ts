@@ -45,10 +45,12 @@ export function sumBets(bets: readonly LedgerBet[]): Sums<LedgerStatus> {
   };
 }
 
+/** Whether a record has not ended: OPEN or UNSETTLED. */
 export function isRunning(record: StoredRecord): boolean {
   return record.betStatus === "OPEN" || record.betStatus === "UNSETTLED";
 }
 
+/** The provider's side of a mismatch: ids and dates of the records, with their sums. */
 export function providerSide(records: readonly StoredRecord[], sums: Sums<BetStatus>): ProviderSide {
   const [only] = records;
   const single = records.length === 1 ? only : undefined;
@@ -65,6 +67,7 @@ export function providerSide(records: readonly StoredRecord[], sums: Sums<BetSta
   };
 }
 
+/** The ledger's side of a mismatch: ids and times of the bets, with their sums. */
 export function ledgerSide(bets: readonly LedgerBet[], sums: Sums<LedgerStatus>): LedgerSide {
   const [only] = bets;
   return {
@@ -80,14 +83,17 @@ export function ledgerSide(bets: readonly LedgerBet[], sums: Sums<LedgerStatus>)
   };
 }
 
+/** The signed money that the wallet moved for some bets. */
 export function movedBy(bets: readonly LedgerBet[]): Amount {
   return sumAmounts(bets.map((bet) => bet.moved));
 }
 
+/** The time of the first entry of some bets; Infinity: there are none. */
 export function firstEntryOf(bets: readonly LedgerBet[]): Instant {
   return bets.reduce((first, bet) => Math.min(first, bet.firstEntryAt), Number.POSITIVE_INFINITY);
 }
 
+/** The time of the last entry of some bets; -Infinity: there are none. */
 export function lastEntryOf(bets: readonly LedgerBet[]): Instant {
   return bets.reduce((last, bet) => Math.max(last, bet.lastEntryAt), Number.NEGATIVE_INFINITY);
 }
@@ -128,6 +134,7 @@ export function allowanceOf(tolerance: Tolerance, currency: string, amounts: num
   return one === undefined ? ZERO : one.times(String(amounts));
 }
 
+/** Whether two amounts count as equal. */
 export function differByAtMost(a: Amount, b: Amount, allowance: Amount): boolean {
   return a.minus(b).abs().lte(allowance);
 }

@@ -178,6 +178,7 @@ export async function hasMismatches(sql: Query, productId: string): Promise<bool
   return row?.found ?? false;
 }
 
+/** One mismatch; null: there is none with this id. */
 export async function readMismatch(sql: Query, id: string): Promise<StoredMismatch | null> {
   if (!/^[1-9]\d{0,14}$/.test(id)) return null;
   const [row] = await sql<
@@ -196,6 +197,7 @@ export interface MismatchEvent extends Pick<Mismatch, "amountAtRisk" | "provider
   readonly reason: string;
 }
 
+/** The history of a mismatch, the oldest event first. */
 export async function readHistory(sql: Query, id: string): Promise<MismatchEvent[]> {
   const rows = await sql<(Omit<MismatchEvent, "at"> & { at: Instant })[]>`
     select at, from_status as "fromStatus", to_status as "toStatus", by, note, reason,
@@ -229,6 +231,7 @@ const COUNT_BY_STATUS = `
   select 'resolved', greatest(0, (select coalesce(sum(rows), 0) from (${rowCountsText("mismatches")}) counted)::bigint
     - (select coalesce(sum(count), 0) from others)::bigint)`;
 
+/** The number of open and acknowledged mismatches of each product that has any. */
 export async function countOpenByProduct(sql: Query): Promise<Map<string, number>> {
   const rows = await sql<{ productId: string; count: number }[]>`
     select product_id as "productId", count(*) as count from mismatches

@@ -207,7 +207,7 @@ function heldBy(entries: readonly CallbackEntry[], listed: readonly ListedRecord
   } as const;
   return assessPairs(records, foldEntries(entries, { singleState: false }), settings).flatMap(
     ({ pending }) => {
-      if (pending === null || pending.waitsForRound || (pending.holdsFrom ?? 0) > NOW) return [];
+      if (pending === null || pending.waitsForRound || (pending.existsFrom ?? 0) > NOW) return [];
       const { content: finding } = pending;
       const effect = finding.effect === undefined ? null : formatAmount(finding.effect);
       return [{ ...finding, amountAtRisk: formatAmount(finding.amountAtRisk), effect }];

@@ -21,6 +21,7 @@ import { writeResults } from "./write-results.ts";
 /** Records dated further than this in the future belong to no session. */
 const AHEAD_MS = 24 * 3_600_000;
 
+/** Loads the sessions that the marks touch, judges them, and writes the results. */
 export async function compareMarkedSessions(
   comparison: ComparisonContext,
   marks: readonly DiffMark[],

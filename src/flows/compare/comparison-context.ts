@@ -60,6 +60,7 @@ export interface ComparisonResult {
   readonly stale: ReadonlySet<StaleKind>;
 }
 
+/** The context of a comparison, with the settings of its product. */
 export function openComparison(
   context: FlowContext,
   tx: Query,

@@ -42,6 +42,7 @@ export interface NeighbourhoodResult {
   readonly waits: readonly Wait[];
 }
 
+/** Finds the pending differences of the loaded bets, and the conditions that each must meet. */
 export function findDifferences(
   { assessments, judged }: LoadedBets,
   { settings, fold, graces, now }: JudgeContext & Pick<ComparisonContext, "fold">,
@@ -128,12 +129,12 @@ function sinceMissed(
  * Whether the difference exists already. A difference of the future must not keep other mismatches open: its mark
  * waits for that time instead.
  */
-function exists({ holdsFrom }: PendingDifference, now: Instant): boolean {
-  return holdsFrom === null || now >= holdsFrom;
+function exists({ existsFrom }: PendingDifference, now: Instant): boolean {
+  return existsFrom === null || now >= existsFrom;
 }
 
-function untilItExists({ holdsFrom }: PendingDifference): Wait[] {
-  return holdsFrom === null ? [] : [{ until: holdsFrom }];
+function untilItExists({ existsFrom }: PendingDifference): Wait[] {
+  return existsFrom === null ? [] : [{ until: existsFrom }];
 }
 
 /** The waits of differences that depend on a record in doubt, also on one of another player. */

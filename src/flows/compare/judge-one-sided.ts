@@ -65,6 +65,7 @@ export function findOneSided(
   return { seen, waits };
 }
 
+/** Identifies a request of a player. */
 export function keyOfRequest(entry: CallbackEntry): string {
   return `${entry.username}\0${subjectOfRequest(entry)}`;
 }

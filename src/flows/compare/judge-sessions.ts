@@ -47,6 +47,7 @@ interface ComparedPlayer {
   readonly subjects: readonly string[];
 }
 
+/** Compares the sessions of a player, and the balances of their requests. */
 export function comparePlayer(
   context: JudgeContext,
   username: string,

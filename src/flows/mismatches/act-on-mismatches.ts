@@ -41,8 +41,8 @@ export type MismatchTarget =
       readonly filter: MismatchChoice;
       /** the ids that the preview counted; null: all that match now */
       readonly shown: readonly string[] | null;
-      /** the mark of the preview (`markOf`): a different choice is a conflict; null or absent: not checked */
-      readonly mark?: string | null;
+      /** the digest of the preview (`digestOf`): a different choice is a conflict; null or absent: not checked */
+      readonly digest?: string | null;
     };
 
 export interface RequestedAction {
@@ -133,7 +133,7 @@ async function choose(sql: Query, requested: RequestedAction, locks: boolean): P
   }
   const shown = target.shown === null ? null : new Set(target.shown);
   const kept = chosen.filter(({ id }) => shown?.has(String(id)) ?? true);
-  if (target.mark !== undefined && target.mark !== null && target.mark !== markOf(describe(kept))) {
+  if (target.digest !== undefined && target.digest !== null && target.digest !== digestOf(describe(kept))) {
     throw new ReconError(
       "conflict",
       "the filter now matches other mismatches than those shown: nothing was changed",
@@ -143,7 +143,7 @@ async function choose(sql: Query, requested: RequestedAction, locks: boolean): P
 }
 
 /** A short text that changes with the mismatches and the money of a result. */
-export function markOf({ ids, amounts }: ActionResult): string {
+export function digestOf({ ids, amounts }: ActionResult): string {
   return createHash("sha256")
     .update(JSON.stringify([ids, amounts]))
     .digest("base64url");

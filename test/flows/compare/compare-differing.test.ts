@@ -258,7 +258,7 @@ describe("the same events end in the same list", () => {
     recordOf("7", row("unsettled")),
     recordOf("7", row("void")),
     recordOf("7", row("in-dollars")),
-    recordOf("7", row("unknown", { roundId: "shared", stake: amount("11") })),
+    recordOf("7", row("no-bet", { roundId: "shared", stake: amount("11") })),
   ];
   const sides: Record<string, (() => Promise<void>)[]> = {
     "entries first": [() => receive(...entries), () => listed(...records)],

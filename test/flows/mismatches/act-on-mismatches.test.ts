@@ -3,7 +3,7 @@ import { parseConfig } from "../../../src/config-file.ts";
 import type { Sql } from "../../../src/db/client.ts";
 import {
   actOnMismatches,
-  markOf,
+  digestOf,
   previewAction,
   type RequestedAction,
 } from "../../../src/flows/mismatches/act-on-mismatches.ts";
@@ -261,24 +261,24 @@ describe("a filter", () => {
 
   test("that was counted before is refused if other mismatches, or other money, match by now", async () => {
     const choice = { filter: chosenBy({ productId: "P1" }), shown: null };
-    const mark = async () => markOf(await previewAction(context, asked("ack", { target: choice })));
-    const counted = await mark();
-    expect(await mark()).toBe(counted);
+    const digest = async () => digestOf(await previewAction(context, asked("ack", { target: choice })));
+    const counted = await digest();
+    expect(await digest()).toBe(counted);
     const changes = [
       () => sql`update mismatches set amount_at_risk = 7 where id = 2`,
       () => open({ betId: "late" }),
       () => act("ignore", { target: { ids: ["1"] } }),
     ];
     for (const change of changes) {
-      const before = await mark();
+      const before = await digest();
       await change();
-      await expect(act("ack", { target: { ...choice, mark: before } })).rejects.toMatchObject({
+      await expect(act("ack", { target: { ...choice, digest: before } })).rejects.toMatchObject({
         code: "conflict",
         message: "the filter now matches other mismatches than those shown: nothing was changed",
       });
     }
     expect(await statuses()).toBe("ignored open open open open");
-    expect(await act("ack", { target: { ...choice, mark: await mark() } })).toMatchObject({
+    expect(await act("ack", { target: { ...choice, digest: await digest() } })).toMatchObject({
       ids: ["2", "3", "5"],
     });
   });

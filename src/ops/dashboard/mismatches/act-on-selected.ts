@@ -5,7 +5,7 @@ import type { FlowContext } from "../../../flows/context.ts";
 import {
   type ActionResult,
   actOnMismatches,
-  markOf,
+  digestOf,
   previewAction,
   type RequestedAction,
 } from "../../../flows/mismatches/act-on-mismatches.ts";
@@ -60,7 +60,7 @@ export async function previewAll(
     expected: null,
     adjustment: null,
   });
-  return { ...result, shown: markOf(result) };
+  return { ...result, shown: digestOf(result) };
 }
 
 /**
@@ -73,7 +73,7 @@ export async function actOnAll(
   { action, note, shown }: BulkForm,
   by: string,
 ): Promise<StepNotice> {
-  const target = { filter: choice, shown: null, mark: shown };
+  const target = { filter: choice, shown: null, digest: shown };
   const step = randomUUID();
   const asked = { action, target, ...readAction({ note }), by, step };
   return doneNotice(asked, await actOnMismatches(context, asked), []);
