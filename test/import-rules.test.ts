@@ -338,8 +338,14 @@ describe("who judges does nothing else", () => {
   });
 
   test.each([
-    ["import { putMarks } from '../../diff/store.ts';", "imports more than types of ../../diff/store.ts"],
-    ["import { type DiffMark, putMarks } from '../../diff/wide-store.ts';", "imports more than types"],
+    [
+      "import { writeMarks } from '../../diff/mark-store.ts';",
+      "imports more than types of ../../diff/mark-store.ts",
+    ],
+    [
+      "import { type DiffMark, writeMarks } from '../../diff/large-round-store.ts';",
+      "imports more than types",
+    ],
     ["import { inSnapshot } from '../../db/transactions.ts';", "imports more than types"],
     ["export async function judge() {}", "waits"],
   ])("«%s» is reported", (line, reason) => {

@@ -5,7 +5,7 @@
 
 import type { CallbackEntry } from "../callback.ts";
 import type { Query } from "../db/client.ts";
-import { requestIdSql } from "../db/request-id.ts";
+import { requestIdSql } from "../db/statement.ts";
 import type { DiffMark } from "./mark-store.ts";
 
 /** A player's bet or record, named by one of its ids. */

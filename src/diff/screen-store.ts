@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { requestIdSql } from "../db/request-id.ts";
+import { requestIdSql } from "../db/statement.ts";
 import {
   aroundIds,
   differing,

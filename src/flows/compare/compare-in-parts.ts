@@ -4,8 +4,8 @@
  */
 
 import { formatInstant } from "../../clock.ts";
-import { isOfData, isOfSize } from "../../db/database-error.ts";
-import { takeTime, withinSavepoint } from "../../db/transactions.ts";
+import { isDataError, isLimitError } from "../../db/database-error.ts";
+import { allowStatementTime, withinSavepoint } from "../../db/transactions.ts";
 import { type DiffMark, distinctMarks, writeMarks } from "../../diff/mark-store.ts";
 import {
   deleteSetAside,
@@ -202,7 +202,7 @@ async function setAside(
 function codeOf(error: unknown): string {
   if (error instanceof ReconError && (error.code === "round-too-wide" || error.code === "session-too-long"))
     return error.code;
-  return isOfSize(error) ? "too-slow" : "unusable";
+  return isLimitError(error) ? "too-slow" : "unusable";
 }
 
 function describeSlow(productId: string, { username, subject }: SetAside, error: unknown): string {

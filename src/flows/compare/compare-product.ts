@@ -6,7 +6,7 @@ import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { isDataError } from "../../db/database-error.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
-import { inOneMoment } from "../../db/transactions.ts";
+import { inSnapshot } from "../../db/transactions.ts";
 import { type DiffMark, lockProduct, markOpenMismatches, takeMarks } from "../../diff/mark-store.ts";
 import type { StaleKind } from "../../diff/stale-store.ts";
 import { isFailing } from "../../work/stall.ts";

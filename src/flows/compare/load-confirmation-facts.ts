@@ -13,7 +13,7 @@ import { readRejected } from "../../diff/link-store.ts";
 import { type Fetched, type Pass, untilNow } from "../../diff/required-conditions.ts";
 import { isLedgerStale, isProviderStale, type StaleKind } from "../../diff/stale-store.ts";
 import { readPasses } from "../../sync/coverage-store.ts";
-import { readUnfetched } from "../../sync/pull-overview-store.ts";
+import { readUnfetched } from "../../sync/progress-store.ts";
 import { mergeRanges } from "../../window.ts";
 import { findUnusableEntries } from "../ledger/known-ledger.ts";
 import type { ComparisonContext } from "./comparison-context.ts";

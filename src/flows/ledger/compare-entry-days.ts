@@ -1,7 +1,7 @@
 /** Compares the entries of each day with the account of accepted entries, to notice entries that vanish (decision 272). */
 
 import { type Instant, monotonicMs, parseInstant } from "../../clock.ts";
-import { inOneMoment, takeTime } from "../../db/transactions.ts";
+import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import { markRecordsWithin } from "../../diff/mark-store.ts";
 import { compareDay } from "../../ledger/compare-day.ts";
 import {

@@ -87,5 +87,5 @@ export async function findUnusableEntries<Suspected extends Suspicion>(
       roundIds: [...records, ...bets].map((one) => realRound(one.roundId)).filter((id) => id !== null),
     })),
   );
-  return suspected.filter((_, position) => rejected[position]);
+  return lacking.filter((_, position) => rejected[position]);
 }

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
-import { inTurn } from "../../db/transactions.ts";
+import { inReadCommitted } from "../../db/transactions.ts";
 import { type DiffMark, writeMarks } from "../../diff/mark-store.ts";
 import { readBetIds } from "../../diff/session-store.ts";
 import { ReconError } from "../../errors.ts";
@@ -203,7 +203,7 @@ export async function undoStep(
   context: FlowContext,
   { step, by }: { readonly step: string; readonly by: string },
 ): Promise<UndoResult> {
-  return await inTurn(context.sql, async (tx) => {
+  return await inReadCommitted(context.sql, async (tx) => {
     const at = context.clock.now();
     const members = await readStep(tx, step);
     if (members.length === 0) throw new ReconError("not-found", "there is no such step to undo");

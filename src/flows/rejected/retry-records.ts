@@ -2,8 +2,8 @@
 
 import type { BetRecord } from "../../bet.ts";
 import type { Config } from "../../config-file.ts";
-import { giveReasons, readRejectedRows } from "../../db/rejected-rows.ts";
-import { inTurn } from "../../db/transactions.ts";
+import { readRejectedRows, storeReasons } from "../../db/rejected-rows.ts";
+import { inReadCommitted } from "../../db/transactions.ts";
 import { writeMarks } from "../../diff/mark-store.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import { readRecordAgain } from "../../provider/wire.ts";

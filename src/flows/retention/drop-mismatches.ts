@@ -35,7 +35,7 @@ export async function dropMismatches(
   const old: ExpiredMismatches = { from, to: mismatches ?? from, lastingTo };
   let total = 0;
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {
-    const count = await inTurn(context.sql, (tx) => deleteEndedMismatches(tx, old, rows));
+    const count = await inReadCommitted(context.sql, (tx) => deleteEndedMismatches(tx, old, rows));
     total += count;
     if (count < rows) break;
   }

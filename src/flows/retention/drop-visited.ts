@@ -7,7 +7,7 @@ import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { rememberDeleted } from "../../db/retention-store.ts";
 import { subjectsOf } from "../../diff/mismatch-content.ts";
-import { deleteEntries, lockEntries } from "../../ledger/old-entries-store.ts";
+import { deleteEntries, lockEntries } from "../../ledger/expired-entries-store.ts";
 import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
 import { deleteRecords, lockRecords, textOfKey } from "../../sync/expired-records-store.ts";
 import type { FlowContext } from "../context.ts";

@@ -7,7 +7,7 @@ import type { Query } from "../../../src/db/client.ts";
 import { dropExpired } from "../../../src/flows/retention/drop-expired.ts";
 import { silentLog } from "../../../src/log.ts";
 import type { MismatchContent } from "../../../src/mismatch.ts";
-import { ensureBudget, rememberWaiter } from "../../../src/provider/budget-store.ts";
+import { ensureBudget, storeWaiter } from "../../../src/provider/budget-store.ts";
 import { writeRecords } from "../../../src/sync/record-store.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
