@@ -14,7 +14,7 @@ import { fetchWindow } from "../src/flows/pull/fetch-window.ts";
 import { openOverview } from "../src/flows/read/read-overview.ts";
 import { readStatusForPeople } from "../src/flows/read/read-status.ts";
 import { readReport } from "../src/flows/reports/read-report.ts";
-import { keepCounts } from "../src/flows/retention/keep-counts.ts";
+import { keepCounts } from "../src/flows/retention/measure-storage.ts";
 import { silentLog } from "../src/log.ts";
 import { MISMATCH_STATUSES } from "../src/mismatch.ts";
 import { listInOrder, sumChosen } from "../src/mismatches/order-store.ts";

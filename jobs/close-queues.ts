@@ -6,7 +6,32 @@
 import { endsInTime } from "../src/in-time.ts";
 import type { Log } from "../src/log.ts";
 import type { JobQueue, JobWorker, QueueBackend } from "./backend.ts";
-import type { RunningJobs } from "./running-jobs.ts";
+
+interface RunningJobs {
+  /** Remembers a job until its end. Settles as `work` does. */
+  during(name: string, work: Promise<void>): Promise<void>;
+  /** Resolves when no job runs. */
+  untilNone(): Promise<void>;
+  names(): string[];
+}
+
+export function openRunningJobs(): RunningJobs {
+  const running = new Map<Promise<void>, string>();
+  return {
+    during: async (name, work) => {
+      running.set(work, name);
+      try {
+        await work;
+      } finally {
+        running.delete(work);
+      }
+    },
+    untilNone: async () => {
+      while (running.size > 0) await Promise.allSettled(running.keys());
+    },
+    names: () => [...running.values()],
+  };
+}
 
 /** The longest wait for running jobs: longer than the writing of a page. The rest is abandoned. */
 const LONGEST_JOBS_MS = 3_000;

@@ -3,10 +3,10 @@
  * times a second.
  */
 
+import { openRepeats, repeatedError } from "../src/calm-log.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import { describeError } from "../src/errors.ts";
 import type { Log } from "../src/log.ts";
-import { openRepeats, repeatedError } from "../src/repeats.ts";
 
 /** A store that is away says so in many words: refused, reset, closed, timed out. They are one error. */
 const AWAY =

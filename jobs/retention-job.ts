@@ -10,8 +10,7 @@ import { noting } from "../src/flows/note-work.ts";
 import { keepMoneySums } from "../src/flows/reports/sum-money.ts";
 import { dropClosed } from "../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../src/flows/retention/drop-expired.ts";
-import { keepCounts } from "../src/flows/retention/keep-counts.ts";
-import { measureStorage } from "../src/flows/retention/measure-storage.ts";
+import { keepCounts, measureStorage } from "../src/flows/retention/measure-storage.ts";
 import { runEach } from "./run-each.ts";
 import type { TickJob } from "./schedules.ts";
 

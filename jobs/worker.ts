@@ -19,18 +19,24 @@ import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/pull-state-store.ts";
 import { writeQueues } from "../src/work/work-store.ts";
 import { openAlertJob } from "./alert-job.ts";
-import { type JobData, type JobQueue, type JobWorker, openBackend, type ProductJob } from "./backend.ts";
+import {
+  countJobs,
+  type JobData,
+  type JobQueue,
+  type JobWorker,
+  openBackend,
+  type ProductJob,
+  type QueueCounts,
+} from "./backend.ts";
 import { openBackfillJob } from "./backfill-job.ts";
 import { openClockGuard } from "./clock-guard.ts";
-import { closeQueues } from "./close-queues.ts";
+import { closeQueues, openRunningJobs } from "./close-queues.ts";
 import { openClosingJob } from "./closing-job.ts";
 import { runDiffJob } from "./diff-job.ts";
 import { checkLedgerAtStart, openLedgerJob } from "./ledger-job.ts";
 import { openFetchJob, pullJobsAtOnce, runPullJob } from "./pull-job.ts";
-import { countJobs, type QueueCounts } from "./queue-counts.ts";
 import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 import { openRetentionJob } from "./retention-job.ts";
-import { openRunningJobs } from "./running-jobs.ts";
 import { ensureSchedules, scheduleOf, schedulesFor, type TickJob } from "./schedules.ts";
 import { openTelemetry } from "./telemetry.ts";
 import { openVerifyJob } from "./verify-job.ts";

@@ -2,8 +2,75 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type DroppedById, dropById } from "../db/drop-rows.ts";
+import type { MismatchKind } from "../mismatch.ts";
+import type { TimeRange } from "../window.ts";
 import { type Alert, keyOfIncident } from "./alert.ts";
+import { AGES, type Unresolved } from "./digest.ts";
 import type { Incident } from "./incident.ts";
+
+/** Deletes alerts that were created in a range of time, and for which no channel waits, with their deliveries. */
+export async function dropOldAlerts(
+  tx: Query,
+  { from, to }: TimeRange,
+  after: number,
+  most: number,
+): Promise<DroppedById> {
+  const mayGo = tx`t.created_at >= ${from} and t.created_at < ${to}
+    and (t.delivered_at < ${to} or t.delivered_at is null and not exists (select from alert_channels))`;
+  const dropped = await dropById(tx, "alerts", mayGo, after, most);
+  if (dropped.count > 0)
+    await tx`delete from alert_deliveries d where alert_id > ${after} and alert_id <= ${dropped.last}
+      and not exists (select from alerts a where a.id = d.alert_id)`;
+  return dropped;
+}
+
+/** Deletes ended incidents of a range of time with their comments, once all their mismatches are deleted. */
+export async function dropOldIncidents(
+  tx: Query,
+  { from, to }: TimeRange,
+  after: number,
+  most: number,
+): Promise<DroppedById> {
+  // The newest incident of its kind stays, because its number decides the next one.
+  const mayGo = tx`t.open = 0 and t.began_at >= ${from} and t.last_at < ${to}
+    and not exists (select from incident_members m where m.incident_id = t.id)
+    and exists (select from incidents n where n.product_id = t.product_id and n.kind = t.kind
+      and n.backfill_id = t.backfill_id and n.number > t.number)`;
+  const dropped = await dropById(tx, "incidents", mayGo, after, most);
+  if (dropped.count > 0)
+    await tx`delete from comments c where about = 'incident' and about_id > ${after} and about_id <= ${dropped.last}
+      and not exists (select from incidents i where i.id = c.about_id)`;
+  return dropped;
+}
+
+export interface BackfillMismatches {
+  readonly kind: MismatchKind;
+  readonly total: number;
+  /** the number of open or acknowledged ones */
+  readonly open: number;
+}
+
+/** @returns one row for each kind, in the order of the kinds */
+export async function readMismatchesOfBackfill(
+  sql: Query,
+  backfillId: number,
+): Promise<BackfillMismatches[]> {
+  return await sql<BackfillMismatches[]>`
+    select kind, sum(total)::int as total, sum(open)::int as open from incidents
+    where backfill_id = ${backfillId} group by kind order by kind`;
+}
+
+/** Open and acknowledged mismatches by age and currency, youngest first. */
+export async function sumUnresolved(sql: Query, now: Instant): Promise<Unresolved[]> {
+  const days = AGES.flatMap(({ days }) => (days === null ? [] : [days]));
+  return await sql<Unresolved[]>`
+    select (select count(*)::integer from unnest(${days}::integer[]) as older (days)
+        where first_seen_at <= ${now}::timestamptz - make_interval(days => older.days)) as "ageIndex",
+      currency, sum(amount_at_risk) as amount, count(*) as count
+    from mismatches where status in ('open', 'acknowledged')
+    group by 1, 2 order by 1, 2 nulls last`;
+}
 
 /**
  * Writes an alert in the transaction that it reports. An alert with a known key has no effect.

@@ -2,10 +2,12 @@
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { type DroppedById, dropById } from "../db/drop-rows.ts";
 import { noteAddedText, rowCountsText } from "../db/row-counts.ts";
 import { ReconError } from "../errors.ts";
 import { formatAmount } from "../money.ts";
 import { TRANSFER_STATUSES, type Transfer, type TransferStatus } from "../transfer.ts";
+import type { TimeRange } from "../window.ts";
 import { firstVerifyAt, type VerifySettings } from "./decide.ts";
 import {
   ANSWERS_OF,
@@ -16,6 +18,61 @@ import {
   type VerifyKind,
   verificationColumns,
 } from "./row-store.ts";
+
+const ANSWERS = { transfers: "transfer_answers", top_ups: "top_up_answers" } as const;
+
+/** Deletes transfers that were sent in a range of time, whose outcome was certain before its end, and that led to no mismatch. */
+export async function dropOldTransfers(
+  tx: Query,
+  table: keyof typeof ANSWERS,
+  { from, to }: TimeRange,
+  after: number,
+  most: number,
+): Promise<DroppedById> {
+  const mayGo = tx`t.status in ('accepted', 'rejected') and t.sent_at >= ${from} and t.sent_at < ${to} and t.decided_at < ${to}
+    and t.next_verify_at is null and t.mismatch_kind is null`;
+  const dropped = await dropById(tx, table, mayGo, after, most);
+  if (dropped.count > 0) {
+    await tx`delete from ${tx(ANSWERS[table])} a where of_id > ${after} and of_id <= ${dropped.last}
+      and not exists (select from ${tx(table)} t where t.id = a.of_id)`;
+    await tx`insert into rows_added (table_name, product_id, added) values (${table}, '', ${-dropped.count})`;
+  }
+  return dropped;
+}
+
+export interface WaitingCount {
+  readonly kind: VerifyKind;
+  readonly status: Extract<TransferStatus, "pending" | "inconclusive">;
+  readonly count: number;
+}
+
+/** Kinds and statuses without rows are left out. */
+export async function countWaiting(sql: Query): Promise<WaitingCount[]> {
+  return await sql<WaitingCount[]>`
+    select 'transfer' as kind, status, count(*) as count from transfers
+    where status in ('pending', 'inconclusive') group by status
+    union all
+    select 'top-up', status, count(*) from top_ups where status in ('pending', 'inconclusive') group by status
+    order by kind desc, status`;
+}
+
+/** The products with a due row that is not claimed. */
+export async function readDueProducts(sql: Query, kind: VerifyKind, now: Instant): Promise<string[]> {
+  const table = sql(TABLE_OF[kind]);
+  const rows = await sql<{ productId: string }[]>`
+    with recursive product as (
+      (select product_id from ${table} where next_verify_at is not null order by product_id limit 1)
+      union all
+      select (select t.product_id from ${table} t where t.next_verify_at is not null and t.product_id > p.product_id
+        order by t.product_id limit 1)
+      from product p where p.product_id is not null
+    )
+    select p.product_id as "productId" from product p
+    where p.product_id is not null and exists (
+      select from ${table} t where t.product_id = p.product_id and t.next_verify_at <= ${now}
+        and (t.lease_until is null or t.lease_until <= clock_timestamp()))`;
+  return rows.map(({ productId }) => productId);
+}
 
 export interface HandedOver {
   /** the number of new transfers */

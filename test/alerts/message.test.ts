@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { incidentAlert } from "../../src/alerts/alert.ts";
-import { waitAfter } from "../../src/alerts/backoff.ts";
+import { waitAfter } from "../../src/alerts/channel.ts";
 import { digestAlert } from "../../src/alerts/digest.ts";
 import { exampleAlerts } from "../../src/alerts/examples.ts";
 import { beginIncident } from "../../src/alerts/incident.ts";

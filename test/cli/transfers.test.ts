@@ -4,7 +4,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { readTransferLines } from "../../src/cli/commands/read-transfer-lines.ts";
+import { readTransferLines } from "../../src/cli/commands/transfers.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { callRecon } from "./call-recon.ts";

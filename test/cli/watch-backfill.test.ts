@@ -1,6 +1,6 @@
 import type { WriteStream } from "node:tty";
 import { beforeEach, expect, test } from "vitest";
-import { watchBackfill } from "../../src/cli/commands/watch-backfill.ts";
+import { watchBackfill } from "../../src/cli/commands/backfill.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
 import { silentLog } from "../../src/log.ts";

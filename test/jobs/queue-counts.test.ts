@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openBackend } from "../../jobs/backend.ts";
-import { countJobs } from "../../jobs/queue-counts.ts";
+import { countJobs, openBackend } from "../../jobs/backend.ts";
 import { silentLog } from "../../src/log.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { showTurningMarks } from "../../src/ops/http/visible-marks.ts";
+import { showTurningMarks } from "../../src/ops/http/layout.ts";
 
 test("a mark that would turn the text around it is written out", () => {
   expect(showTurningMarks("<td>round \u202eone</td><td>12.50</td>")).toBe(

@@ -2,7 +2,7 @@
 
 import Big from "big.js";
 import type { Sql } from "../../src/db/client.ts";
-import { isInvented } from "../../src/sandbox/server/invented-record.ts";
+import { isInvented } from "../../src/sandbox/server/spoil-answer.ts";
 import { cutIntoPieces, subtractRanges, type TimeRange } from "../../src/window.ts";
 import { askPages, type Item, rangeOf } from "../sandbox/agent.ts";
 

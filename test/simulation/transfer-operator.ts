@@ -2,7 +2,7 @@
 
 import { Readable } from "node:stream";
 import type { CallbackEntry } from "../../src/callback.ts";
-import { readTransferLines } from "../../src/cli/commands/read-transfer-lines.ts";
+import { readTransferLines } from "../../src/cli/commands/transfers.ts";
 import { formatInstant } from "../../src/clock.ts";
 import { ReconError } from "../../src/errors.ts";
 import { closeTransfer } from "../../src/flows/verify/close-transfer.ts";

@@ -1,7 +1,7 @@
 /** A tap as the command runs it, in its own process, whose answers wait for the journal without a limit. */
 
 import { argv } from "node:process";
-import { startStoring } from "../../src/cli/commands/tap/tap-storing.ts";
+import { startStoring } from "../../src/cli/commands/tap/tap.ts";
 import { systemClock } from "../../src/clock.ts";
 import { silentLog } from "../../src/log.ts";
 import { startTap } from "../../src/tap/tap.ts";

@@ -5,7 +5,7 @@ import { openChannels } from "../../alerts/open-channels.ts";
 import { systemClock } from "../../clock.ts";
 import { readSettings } from "../../config.ts";
 import { ReconError } from "../../errors.ts";
-import { testAlerts } from "../../flows/alerts/test-alerts.ts";
+import { testAlerts } from "../../flows/alerts/send-again.ts";
 import { EXIT_FAILED } from "../run/run-command.ts";
 import { printJson, printLine, showText } from "../terminal/print.ts";
 

@@ -1,27 +1,106 @@
 /** `recon backfill`: fetches a past range again; lists, pauses, resumes and cancels backfills. */
 
 import { stderr, stdout } from "node:process";
+import type { WriteStream } from "node:tty";
 import type { Command } from "commander";
-import { formatInstant, showDuration, showInstant } from "../../clock.ts";
+import { type Clock, formatInstant, showDuration, showInstant } from "../../clock.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import {
   type BackfillPlan,
   changeBackfill,
   describeBackfill,
   describePlan,
+  findBackfill,
   listBackfillPage,
   planBackfill,
   requestBackfill,
 } from "../../flows/pull/backfill.ts";
 import { type PageQuery, readPage } from "../../ops/input/page-query.ts";
 import { readProductRange } from "../../ops/input/range-query.ts";
-import type { Backfill, BackfillChange } from "../../sync/backfill.ts";
+import {
+  type Backfill,
+  type BackfillChange,
+  isEnded,
+  type Pace,
+  type ProgressSeen,
+  paceBetween,
+} from "../../sync/backfill.ts";
 import { lengthOf } from "../../window.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
-import { stopSignal } from "../run/stop-signal.ts";
+import { stopSignal } from "../run/run-until-stopped.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
-import { showGaps, showResult } from "../terminal/progress.ts";
-import { watchBackfill } from "./watch-backfill.ts";
+import { showBar, showGaps, showProgress, showResult } from "../terminal/progress.ts";
+
+const CHECK_EVERY_MS = 500;
+/** The number of readings that the pace is computed from: half a minute. */
+const READINGS_REMEMBERED = 60;
+const PLAIN_LINE_EVERY_MS = 5_000;
+const WORKER_IS_MISSED_AFTER_MS = 10_000;
+
+/** @returns the last state of the backfill; it has ended unless the signal aborted */
+export async function watchBackfill(
+  context: FlowContext,
+  id: string,
+  out: WriteStream,
+  signal: AbortSignal,
+): Promise<Backfill> {
+  const { clock } = context;
+  const display = out.isTTY ? rewriteLine(out) : printLines(out, clock);
+  const readings: ProgressSeen[] = [];
+  const beganAt = clock.now();
+  let isWorkerMissed = false;
+  for (;;) {
+    const backfill = await findBackfill(context, id);
+    const reading = { ...backfill, at: clock.now() };
+    readings.push(reading);
+    if (readings.length > READINGS_REMEMBERED) readings.shift();
+    display.show(backfill, paceBetween(readings[0] ?? reading, reading));
+    if (isEnded(backfill) || signal.aborted) {
+      display.end();
+      return backfill;
+    }
+    if (!isWorkerMissed && backfill.status === "queued" && reading.at - beganAt > WORKER_IS_MISSED_AFTER_MS) {
+      isWorkerMissed = true;
+      display.say("No worker has begun the backfill yet. Does a worker run? (recon worker)");
+    }
+    await clock.sleep(CHECK_EVERY_MS, signal);
+  }
+}
+
+interface Display {
+  show(backfill: Backfill, pace: Pace): void;
+  say(text: string): void;
+  end(): void;
+}
+
+function rewriteLine(out: WriteStream): Display {
+  return {
+    show: (backfill, pace) => {
+      const line = `${showBar(backfill)}  ${showProgress(backfill, pace)}`;
+      // A wrapped line could not be rewritten. Some terminals do not know their width.
+      out.write(`\r${line.slice(0, (out.columns || 80) - 1)}${ERASE_REST}`);
+    },
+    say: (text) => out.write(`\r${text}${ERASE_REST}\n`),
+    end: () => out.write("\n"),
+  };
+}
+
+const ERASE_REST = "\u001b[K";
+
+function printLines(out: WriteStream, clock: Clock): Display {
+  let nextAt = Number.NEGATIVE_INFINITY;
+  let lastStatus = "";
+  return {
+    show: (backfill, pace) => {
+      if (backfill.status === lastStatus && clock.now() < nextAt) return;
+      nextAt = clock.now() + PLAIN_LINE_EVERY_MS;
+      lastStatus = backfill.status;
+      out.write(`${showProgress(backfill, pace)}\n`);
+    },
+    say: (text) => out.write(`${text}\n`),
+    end: () => {},
+  };
+}
 
 interface RequestOptions {
   readonly product?: string;

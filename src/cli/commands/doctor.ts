@@ -2,11 +2,45 @@
 
 import type { Command } from "commander";
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
+import { nameRedis, readRedisUrl } from "../../redis-url.ts";
 import { EMBEDDED_HOME, type OpenRecon, openRecon } from "../run/open.ts";
 import { EXIT_FAILED } from "../run/run-command.ts";
 import { printJson, printLine, showText } from "../terminal/print.ts";
 import { type Diagnosis, runChecks } from "./doctor-checks.ts";
-import { placeOf } from "./doctor-places.ts";
+
+/** The checks that are about the database. */
+const IN_DATABASE: ReadonlySet<string> = new Set([
+  ...[
+    "database",
+    "migrations",
+    "connections",
+    "ledger",
+    "money",
+    "products",
+    "rights",
+    "entries",
+    "vacuum",
+    "disk",
+    "books",
+    "amounts",
+  ],
+]);
+
+/** @returns such as `db.example:5432, database "recon"`, without a password; null: the check is about no server */
+function placeOf(check: string, { settings, context }: OpenRecon): string | null {
+  const { redisUrl, provider } = settings;
+  if (IN_DATABASE.has(check) || (check === "redis" && redisUrl === null)) {
+    const { host, port, database } = context.sql.options;
+    return `${host.map((name, index) => `${name}:${port[index] ?? port[0]}`).join(", ")}, database "${database}"`;
+  }
+  if (check === "redis" && redisUrl !== null) {
+    const address = readRedisUrl(redisUrl);
+    return `${nameRedis(address)}, database ${address.db}`;
+  }
+  if (provider === null || (check !== "provider" && check !== "clock")) return null;
+  const { origin, pathname } = new URL(provider.baseUrl);
+  return `${origin}${pathname.replace(/\/$/, "")}`;
+}
 
 /** A diagnosis with the server that it is about; null: none. */
 interface PlacedDiagnosis extends Diagnosis {

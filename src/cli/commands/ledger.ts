@@ -14,9 +14,8 @@ import type { ImportCounts } from "../../ledger/import-lines.ts";
 import type { ImportTotals } from "../../ledger/past-import-store.ts";
 import { parseDay } from "../../ops/input/report-query.ts";
 import { readNote } from "../../ops/input/transfer-query.ts";
-import { actorName } from "../run/actor-name.ts";
 import { withRecon } from "../run/run-command.ts";
-import { withAudit } from "../run/with-audit.ts";
+import { actorName, withAudit } from "../run/with-audit.ts";
 import { showImportProgress } from "../terminal/import-progress.ts";
 import { printJson, printLine, showText } from "../terminal/print.ts";
 

@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import type { Command } from "commander";
-import type { DayStatement, MonthReport } from "../../closed.ts";
+import type { Correction, DayStatement, MonthReport } from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
 import { ReconError } from "../../errors.ts";
 import {
@@ -15,17 +15,119 @@ import {
 } from "../../flows/closing/closed-facts.ts";
 import { readMonth, readStatement } from "../../flows/closing/read-statement.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
-import { readWhyEmpty } from "../../flows/closing/why-empty.ts";
+import { readWhyEmpty } from "../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readReport } from "../../flows/reports/read-report.ts";
+import { formatMoney, parseAmount } from "../../money.ts";
 import { monthAsCsv, reportAsCsv } from "../../ops/csv/report-csv.ts";
 import { usage } from "../../ops/input/fields.ts";
 import { readReportAsk } from "../../ops/input/report-query.ts";
-import { isUnexplained } from "../../report.ts";
+import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
-import { stopSignal } from "../run/stop-signal.ts";
-import { printCsv, printJson, printLine } from "../terminal/print.ts";
-import { printMonth, printStatement } from "./print-statement.ts";
+import { stopSignal } from "../run/run-until-stopped.ts";
+import { printCsv, printJson, printLine, printTable } from "../terminal/print.ts";
+
+/**
+ * @param bounds of a closed day, in words that follow "from"; null: the day is open
+ * @param whyEmpty why the statement has no rows; null: it has rows
+ */
+function printStatement(
+  { day, zone, rows, closed, corrections }: DayStatement,
+  bounds: string | null,
+  whyEmpty: string | null,
+): void {
+  printLine(`The day ${day} in ${zone}`);
+  if (bounds !== null) printLine(`From ${bounds}`);
+  if (closed !== null)
+    printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
+  if (whyEmpty !== null) printLine(whyEmpty);
+  printRows(rows, UNEXPLAINED_DAY);
+  if (corrections.length > 0) {
+    printLine();
+    printLine("Corrections of closed days that arrived on this day:");
+    printCorrections(corrections);
+  }
+}
+
+/** @param unusual sentences about its closed days */
+function printMonth(report: MonthReport, unusual: readonly string[]): void {
+  const { month, zone, days, rows, corrections, open } = report;
+  printLine(`The month ${month} in ${zone}: ${days.length} closed, ${open.length} open`);
+  for (const sentence of unusual) printLine(sentence);
+  // A correction may explain the rest of the sums, or leave a rest itself.
+  printRows(rows, corrections.length > 0 ? null : UNEXPLAINED_MONTH);
+  if (corrections.length > 0) {
+    printLine();
+    printLine("Corrections of these days since they were closed:");
+    printCorrections(corrections);
+    printLine();
+    printLine("Today's data, which is the sums and the corrections together:");
+    printRows(todayOf(report), UNEXPLAINED_MONTH);
+  }
+  if (open.length > 0) {
+    printLine();
+    printLine("Open days, which are not in the sums:");
+    for (const { day, reason } of open) printLine(`${day}  ${reason}`);
+  }
+}
+
+function printCorrections(corrections: readonly Correction[]): void {
+  printTable(
+    ["DAY", "PRODUCT", "PLAYER", "BET", "DIFFERENCE", "REASON"],
+    corrections.map(({ day, productId, username, betId, transactionId, difference, currency, reason }) => [
+      day,
+      productId,
+      username,
+      transactionId ?? betId ?? "",
+      formatMoney(parseAmount(difference, "difference"), currency),
+      reason,
+    ]),
+  );
+}
+
+const UNEXPLAINED_DAY = "NOT EXPLAINED: the day is complete, but nothing explains the rest.";
+const UNEXPLAINED_MONTH =
+  "NOT EXPLAINED: nothing explains the rest of these closed days (recon report --day and the corrections show where it is).";
+
+/** @param unexplained what is said of a row with unexplained money; null: nothing */
+function printRows(rows: readonly ReportRow[], unexplained: string | null): void {
+  for (const row of rows) {
+    printLine();
+    printRow(row, unexplained);
+  }
+}
+
+function printRow(row: ReportRow, unexplained: string | null): void {
+  const money = (text: string) => formatMoney(parseAmount(text, "amount"), row.currency);
+  const sideOf = (name: string, side: ReportSide) => [
+    name,
+    String(side.bets),
+    money(side.stake),
+    money(side.payout),
+    money(side.net),
+  ];
+  printTable(
+    [row.productId, "BETS", "STAKE", "PAYOUT", "NET"],
+    [sideOf("provider", row.provider), sideOf("ledger", row.ledger)],
+  );
+  printTable(
+    ["difference of net", money(row.difference)],
+    [
+      ["mismatches", money(row.mismatches)],
+      ["adjustments by hand", money(row.adjustments)],
+      ["pending", money(row.pending)],
+      ["rounding", money(row.rounding)],
+      ["rest", money(row.rest)],
+      // Statements of older versions do not say it.
+      ["outside the comparison", money((row as Partial<ReportRow>).outside ?? "0")],
+    ],
+  );
+  if (!row.complete) {
+    printLine("Not complete: part of this day has not been fetched (recon coverage shows which).");
+  } else if (unexplained !== null && isUnexplained(row)) {
+    printLine(unexplained);
+  }
+}
 
 interface ReportOptions {
   readonly day?: string;

@@ -7,7 +7,15 @@ import { describeError } from "../../errors.ts";
 import { endsInTime } from "../../in-time.ts";
 import type { Log } from "../../log.ts";
 import { type OpenRecon, openRecon } from "./open.ts";
-import { stopSignal } from "./stop-signal.ts";
+
+/**
+ * Resolves at the first SIGINT or SIGTERM. Later signals have no effect, because npm repeats the terminal's Ctrl-C.
+ */
+export function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => resolve());
+  });
+}
 
 /** A part that the command opens at the start and closes at the end. */
 export interface Part {

@@ -5,11 +5,13 @@
 
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
+import type { TransferApi } from "../../agent-api.ts";
 import { type Clock, formatInstant, type Instant } from "../../clock.ts";
 import type { ProviderSettings } from "../../config.ts";
-import { describeError } from "../../errors.ts";
+import { describeError, ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { deliverCallbacks } from "../../flows/ledger/deliver-callbacks.ts";
+import { sendTransfer } from "../../flows/verify/send-transfer.ts";
 import type { GuideStep } from "../../ops/dashboard/overview/guide.ts";
 import type { AnyFault } from "../../sandbox/faults/fault-list.ts";
 import { type RangeHabits, USUAL_RANGES } from "../../sandbox/server/bet-query.ts";
@@ -18,9 +20,63 @@ import { openPlayLog } from "../../sandbox/world/play-log.ts";
 import { createWorld, type World, type WorldPlan } from "../../sandbox/world/world.ts";
 import type { TimeRange } from "../../window.ts";
 import { EMBEDDED_HOME } from "./open.ts";
-import { FIXED_PRODUCTS, TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS } from "./try-out-config.ts";
-import { tryOutGuide } from "./try-out-guide.ts";
-import { LATE_BOOKING } from "./try-out-transfers.ts";
+import { FIXED_PRODUCTS, TRY_OUT_HISTORY_MS, TRY_OUT_PRODUCTS, TRY_OUT_WALLET } from "./try-out-config.ts";
+
+const LATE_DEPOSIT = "late-1003";
+
+const DEPOSITS = [
+  { username: "player-004", transactionRef: "deposit-1001", amount: "500.00" },
+  { username: "player-011", transactionRef: "deposit-1002", amount: "1200.00" },
+  { username: "player-007", transactionRef: LATE_DEPOSIT, amount: "800.00" },
+] as const;
+
+/** The provider books the late deposit after its rejection has become final (`tryOutConfig`). */
+const LATE_BOOKING: AnyFault = {
+  when: { endpoint: "deposit", ref: `^${LATE_DEPOSIT}$` },
+  do: { kind: "late", delay: "PT20S" },
+};
+
+/** Sends what no earlier start has sent. An order without an answer is verified by the worker. */
+export async function sendTryOutTransfers(
+  context: FlowContext,
+  provider: TransferApi,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const deposit of DEPOSITS) {
+    const order = { ...deposit, productId: TRY_OUT_WALLET, currency: "THB" };
+    try {
+      await sendTransfer(context, provider, "DEPOSIT", order, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ReconError)) throw error;
+      context.log.info({ code: error.code }, `${deposit.transactionRef}: ${error.message}`);
+    }
+  }
+}
+
+const AROUND_MS = 3_600_000;
+
+/** The first three are shown in the terminal. @param stalled the time that cannot be fetched for a while */
+function tryOutGuide(productId: string, stalled: TimeRange): readonly GuideStep[] {
+  const hours = new URLSearchParams({
+    product: productId,
+    from: formatInstant(stalled.from - AROUND_MS),
+    to: formatInstant(stalled.to + AROUND_MS),
+  });
+  return [
+    { what: "What is wrong now: a fault of each kind, what it means and what to do", path: "/incidents" },
+    {
+      what: "A deposit that the provider rejected and booked afterwards",
+      path: `/transfers/${LATE_DEPOSIT}`,
+    },
+    { what: "Yesterday's statement: both sides, and what explains their difference", path: "/report" },
+    {
+      what: `Some time of ${productId} that the provider does not report, with the reason`,
+      path: `/coverage?${hours}`,
+    },
+    { what: "Two days in lines: money at risk, callbacks, records, delays", path: "/trends" },
+  ];
+}
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

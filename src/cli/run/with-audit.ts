@@ -1,8 +1,18 @@
 /** What a command changes is in the audit log, as is what the ops server is asked for. */
 
+import { userInfo } from "node:os";
+import { getuid } from "node:process";
 import { answerAudit, insertAudit } from "../../access/audit-store.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { actorName } from "./actor-name.ts";
+
+/** "cli:" and the name of the account. In a container the account may have no name. */
+export function actorName(): string {
+  try {
+    return `cli:${userInfo().username}`;
+  } catch {
+    return `cli:uid-${getuid?.() ?? "unknown"}`;
+  }
+}
 
 /**
  * Runs a change with a row in the audit log.

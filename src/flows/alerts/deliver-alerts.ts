@@ -1,7 +1,7 @@
 /** Delivers undelivered alerts to each channel, in order and at least once. */
 
-import { waitAfter } from "../../alerts/backoff.ts";
 import type { AlertChannel, SendResult } from "../../alerts/channel.ts";
+import { waitAfter } from "../../alerts/channel.ts";
 import {
   closeDelivered,
   ensureChannel,

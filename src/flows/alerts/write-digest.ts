@@ -1,8 +1,7 @@
 /** Writes the daily digest once a day (UTC); the first worker does it. */
 
 import { digestAlert } from "../../alerts/digest.ts";
-import { sumUnresolved } from "../../alerts/digest-store.ts";
-import { hasAlert, recordAlert } from "../../alerts/store.ts";
+import { hasAlert, recordAlert, sumUnresolved } from "../../alerts/store.ts";
 import type { FlowContext } from "../context.ts";
 
 export async function writeDigest({ sql, clock }: FlowContext): Promise<void> {

@@ -1,19 +1,208 @@
 /** Finds what changed in closed days since they were closed, and stores it as corrections (decision 151). */
 
-import { lockClosing, readClosedBounds } from "../../closing/closed-day-store.ts";
+import { parseInstant } from "../../clock.ts";
+import { type ChangedBet, findChangedBets } from "../../closing/changed-bets.ts";
+import { readClosedBets, readClosedSessions } from "../../closing/closed-bet-store.ts";
+import { type ClosedBounds, lockClosing, readClosedBounds } from "../../closing/closed-day-store.ts";
 import {
   type ClosingMark,
+  keepMarksBefore,
   readNewestMark,
   takeClosingMarks,
   writeMarkAgain,
 } from "../../closing/correction-store.ts";
+import { isOfNewRecord } from "../../closing/cut-bets.ts";
 import type { Query } from "../../db/client.ts";
+import { readDeletedTime } from "../../db/retention-store.ts";
 import { inSnapshot } from "../../db/transactions.ts";
-import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
+import { deletedUpTo } from "../../diff/deleted.ts";
+import type { Reference } from "../../diff/link-store.ts";
+import { readTouchedTimes } from "../../diff/session-store.ts";
+import { ReconError } from "../../errors.ts";
+import { type CompareLimits, type ComparisonContext, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { openReport } from "../reports/read-report.ts";
-import { correctBets } from "./correct-bets.ts";
-import { correctSessions } from "./correct-sessions.ts";
+import { type CountedNeighbourhood, reportActive } from "../reports/report-bets.ts";
+import { reportBetsOutside, reportTouched } from "../reports/report-sessions.ts";
+import { endOf, onDay, openDayAt } from "./closed-time.ts";
+import { findCopied, findCopiedSessions, findCut, logCut } from "./find-cut.ts";
+import { writeChanged } from "./write-changed.ts";
+
+const MARKS_AT_ONCE = 500;
+
+/**
+ * If some marks are too many for one transaction, each is taken alone. A mark that cannot be loaded alone is retried later.
+ * @returns the number of corrections
+ */
+async function inPieces(
+  { tx, context }: ComparisonContext,
+  marks: readonly ClosingMark[],
+  correct: (piece: readonly ClosingMark[]) => Promise<number>,
+): Promise<number> {
+  const sorted = [...marks].sort((a, b) => (a.username < b.username ? -1 : 1));
+  let corrections = 0;
+  for (let from = 0; from < sorted.length; from += MARKS_AT_ONCE) {
+    const piece = sorted.slice(from, from + MARKS_AT_ONCE);
+    try {
+      corrections += await correct(piece);
+    } catch (error) {
+      if (!(error instanceof ReconError)) throw error;
+      for (const mark of piece) {
+        try {
+          corrections += await correct([mark]);
+        } catch (alone) {
+          if (!(alone instanceof ReconError)) throw alone;
+          await writeMarkAgain(tx, mark);
+          context.log.warn(
+            { productId: mark.productId, code: alone.code },
+            `a change of a closed day cannot be stated yet, and is tried again: ${alone.message}`,
+          );
+        }
+      }
+    }
+  }
+  return corrections;
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** @returns the number of corrections */
+async function correctSessions(
+  comparison: ComparisonContext,
+  days: readonly ClosedBounds[],
+  marks: readonly ClosingMark[],
+): Promise<number> {
+  const { tx, product, now, sessionQuietMs } = comparison;
+  const range = { from: days[0]?.from ?? 0, to: endOf(days) };
+  return await inPieces(comparison, marks, async (piece) => {
+    const deleted = await readDeletedTime(tx, product.productId);
+    const within = { from: range.from - DAY_MS, to: Math.max(now, range.to) };
+    const references = piece.map(({ username, betRef }) => ({ username, ref: betRef ?? "" }));
+    const touched = await readTouchedTimes(tx, product.productId, references, within);
+    for (const { username, betRef } of piece) {
+      const [, at] = /^session:(\S+) /.exec(betRef ?? "") ?? [];
+      if (at === undefined) continue;
+      touched.set(username, [...(touched.get(username) ?? []), parseInstant(at, "session")]);
+    }
+    let corrections = 0;
+    for (const [username, times] of touched) {
+      const near = times.filter((at) => at <= range.to + sessionQuietMs);
+      for (const cluster of clustersOf(near)) {
+        for await (const near of reportTouched(comparison, range, new Map([[username, cluster]]))) {
+          const before = await readClosedSessions(tx, product.productId, username, near.span);
+          const sessions = near.counted.map((one) => onDay(one, days));
+          const changes = findChangedBets(before, sessions, [], () => true);
+          const copied = await findCopiedSessions(comparison, days, near, changes, deleted);
+          logCut(comparison, [...copied]);
+          corrections += await writeChanged(
+            comparison,
+            changes.filter((change) => !copied.has(change)),
+          );
+        }
+      }
+    }
+    corrections += await correctOutside(comparison, days, references);
+    return corrections;
+  });
+}
+
+/** Corrects what moved outside the comparison: bets of a product that settles by sessions. */
+async function correctOutside(
+  comparison: ComparisonContext,
+  days: readonly ClosedBounds[],
+  references: readonly Reference[],
+): Promise<number> {
+  const { tx, product } = comparison;
+  const range = { from: days[0]?.from ?? 0, to: endOf(days) };
+  const subjects = references.map(({ username, ref }) => [username, `outside:${ref}`] as const);
+  const before = await readClosedBets(tx, product.productId, subjects);
+  const now = await reportBetsOutside(comparison, [range], references);
+  const changes = findChangedBets(
+    before,
+    now.map((one) => onDay(one, days)),
+    [],
+    () => true,
+  );
+  return await writeChanged(comparison, changes);
+}
+
+/** Times with at most a day between them: what lies far apart is loaded apart. */
+function clustersOf(times: readonly number[]): number[][] {
+  const clusters: number[][] = [];
+  for (const at of [...times].sort((a, b) => a - b)) {
+    const last = clusters.at(-1);
+    if (last !== undefined && at - (last.at(-1) ?? at) <= DAY_MS) last.push(at);
+    else clusters.push([at]);
+  }
+  return clusters;
+}
+
+/** @returns the number of corrections */
+async function correctBets(
+  comparison: ComparisonContext,
+  days: readonly ClosedBounds[],
+  marks: readonly ClosingMark[],
+): Promise<number> {
+  const { tx, product } = comparison;
+  const kept = await keepMarksBefore(tx, product.productId, marks, endOf(days));
+  return await inPieces(comparison, kept, async (piece) => {
+    const neighbourhoods: CountedNeighbourhood[] = [];
+    for await (const one of reportActive(comparison, days, piece)) neighbourhoods.push(one);
+    const subjects = neighbourhoods.map((one) =>
+      subjectsOf(one).map((subject) => [one.username, subject] as const),
+    );
+    const before = Map.groupBy(
+      await readClosedBets(tx, product.productId, subjects.flat()),
+      ({ username, subject }) => JSON.stringify([username, subject]),
+    );
+    const loaded = neighbourhoods.map((one, index) => ({
+      ...one,
+      isNarrow: one.narrow.size > 0,
+      before: (subjects[index] ?? []).flatMap((key) => before.get(JSON.stringify(key)) ?? []),
+    }));
+    const deleted = await readDeletedTime(tx, product.productId);
+    const cut = await findCut(comparison, days, loaded, deleted);
+    const found = loaded.map((one) => {
+      const { narrow, ids } = one;
+      const changes = findChangedBets(
+        one.before,
+        one.counted.map((bet) => onDay(bet, days)),
+        one.elsewhere.map((bet) => ({ ...bet, day: openDayAt(bet.at, days, comparison) })),
+        (bet) => !narrow.has(bet.subject.slice("round:".length)) || ids.has(bet.betRef),
+      );
+      return { one, changes };
+    });
+    const copied = await findCopied(comparison, days, found, deleted);
+    const changed = found.flatMap(({ one, changes }) => {
+      const later = one.counted
+        .filter(({ at }) => at >= deletedUpTo(deleted))
+        .map((bet) => onDay(bet, days).day);
+      const isNew = isOfNewRecord(one, new Set(later));
+      const corrects = (change: ChangedBet) => !copied.has(change) && (!cut.has(one) || isNew(change));
+      logCut(
+        comparison,
+        changes.filter((change) => !corrects(change)),
+      );
+      return changes.filter(corrects);
+    });
+    return await writeChanged(comparison, changed);
+  });
+}
+
+function subjectsOf({ ids, rounds, txnIds, marks }: CountedNeighbourhood): string[] {
+  const marked = marks.flatMap(({ roundId, betRef }) => [
+    ...(roundId === null ? [] : [`round:${roundId}`]),
+    ...(betRef === null ? [] : [`bet:${betRef}`, `outside:${betRef}`]),
+  ]);
+  return [
+    ...new Set([
+      ...[...rounds].map((id) => `round:${id}`),
+      ...[...ids].map((id) => `bet:${id}`),
+      ...[...txnIds].map((id) => `outside:${id}`),
+      ...marked,
+    ]),
+  ];
+}
 
 /** The limits of one transaction, and of one run; the next run continues. */
 const ROWS_AT_ONCE = 20;

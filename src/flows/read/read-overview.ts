@@ -19,7 +19,7 @@ import {
   readUnfetched,
   type Unfetched,
 } from "../../sync/progress-store.ts";
-import { countWaiting, type WaitingCount } from "../../verify/waiting-store.ts";
+import { countWaiting, type WaitingCount } from "../../verify/store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import { readStorage } from "./read-storage.ts";

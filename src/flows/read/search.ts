@@ -1,5 +1,6 @@
 /** Finds what an id belongs to, and for each bet what both sides have. */
 
+import { type ListedIncident, readListedIncident } from "../../alerts/incident-list-store.ts";
 import { realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
@@ -24,13 +25,34 @@ import {
 import { ledgerSide, providerSide } from "../../diff/sums.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import { readEntries, readLedgerStart } from "../../ledger/store.ts";
-import type { LedgerSide, MismatchKind, ProviderSide } from "../../mismatch.ts";
+import type { LedgerSide, Mismatch, MismatchKind, ProviderSide } from "../../mismatch.ts";
 import { type SumOfCurrency, sumChosen } from "../../mismatches/order-store.ts";
 import type { MismatchChoice } from "../../mismatches/store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
 import { findDeleted } from "../compare/load-confirmation-facts.ts";
 import type { FlowContext } from "../context.ts";
-import { findNumbered, type Numbered } from "./find-numbered.ts";
+import { readMismatch } from "./list-mismatches.ts";
+
+/** One number may be both. */
+interface Numbered {
+  /** null: no mismatch has the number, or only an incident was asked for */
+  readonly mismatch: Mismatch | null;
+  readonly incident: ListedIncident | null;
+}
+
+const NUMBERED = /^(mismatch|incident)?\s*#?\s*([1-9]\d{0,14})$/i;
+
+/** @param text as typed: "6", "#6", "mismatch 6" or "incident #6" */
+async function findNumbered(context: FlowContext, text: string): Promise<Numbered> {
+  const [, kind = "", number] = NUMBERED.exec(text) ?? [];
+  if (number === undefined) return { mismatch: null, incident: null };
+  const asked = kind.toLowerCase();
+  const [mismatch, incident] = await Promise.all([
+    asked === "incident" ? null : readMismatch(context, number),
+    asked === "mismatch" ? null : readListedIncident(context.sql, Number(number)),
+  ]);
+  return { mismatch, incident };
+}
 
 /** The most bets on the page. */
 const MOST_BETS = 10;

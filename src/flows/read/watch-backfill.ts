@@ -1,6 +1,6 @@
 /** Reads one backfill for its page: progress, pace, and found mismatches. */
 
-import { type BackfillMismatches, readMismatchesOfBackfill } from "../../alerts/backfill-mismatches-store.ts";
+import { type BackfillMismatches, readMismatchesOfBackfill } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
 import type { Backfill } from "../../sync/backfill.ts";
 import { type Pace, paceBetween } from "../../sync/backfill.ts";

@@ -1,5 +1,7 @@
 /** Reads rejected entries again: by the rules by which rows of the ledger and lines of an import are read. */
 
+import { isLosslessNumber, parse } from "lossless-json";
+import { readRecordedCallback } from "../../callbacks/entries-of-callback.ts";
 import type { Query } from "../../db/client.ts";
 import { storeReasons } from "../../db/rejected-rows.ts";
 import { inReadCommitted } from "../../db/transactions.ts";
@@ -12,7 +14,8 @@ import {
   type Sameness,
   writeRows,
 } from "../../ledger/import-store.ts";
-import type { LedgerRow } from "../../ledger/ledger-row.ts";
+import type { LedgerRow, LineContent } from "../../ledger/ledger-row.ts";
+import { readCsvEntry, readJsonEntry } from "../../ledger/read-entry.ts";
 import {
   deleteEntry,
   deleteRejectedEntries,
@@ -23,7 +26,32 @@ import {
 } from "../../ledger/rejected-store.ts";
 import type { RetriedRows, StayingRow } from "../../rejected.ts";
 import type { FlowContext } from "../context.ts";
-import { readKeptEntry } from "./read-kept-entry.ts";
+
+interface KeptEntry {
+  readonly content: LineContent;
+  readonly sameness: Sameness;
+}
+
+/** @returns null: the text is not JSON, so that nothing can be read of it */
+function readKeptEntry(raw: string): KeptEntry | null {
+  let given: unknown;
+  try {
+    given = parse(raw);
+  } catch {
+    return null;
+  }
+  const isObject =
+    typeof given === "object" && given !== null && !Array.isArray(given) && !isLosslessNumber(given);
+  if (isObject && Object.hasOwn(given as object, "request")) {
+    return { content: readRecordedCallback(raw), sameness: "replays" };
+  }
+  const content = readJsonEntry(raw);
+  // A row of a CSV file is kept as an object whose every field is text.
+  const isCsv = isObject && Object.values(given as object).every((value) => typeof value === "string");
+  return content.kind === "rejected" && isCsv
+    ? { content: readCsvEntry(given as Record<string, string>), sameness: "exact" }
+    : { content, sameness: "exact" };
+}
 
 type Outcome = "accepted" | "known" | { readonly reason: string };
 

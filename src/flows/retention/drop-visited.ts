@@ -2,7 +2,7 @@
 
 import { LONGEST_BET_MS } from "../../bet.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
-import { type ForgottenBet, forgetClosedBets } from "../../closing/old-closed-bets-store.ts";
+import { type ForgottenBet, forgetClosedBets } from "../../closing/closed-bet-store.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { rememberDeleted } from "../../db/retention-store.ts";

@@ -4,12 +4,30 @@ import { formatInstant } from "../../clock.ts";
 import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { Query } from "../../db/client.ts";
 import { ENTRIES_WALK, readWalks, recordsWalk } from "../../db/retention-store.ts";
+import { COUNTED_TABLES, type KeepLimits, keepRowCounts } from "../../db/row-counts.ts";
 import { countById, countDated, writeStorage } from "../../db/storage-store.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
 import type { RetainedFrom } from "./drop-by-age.ts";
 import { retainedFrom } from "./drop-closed.ts";
 import { mayExpire } from "./drop-expired.ts";
+
+const DAY_MS = 86_400_000;
+/** Counting a smaller table takes less than a thousandth of a second. */
+const LIMITS: KeepLimits = { largeBytes: 1 << 20, recountMs: 30 * DAY_MS };
+
+/** Updates the counts. Several workers share the work. */
+export async function keepCounts(
+  { sql, clock, log }: FlowContext,
+  limits: KeepLimits = LIMITS,
+): Promise<void> {
+  for (const table of COUNTED_TABLES) {
+    const began = clock.now();
+    if (await keepRowCounts(sql, table, began, limits)) {
+      log.info({ table, tookMs: clock.now() - began }, "a large table was counted as a whole");
+    }
+  }
+}
 
 /** Tables whose rows are visited by id, each with the time by which its rows are old, and that of its day if it differs. */
 const BY_ID: readonly {

@@ -2,6 +2,8 @@
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
+import { listAudit } from "../../access/audit-store.ts";
+import { formatInstant } from "../../clock.ts";
 import { refuseAltered } from "../../flows/closing/closed-facts.ts";
 import { readMonth } from "../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../flows/context.ts";
@@ -11,9 +13,9 @@ import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
 import type { ImportSeats } from "../http/sent-lines.ts";
 import { type Typed, usage } from "../input/fields.ts";
+import { PAGE_QUERY, readPage } from "../input/page-query.ts";
 import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
 import { REPORT_QUERY, readReportAsk } from "../input/report-query.ts";
-import { addAuditRoutes } from "./audit-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addEvidenceRoutes } from "./evidence-routes.ts";
 import { addIncidentRoutes } from "./incident-routes.ts";
@@ -22,8 +24,29 @@ import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
 import { addRejectedRoutes } from "./rejected-routes.ts";
 import { REPORT } from "./report-schema.ts";
-import { COVERAGE, STATUS } from "./state-schema.ts";
+import { AUDIT, COVERAGE, STATUS } from "./state-schema.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
+
+const LIST = describeOperation({
+  id: "listAudit",
+  summary: "every requested change, the newest first",
+  query: PAGE_QUERY,
+  answers: { 200: AUDIT },
+});
+
+function addAuditRoutes(api: FastifyInstance, { sql }: FlowContext): void {
+  api.get("/audit", { schema: LIST }, async ({ query }) => {
+    const { audit, next } = await listAudit(sql, readPage(query));
+    const described = audit.map(({ id, at, target, details, ...rest }) => ({
+      id: String(id),
+      at: formatInstant(at),
+      ...rest,
+      target: JSON.parse(target) as unknown,
+      details: details === null ? null : (JSON.parse(details) as unknown),
+    }));
+    return { audit: described, next };
+  });
+}
 
 const READ_STATUS = describeOperation({
   id: "readStatus",

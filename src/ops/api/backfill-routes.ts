@@ -3,19 +3,53 @@
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
 import {
+  type BackfillDocument,
   changeBackfill,
   describeBackfill,
   describePlan,
   findBackfill,
   listBackfillPage,
+  type PlanDocument,
   planBackfill,
   requestBackfill,
 } from "../../flows/pull/backfill.ts";
-import type { BackfillChange } from "../../sync/backfill.ts";
+import { BACKFILL_STATUSES, type BackfillChange } from "../../sync/backfill.ts";
 import { PAGE_QUERY, readPage } from "../input/page-query.ts";
 import { BACKFILL_FORM, readBackfill } from "../input/range-query.ts";
-import { BACKFILL_LIST, ONE_BACKFILL, PLAN } from "./backfill-schema.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
+import { COUNT, documentOf, INSTANT, listOf, NEXT, oneOf, orNull, TEXT } from "./schema.ts";
+
+const BACKFILL = documentOf<BackfillDocument>({
+  id: orNull({ ...TEXT, description: "null: a dry run" }),
+  productId: TEXT,
+  from: INSTANT,
+  to: INSTANT,
+  status: orNull(oneOf(BACKFILL_STATUSES)),
+  windowsTotal: COUNT,
+  windowsDone: COUNT,
+  records: COUNT,
+  created: COUNT,
+  changed: COUNT,
+  unchanged: COUNT,
+  startedAt: orNull(INSTANT),
+  endedAt: orNull(INSTANT),
+});
+
+const ONE_BACKFILL = documentOf<{ backfill: unknown }>({ backfill: BACKFILL });
+
+const BACKFILL_LIST = documentOf<{ backfills: unknown; next: unknown }>({
+  backfills: listOf(BACKFILL),
+  next: NEXT,
+});
+
+const PLAN = documentOf<PlanDocument>({
+  backfill: BACKFILL,
+  plan: documentOf<PlanDocument["plan"]>({
+    windowSeconds: { type: "number" },
+    rangeSeconds: { type: "number" },
+    coveredSeconds: { type: "number" },
+  }),
+});
 
 const LIST = describeOperation({
   id: "listBackfills",

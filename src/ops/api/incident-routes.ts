@@ -3,14 +3,69 @@
 import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
 import { addComment } from "../../flows/mismatches/add-comment.ts";
-import { describeIncident, readIncidentDocument } from "../../flows/read/incident-document.ts";
+import {
+  describeIncident,
+  type IncidentDocument,
+  type IncidentStoryDocument,
+  readIncidentDocument,
+} from "../../flows/read/incident-document.ts";
 import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
+import { MISMATCH_KINDS } from "../../mismatch.ts";
 import { COMMENT_FORM, readComment } from "../input/comment.ts";
 import type { Typed } from "../input/fields.ts";
 import { INCIDENT_QUERY, readIncidentQuery } from "../input/incident-query.ts";
-import { ONE_COMMENT } from "./comment-schema.ts";
-import { INCIDENT_LIST, INCIDENT_STORY } from "./incident-schema.ts";
+import { COMMENT, ONE_COMMENT } from "./comment-schema.ts";
+import { MISMATCH, STATUS } from "./mismatch-schema.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
+import { AMOUNT, COUNT, documentOf, INSTANT, listOf, NEXT, oneOf, orNull, TEXT } from "./schema.ts";
+
+const FIELDS = {
+  id: TEXT,
+  productId: TEXT,
+  kind: oneOf(MISMATCH_KINDS),
+  backfillId: orNull(TEXT),
+  beganAt: INSTANT,
+  lastAt: INSTANT,
+  endedAt: orNull(INSTANT),
+  total: COUNT,
+  open: COUNT,
+  amounts: listOf(
+    documentOf<IncidentDocument["amounts"][number]>({ currency: orNull(TEXT), amount: AMOUNT }),
+  ),
+};
+
+const INCIDENT_LIST = documentOf<{ incidents: unknown; next: unknown }>({
+  incidents: listOf(documentOf<IncidentDocument>(FIELDS)),
+  next: NEXT,
+});
+
+const INCIDENT_STORY = documentOf<IncidentStoryDocument>({
+  ...FIELDS,
+  sums: listOf(
+    documentOf<IncidentStoryDocument["sums"][number]>({
+      status: STATUS,
+      currency: orNull(TEXT),
+      count: COUNT,
+      amount: AMOUNT,
+    }),
+  ),
+  mismatches: listOf(MISMATCH),
+  next: NEXT,
+  trend: documentOf<IncidentStoryDocument["trend"]>({ from: INSTANT, to: INSTANT, counts: listOf(COUNT) }),
+  notifications: listOf(
+    documentOf<IncidentStoryDocument["notifications"][number]>({
+      alertId: TEXT,
+      kind: TEXT,
+      what: TEXT,
+      at: INSTANT,
+      channel: orNull(TEXT),
+      attempts: COUNT,
+      deliveredAt: orNull(INSTANT),
+      lastError: orNull(TEXT),
+    }),
+  ),
+  comments: listOf(COMMENT),
+});
 
 const LIST = describeOperation({
   id: "listIncidents",
@@ -26,7 +81,7 @@ const SHOW = describeOperation({
   answers: { 200: INCIDENT_STORY },
 });
 
-const COMMENT = describeOperation({
+const ADD_COMMENT = describeOperation({
   id: "commentIncident",
   summary: "adds a comment to an incident (201), which is never changed",
   params: ONE_ID,
@@ -45,7 +100,7 @@ export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): v
   );
   api.post<{ Params: { id: string } }>(
     "/incidents/:id/comments",
-    { schema: COMMENT },
+    { schema: ADD_COMMENT },
     async ({ params: { id }, body, asker }, reply) => {
       const note = readComment(body);
       const comment = await addComment(context, { about: "incident", id, by: asker.name, note });

@@ -1,14 +1,33 @@
 /** Entries and recorded callbacks over HTTP: lines, of which each is taken or rejected by itself. */
 
 import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
 import type { FlowContext } from "../../flows/context.ts";
 import { recordImport } from "../../flows/ledger/import-ledger.ts";
 import type { ImportFormat, ImportShape } from "../../flows/ledger/read-import.ts";
 import { addCounts, type ImportCounts, NO_COUNTS } from "../../ledger/import-lines.ts";
 import { sendProblem } from "../http/problem.ts";
 import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../http/sent-lines.ts";
-import { CALLBACK_LINES, ENTRY_LINES, TAKEN } from "./ledger-schema.ts";
 import { describeOperation } from "./operation.ts";
+import { COUNT, documentOf, listOf, TEXT } from "./schema.ts";
+
+const REJECTED_LINE = documentOf<ImportCounts["rejected"][number]>({ line: COUNT, reason: TEXT });
+
+/** What became of the lines of a request. */
+const TAKEN = documentOf<ImportCounts>({
+  added: COUNT,
+  known: COUNT,
+  changed: COUNT,
+  skipped: { ...COUNT, description: "callbacks that the operator refused, and checkBalance" },
+  rejected: listOf(REJECTED_LINE),
+});
+
+const linesOf = (what: string) => z.string().meta({ description: what });
+
+const ENTRY_LINES = linesOf("one JSON object with the columns of callback_entries on each line");
+const CALLBACK_LINES = linesOf(
+  'one JSON object { "callback", "receivedAt", "request", "response" } on each line',
+);
 
 const JSON_LINES = "application/x-ndjson";
 const CSV = "text/csv";

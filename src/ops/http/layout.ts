@@ -2,7 +2,19 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { ASSETS_AT } from "./asset-files.ts";
-import { showTurningMarks } from "./visible-marks.ts";
+
+const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/**
+ * @param document HTML
+ * @returns the same, in which each such character outside of tags is written as in the terminal: `\u202e`. Ids from outside could
+ * otherwise show times and amounts of the same line backwards.
+ */
+export function showTurningMarks(document: string): string {
+  return document.replace(/(^|>)[^<]*/g, (text) =>
+    text.replace(TURNING, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`),
+  );
+}
 
 /** The visitor of a page; null: not signed in. */
 type Visitor = { readonly name: string; readonly role: "read" | "write"; readonly by: string } | null;

@@ -2,17 +2,63 @@
  * The endpoints of §4.B and §4.C without the bet query: their effects, their answers, and the faults between them.
  */
 
+import Big from "big.js";
 import type { Clock } from "../../clock.ts";
 import { type Amount, formatAmount } from "../../money.ts";
 import { type AgentEndpoint, type AgentFault, checkAgentFaults } from "../faults/agent-fault.ts";
 import { createAgentRules } from "../faults/agent-rules.ts";
+import { hashText } from "../world/random.ts";
 import type { World } from "../world/world.ts";
 import { type AgentRequest, readAgentRequest } from "./agent-request.ts";
 import { CODES, type SandboxAnswer, type SandboxRefusal, writeBare, writeEnvelope } from "./answer.ts";
-import { addressOf, betLimitsOf, gamesOf } from "./lobby-list.ts";
 import { type AgentOutcome, spoilAgentAnswer } from "./spoil-agent-answer.ts";
-import { amountOf, createTopUpBooks, type TopUpBooks } from "./top-up-books.ts";
-import { type BookedTransfer, createTransferBooks, type TransferBooks } from "./transfer-books.ts";
+import {
+  amountOf,
+  type BookedTransfer,
+  createTopUpBooks,
+  createTransferBooks,
+  type TopUpBooks,
+  type TransferBooks,
+} from "./transfer-books.ts";
+
+const GAMES_OF_A_PRODUCT = 5;
+
+/** A game of a list (§2.5). Seamless lists may lack its name, and the free-game list has no locale. */
+function gamesOf(productId: string, list: "seamless" | "free" | "transfer"): object[] {
+  const all = Array.from({ length: GAMES_OF_A_PRODUCT }, (_, index) => {
+    const number = index + 1;
+    const name = `${productId} ${number}`;
+    const isNamed = list === "transfer" || number < GAMES_OF_A_PRODUCT;
+    return {
+      ...(isNamed ? { name } : {}),
+      category: "GAME",
+      type: "SANDBOX",
+      code: `${productId}-${number}`,
+      img: `https://games.invalid/${encodeURIComponent(productId)}/${number}.png`,
+      rank: number,
+      ...(number === 1 ? { providerCode: `p-${number}` } : {}),
+      ...(list === "free" ? {} : { locale: { en: name, th: `เกม ${number}` } }),
+    };
+  });
+  return list === "free" ? all.slice(0, 2) : all;
+}
+
+/** §2.6 */
+function betLimitsOf(productId: string): object[] {
+  const limits = [1, 2, 3].map((limit) => ({
+    limit,
+    Max: new Big(String(1000 * limit)),
+    Min: new Big(String(10 * limit)),
+  }));
+  return [{ productId, BetLimit: limits }];
+}
+
+/** A game's address. Everybody with the address plays as the player, so no log may contain it. */
+function addressOf(username: string, productId: string, gameCode: string, seed: number): string {
+  const token = hashText(`${seed}|${username}|${productId}|${gameCode}`).toString(16).padStart(8, "0");
+  const query = new URLSearchParams({ productId, gameCode, token });
+  return `https://play.invalid/start?${query}`;
+}
 
 export interface AgentEndpointOptions {
   readonly world: World;

@@ -16,8 +16,7 @@ import {
 } from "./agent-endpoints.ts";
 import { CODES, type SandboxAnswer, writeRefusal, writeSuccess } from "./answer.ts";
 import { type BetEndpointOptions, createBetEndpoint } from "./bet-endpoint.ts";
-import { deliver, JSON_TYPE } from "./delivery.ts";
-import { createWaits, type Waits } from "./waits.ts";
+import { createWaits, deliver, JSON_TYPE, type Waits } from "./delivery.ts";
 
 export interface SandboxOptions
   extends Omit<BetEndpointOptions, "faults">,

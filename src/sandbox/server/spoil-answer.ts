@@ -2,11 +2,139 @@
 
 import type { BetRecord } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
+import { parseAmount } from "../../money.ts";
 import { type FaultAction, PLAIN_ACTIONS, type PlainAction } from "../faults/fault.ts";
+import { providerTime } from "../world/provider-side.ts";
+import { hashText } from "../world/random.ts";
 import { CODES, writeEnvelope, writeRefusal, writeSuccess } from "./answer.ts";
-import type { BetQuery } from "./bet-query.ts";
+import { type BetChunk, type BetQuery, chunkOf, writeCursor } from "./bet-query.ts";
 import type { Delivery } from "./delivery.ts";
-import { type SpoiltChunk, spoilChunk } from "./spoil-chunk.ts";
+
+/** The prefix of `id`, `betId` and `roundId` of every invented record, and of no other record. */
+const INVENTED = "invented-";
+
+/** Whether an id, bet id or round id belongs to an invented record. */
+export function isInvented(id: string): boolean {
+  return id.startsWith(INVENTED);
+}
+
+type Invention = Extract<FaultAction, { kind: "foreign-record" | "out-of-range" | "malformed-record" }>;
+
+const HOUR_MS = 3_600_000;
+
+/**
+ * Makes the record that a fault adds to a page. The same page always gets the same record, so that a repeated fetch
+ * shows nothing new.
+ * @param foreignProductId a product other than the query's
+ */
+function inventRecord(action: Invention, query: BetQuery, foreignProductId: string): object {
+  const name = action.kind === "malformed-record" ? action.variant : action.kind;
+  const place = hashText(JSON.stringify([query.productId, query.range, query.page, name]));
+  const id = `${INVENTED}${name}-${place.toString(36)}`;
+  const record = {
+    id,
+    betId: id,
+    username: "player-001",
+    currency: "THB",
+    accountingDate: providerTime(query.range.from),
+    updatedDate: providerTime(query.range.from),
+    stake: parseAmount("10.50", "stake"),
+    payout: parseAmount("21", "payout"),
+    productId: query.productId,
+    gameCode: "invented",
+    gameName: "Invented",
+    roundId: id,
+    betStatus: "SETTLED",
+    payoutStatus: "WIN",
+  };
+  switch (action.kind) {
+    case "foreign-record":
+      return { ...record, productId: foreignProductId };
+    case "out-of-range": {
+      const before = providerTime(query.range.from - HOUR_MS);
+      return { ...record, accountingDate: before, updatedDate: before };
+    }
+    case "malformed-record":
+      return spoilRecord(record, action.variant);
+  }
+}
+
+type MalformedVariant = Extract<FaultAction, { kind: "malformed-record" }>["variant"];
+
+function spoilRecord(
+  record: { readonly currency: string; readonly accountingDate: string },
+  variant: MalformedVariant,
+): object {
+  switch (variant) {
+    case "field-missing": {
+      const { currency: _, ...rest } = record;
+      return rest;
+    }
+    case "amount-as-text":
+      return { ...record, stake: "10.50" };
+    case "amount-no-number":
+      return { ...record, payout: "twenty-one" };
+    case "date-without-offset":
+      return { ...record, accountingDate: record.accountingDate.slice(0, "2026-11-20T10:00:00.000".length) };
+    case "unknown-status":
+      return { ...record, betStatus: "PENDING" };
+    case "nul-in-name":
+      return { ...record, gameName: "In\0vented" };
+  }
+}
+
+/** A page of a faulty provider. Some of its items may be no bet records. */
+interface SpoiltChunk {
+  readonly nextId?: string;
+  readonly txns: readonly object[];
+}
+
+/** The requested chunk, and all records of its query. */
+interface AskedChunk {
+  readonly query: BetQuery;
+  /** every record of the query's range */
+  readonly records: readonly BetRecord[];
+  readonly pageSize: number;
+  /** all products */
+  readonly productIds: readonly string[];
+}
+
+/** @returns the changed chunk; unchanged for faults that affect neither records nor cursors */
+function spoilChunk(action: FaultAction, asked: AskedChunk): SpoiltChunk {
+  const { query, records, pageSize } = asked;
+  const chunk: BetChunk = chunkOf(records, query, pageSize);
+  switch (action.kind) {
+    case "cursor-loop": {
+      const first = { ...query, page: 2, position: pageSize };
+      return { ...chunk, nextId: writeCursor(action.variant === "asked" ? query : first) };
+    }
+    case "endless-cursor": {
+      // Paging never ends: the next page begins at the start of this one.
+      const nextId = writeCursor({ ...query, page: query.page + 1 });
+      return { nextId, txns: action.variant === "empty" ? [] : chunk.txns };
+    }
+    case "repeat-records": {
+      const before = { ...query, position: Math.max(0, query.position - pageSize) };
+      const repeated = chunkOf(records.slice(0, query.position), before, pageSize);
+      return { ...chunk, txns: [...repeated.txns, ...chunk.txns] };
+    }
+    case "shift": {
+      // Earlier insertions move all later records. The shift is less than a page, so that paging ends.
+      const moved = Math.min(action.records, pageSize - 1, query.position);
+      return chunkOf(records, { ...query, position: query.position - moved }, pageSize);
+    }
+    case "foreign-record":
+    case "out-of-range":
+    case "malformed-record":
+      return { ...chunk, txns: [...chunk.txns, inventRecord(action, query, anotherProduct(asked))] };
+    default:
+      return chunk;
+  }
+}
+
+function anotherProduct({ query, productIds }: AskedChunk): string {
+  return productIds.find((productId) => productId !== query.productId) ?? `${query.productId}-OTHER`;
+}
 
 /** A request with a fault. */
 export interface StruckRequest {

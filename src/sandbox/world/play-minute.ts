@@ -3,12 +3,25 @@
 import type { Instant } from "../../clock.ts";
 import { isFaultDue, type PlantedFault, plantFault } from "./plant-fault.ts";
 import { type BetIds, type PlayedRound, reportBet, type SandboxPlayer } from "./played-round.ts";
-import { seatPlayers } from "./players.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
 import type { Script } from "./script.ts";
-import { drawPayout, drawStake, drawUsualPayout, drawUsualStake } from "./stakes.ts";
+import { type Currency, drawPayout, drawStake, drawUsualPayout, drawUsualStake } from "./stakes.ts";
 import { STYLES, type Style } from "./styles.ts";
 import { MINUTE_MS, type PlainStyle, type ProductPlan, type WorldPlan } from "./world-plan.ts";
+
+/** The players of the plain styles. */
+export function seatPlayers(seed: number, count: number): SandboxPlayer[] {
+  return Array.from({ length: count }, (_, index) =>
+    seatPlayer(seed, index, `player-${String(index + 1).padStart(3, "0")}`),
+  );
+}
+
+/** @param index the place among all players of the seed */
+export function seatPlayer(seed: number, index: number, username: string): SandboxPlayer {
+  const random = createRandom(hashText(`${seed}|player|${index}`));
+  const currency = random.pick<Currency>(["THB", "THB", "THB", "THB", "THB", "THB", "USD", "VND"]);
+  return { username, currency };
+}
 
 /** The busiest hour of the demo's world: eight in the evening in Bangkok. */
 const BUSIEST_HOUR_UTC = 13;

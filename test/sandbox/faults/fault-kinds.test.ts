@@ -1,8 +1,8 @@
 import { get } from "node:http";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Fault } from "../../../src/sandbox/faults/fault.ts";
-import { isInvented } from "../../../src/sandbox/server/invented-record.ts";
 import { type Sandbox, startSandbox } from "../../../src/sandbox/server/server.ts";
+import { isInvented } from "../../../src/sandbox/server/spoil-answer.ts";
 import { createWorld } from "../../../src/sandbox/world/world.ts";
 import {
   ask,

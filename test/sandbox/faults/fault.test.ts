@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkFaults, FAULT_KINDS } from "../../../src/sandbox/faults/fault.ts";
-import { readFaultFile } from "../../../src/sandbox/faults/fault-file.ts";
+import { readFaultFile } from "../../../src/sandbox/faults/fault-list.ts";
 
 const PRODUCTS = ["TABLE", "SLOT", "SPORT"];
 const SOURCE = join(import.meta.dirname, "../../../src/sandbox");

@@ -1,7 +1,7 @@
 /** The players of odd products: some have names that break careless programs. */
 
+import { seatPlayer, seatPlayers } from "../../../src/sandbox/world/play-minute.ts";
 import type { SandboxPlayer } from "../../../src/sandbox/world/played-round.ts";
-import { seatPlayer, seatPlayers } from "../../../src/sandbox/world/players.ts";
 
 const ODD_NAMES = [
   "สมชาย ใจดี",

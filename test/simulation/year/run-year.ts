@@ -16,7 +16,7 @@ import { followLedger } from "../../../src/flows/ledger/follow-ledger.ts";
 import { planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../../../src/flows/retention/drop-expired.ts";
-import { keepCounts } from "../../../src/flows/retention/keep-counts.ts";
+import { keepCounts } from "../../../src/flows/retention/measure-storage.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openProvider } from "../../../src/provider/client.ts";

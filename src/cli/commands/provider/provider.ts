@@ -1,5 +1,7 @@
 /** `recon provider`: each endpoint of the agent API by hand. */
 
+import { stderr, stdin } from "node:process";
+import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { parseInstant } from "../../../clock.ts";
 import { describeError, ReconError } from "../../../errors.ts";
@@ -7,9 +9,35 @@ import { findProduct } from "../../../flows/context.ts";
 import { checkOrder, type TransferOrder } from "../../../flows/verify/send-transfer.ts";
 import { checkFreeGame } from "../../../provider/requests.ts";
 import type { TransferType } from "../../../transfer.ts";
+import { EXIT_FAILED } from "../../run/run-command.ts";
+import { showText } from "../../terminal/print.ts";
 import { asUsage, type CallOptions, callProvider, callTransfer, readProvider } from "./call-provider.ts";
-import { confirmAction } from "./confirm-action.ts";
 import { addLogInCommands } from "./provider-log-in.ts";
+
+/**
+ * @param action the action, such as "deposit 10.00 THB"
+ * @returns whether the person has confirmed
+ * @throws ReconError `usage` without a terminal
+ */
+async function confirmAction(action: string, { yes }: { readonly yes?: boolean }): Promise<boolean> {
+  if (yes) return true;
+  if (!stdin.isTTY) {
+    throw new ReconError(
+      "usage",
+      `nothing was sent: there is no terminal to confirm in. To ${showText(action)}, add --yes.`,
+    );
+  }
+  const terminal = createInterface({ input: stdin, output: stderr });
+  try {
+    const answer = await terminal.question(`${showText(action)}? [y/N] `);
+    if (/^y(es)?$/i.test(answer.trim())) return true;
+  } finally {
+    terminal.close();
+  }
+  stderr.write("recon: nothing was sent\n");
+  process.exitCode = EXIT_FAILED;
+  return false;
+}
 
 interface ProductOptions extends CallOptions {
   readonly product: string;

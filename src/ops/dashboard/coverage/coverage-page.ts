@@ -1,16 +1,164 @@
 /** `GET /coverage?product&from&to`: the fetched time of a product, and the missing time. */
 
 import type { FastifyInstance } from "fastify";
-import { formatInstant } from "../../../clock.ts";
+import { formatInstant, type Instant, parseInstant, showDuration } from "../../../clock.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { readCoverageOf, readWithoutWindows } from "../../../flows/read/read-coverage.ts";
+import { readCoverageOf, readWithoutWindows, type Coverage, type ShownRange } from "../../../flows/read/read-coverage.ts";
 import { readProductRange, withWrongProduct } from "../../input/range-query.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { type Problem, problemOf, typedRangeOf } from "../parts/fields.ts";
+import { type Problem, problemOf, typedRangeOf, RANGE_FIELDS, renderProblem, renderRangeFields, type TypedRange } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
-import { type CoverageForm, type FoundCoverage, renderCoverage } from "./render-coverage.ts";
+import { html, type SafeHtml } from "@remix-run/html-template";
+import { NOT_FETCHED } from "../../../sync/coverage.ts";
+import { showCount, showTime } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
+import { explainGap } from "./gap-reasons.ts";
+
+/** The most rows on the page. */
+const MOST_ROWS = 200;
+
+interface CoverageForm {
+  /** those that are pulled */
+  readonly products: readonly string[];
+  /** as typed, to be corrected */
+  readonly typed: TypedRange;
+  /** null: there is none */
+  readonly problem: Problem | null;
+}
+
+interface FoundCoverage {
+  readonly coverage: Coverage;
+  /** fetched time of which windows were deleted */
+  readonly withoutWindows: readonly ShownRange[];
+}
+
+/** The person who reads: whether the page offers backfills, and the zone of its times. */
+interface Reader {
+  readonly mayWrite: boolean;
+  /** a range that waits since then or later is not late */
+  readonly lateBefore: Instant;
+  readonly zone: string;
+}
+
+function renderCoverage(form: CoverageForm, found: FoundCoverage | null, reader: Reader): SafeHtml {
+  return html`<h1>Coverage</h1>
+${renderForm(form, reader.zone)}
+${found === null ? null : html`${renderGaps(found.coverage, reader)}${renderWithoutWindows(found.withoutWindows, reader)}${renderWindows(found, reader)}`}`;
+}
+
+function renderForm({ products, typed, problem }: CoverageForm, zone: string): SafeHtml {
+  return html`<form method="get" action="/coverage" class="fields">
+${renderRangeFields(products, typed, problem, zone)}
+<button>Show</button>
+</form>
+${renderProblem(problem, RANGE_FIELDS)}`;
+}
+
+const GAP_COLUMNS: readonly Column[] = [
+  { name: "from" },
+  { name: "to" },
+  { name: "length", as: "number" },
+  { name: "reason" },
+  { name: "meaning", of: "meaning" },
+];
+const WINDOW_COLUMNS: readonly Column[] = [
+  { name: "from" },
+  { name: "to" },
+  { name: "length", as: "number" },
+  { name: "kind" },
+  { name: "records", as: "number" },
+  { name: "pages", as: "number" },
+  { name: "fetched at" },
+];
+
+function renderGaps({ productId, gaps: all }: Coverage, { mayWrite, lateBefore, zone }: Reader): SafeHtml {
+  const gaps = all.filter(
+    ({ from, reason }) => reason !== NOT_FETCHED || parseInstant(from, "from") < lateBefore,
+  );
+  const missingMs = lengthOfAll(gaps);
+  const nextMs = lengthOfAll(all) - missingMs;
+  const next = nextMs === 0 ? "" : ` The newest ${showDuration(nextMs)} will come with the next pull.`;
+  if (gaps.length === 0) {
+    return html`<p class="verdict" data-state="good"><span>${productId} is complete, except for time that has not settled yet.${next}</span></p>`;
+  }
+  const shown = gaps.slice(0, MOST_ROWS);
+  const rows = shown.map((gap) => ({
+    cells: [
+      showTime(gap.from, zone),
+      showTime(gap.to, zone),
+      showDuration(lengthOf(gap)),
+      html`<code>${gap.reason}</code>`,
+      explainGap(gap.reason),
+      ...(mayWrite ? [html`<a href="${linkToBackfill(productId, gap)}">Fetch again</a>`] : []),
+    ],
+  }));
+  const table = renderTable({
+    name: "Gaps",
+    caption: sayShown("gap", gaps.length, shown.length),
+    columns: mayWrite ? [...GAP_COLUMNS, { name: "backfill" }] : GAP_COLUMNS,
+    rows,
+  });
+  const isOnlyWaiting = gaps.every(({ reason }) => reason === NOT_FETCHED);
+  return html`<p class="verdict" data-state="${isOnlyWaiting ? "warn" : "bad"}"><span>${productId} is not complete: ${showDuration(missingMs)} missing.${next}</span></p>
+<section class="sheet" aria-label="Gaps">${table}
+<p class="faint">A gap is tried again by itself, at most an hour after the last try.</p></section>`;
+}
+
+function renderWithoutWindows(ranges: readonly ShownRange[], { zone }: Reader): SafeHtml | null {
+  if (ranges.length === 0) return null;
+  const shown = ranges.slice(0, MOST_ROWS).map((range) => html`<li>${showTime(range.from, zone)} – ${showTime(range.to, zone)}</li>`);
+  return html`<section class="sheet" aria-label="Deleted windows">
+<p>This time was fetched. Its windows were deleted (<code>retain.windows</code>), so it is unknown when it was fetched, or how often:</p>
+<ul>${shown}</ul></section>`;
+}
+
+function renderWindows({ coverage, withoutWindows }: FoundCoverage, { zone }: Reader): SafeHtml | null {
+  const { productId, windows, to } = coverage;
+  if (windows.length === 0) {
+    if (withoutWindows.length > 0) return null;
+    return html`<p class="faint">No window of this time has been fetched completely.</p>`;
+  }
+  const shown = windows.slice(0, MOST_ROWS);
+  const rows = shown.map((window) => ({
+    cells: [
+      showTime(window.from, zone),
+      showTime(window.to, zone),
+      showDuration(lengthOf(window)),
+      window.kind,
+      showCount(window.records),
+      showCount(window.pages),
+      showTime(window.fetchedAt, zone),
+    ],
+  }));
+  const behind = windows[MOST_ROWS];
+  const rest =
+    behind === undefined ? null : String(new URLSearchParams({ product: productId, from: behind.from, to }));
+  const caption = `${sayShown("window", windows.length, shown.length)}, in the order of their time`;
+  return html`<section class="sheet" aria-label="Windows">${renderTable({ name: "Windows", caption, columns: WINDOW_COLUMNS, rows })}
+${rest === null ? null : html`<p><a class="button quiet" href="/coverage?${rest}">The next ones</a></p>`}</section>`;
+}
+
+function sayShown(what: string, all: number, shown: number): string {
+  const counted = `${showCount(all)} ${what}${all === 1 ? "" : "s"}`;
+  return shown < all ? `The first ${showCount(shown)} of ${counted}` : counted;
+}
+
+function linkToBackfill(
+  productId: string,
+  { from, to }: { readonly from: string; readonly to: string },
+): string {
+  return `/backfills?${new URLSearchParams({ product: productId, from, to })}`;
+}
+
+function lengthOfAll(gaps: Coverage["gaps"]): number {
+  return gaps.reduce((sum, gap) => sum + lengthOf(gap), 0);
+}
+
+function lengthOf({ from, to }: { readonly from: string; readonly to: string }): number {
+  return parseInstant(to, "to") - parseInstant(from, "from");
+}
 
 const HOUR_MS = 3_600_000;
 

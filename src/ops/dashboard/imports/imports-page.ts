@@ -1,24 +1,138 @@
 /** `/imports`: what was imported into the ledger, and a form that imports a file (docs/ledger.md#hand-over-entries). */
 
 import type { IncomingMessage } from "node:http";
+import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
+import { showBytes } from "../../../bytes.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { readImportStory, recordImport } from "../../../flows/ledger/import-ledger.ts";
 import { IMPORT_FORMATS, type ImportFormat } from "../../../flows/ledger/read-import.ts";
-import { listImports } from "../../../ledger/past-import-store.ts";
+import type { ImportCounts } from "../../../ledger/import-lines.ts";
+import { listImports, type PastImport } from "../../../ledger/past-import-store.ts";
 import { sendProblem } from "../../http/problem.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { type ImportSeats, MOST_AT_ONCE, MOST_LINES } from "../../http/sent-lines.ts";
+import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../../http/sent-lines.ts";
 import { read, readOneOf, usage } from "../../input/fields.ts";
 import { PAGE } from "../../input/page-query.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
+import { showCount, showTime } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
 import { zoneOf } from "../parts/zone.ts";
-import { renderImport } from "./render-import.ts";
-import { renderImports } from "./render-imports.ts";
-import { readSentFile, type SentFile } from "./sent-file.ts";
+import { renderImports, renderState, SAYS_VIA } from "./render-imports.ts";
+
+/** What a form has besides its file: names, and what separates the parts. */
+const MOST_AROUND = 64 * 1024;
+const LONGEST_NAME = 200;
+
+/** A sent form. Its JSON is for the audit. */
+interface SentFile {
+  /** as chosen; empty: nothing was */
+  readonly format: string;
+  /** of the file, cut off; empty: no file was chosen */
+  readonly name: string;
+  /** null: there is no file, or it cannot be used */
+  readonly lines: SentLines | null;
+  /** a sentence about the file; null: it can be used */
+  readonly problem: string | null;
+}
+
+/** @param type the content type, which names what separates the parts of the form */
+async function readSentFile(payload: IncomingMessage, type: string): Promise<SentFile> {
+  const body = await readAtMost(payload, MOST_BYTES + MOST_AROUND);
+  if (body === null) return refused("", "", sayTooLarge());
+  const form = await parseForm(body, type);
+  if (form === null) return refused("", "", "the form cannot be read: choose the file, and send it again");
+  const [format, file] = [form.get("format"), form.get("file")];
+  const chosen = typeof format === "string" ? format : "";
+  if (!(file instanceof File) || (file.size === 0 && file.name === "")) {
+    return refused(chosen, "", "choose a file");
+  }
+  const name = file.name.slice(0, LONGEST_NAME);
+  if (file.size > MOST_BYTES) return refused(chosen, name, sayTooLarge());
+  const bytes = Buffer.from(await file.arrayBuffer());
+  return { format: chosen, name, lines: new SentLines(bytes, null), problem: null };
+}
+
+function refused(format: string, name: string, problem: string): SentFile {
+  return { format, name, lines: null, problem };
+}
+
+function sayTooLarge(): string {
+  return `the file is larger than ${MOST_BYTES / 1024 / 1024} MB: split it, or use "recon ledger import". Nothing was taken`;
+}
+
+/** @returns null: there is more */
+async function readAtMost(payload: IncomingMessage, most: number): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of payload as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= most) chunks.push(chunk);
+  }
+  return bytes > most ? null : Buffer.concat(chunks);
+}
+
+/** @returns null: it is no form */
+async function parseForm(body: Buffer, type: string): Promise<FormData | null> {
+  try {
+    return await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
+}
+
+function renderImport(story: PastImport & Pick<ImportCounts, "rejected">, zone: string): SafeHtml {
+  const { id, at, endedAt, who, via, format, name, bytes } = story;
+  const size = bytes === null ? "of unknown size" : showBytes(bytes);
+  const ended = endedAt === null ? null : html`, ended ${showTime(endedAt, zone)}`;
+  return html`<p class="trail"><a href="/imports">Imports</a> <span aria-hidden="true">›</span> ${id}</p>
+<h1>Import ${id} ${renderState(story)}</h1>
+<p>${name === null ? html`${format}` : html`<strong class="wrap">${name}</strong>, ${format}`}, ${size}; imported by <strong>${who}</strong> ${SAYS_VIA[via]}, begun ${showTime(at, zone)}${ended}.</p>
+${renderTotals(story)}
+${renderRejected(story)}`;
+}
+
+function renderTotals({ totals, error, endedAt }: PastImport): SafeHtml {
+  if (totals === null || endedAt === null) {
+    return html`<p class="sheet">Still running, or its process was killed. Lines imported so far are kept. If it does not end, import the same file again: what is there counts as known.</p>`;
+  }
+  const figure = (label: string, meaning: string, count: number) =>
+    html`<div><dt>${label}<small>${meaning}</small></dt><dd>${showCount(count)}</dd></div>`;
+  const early =
+    error === null
+      ? null
+      : html`<p class="problem" role="alert">It ended early: ${error}. Import the same file again: what was taken counts as known.</p>`;
+  const changed =
+    totals.changed === 0
+      ? null
+      : html`<p>What becomes of changed entries, <code>ledger.rowsChange</code> says: with "never" the first content stays, and <a href="/rejected?side=entry&amp;kind=changed">the change is kept</a>.</p>`;
+  return html`${early}<dl class="figures" aria-label="Result by line">
+${figure("added", "new entries", totals.added)}
+${figure("known", "entries that were there", totals.known)}
+${figure("changed", "entries with other content", totals.changed)}
+${figure("skipped", "callbacks that are no entries", totals.skipped)}
+${figure("rejected", "lines that cannot be used", totals.rejectedLines)}
+</dl>${changed}`;
+}
+
+const COLUMNS: readonly Column[] = [
+  { name: "line", as: "number" },
+  { name: "why it was rejected", as: "text", of: "long" },
+];
+
+function renderRejected({ rejected, totals }: PastImport & Pick<ImportCounts, "rejected">): SafeHtml | null {
+  if (rejected.length === 0) return null;
+  const rows = rejected.map(({ line, reason }) => ({ cells: [showCount(line), reason] }));
+  const more = (totals?.rejectedLines ?? rejected.length) - rejected.length;
+  return html`<section class="sheet" aria-labelledby="rejected"><h2 id="rejected">Rejected lines</h2>
+<p>Correct these lines, and import them again. Each is kept with its text <a href="/rejected?side=entry">among the rejected entries</a>, and leaves that list once its entry is written.</p>
+${renderTable({ name: "Rejected lines", columns: COLUMNS, rows })}
+${more > 0 ? html`<p>and ${showCount(more)} more.</p>` : null}</section>`;
+}
 
 type ListRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
 type OneRequest = FastifyRequest<{ Params: { id: string } }>;

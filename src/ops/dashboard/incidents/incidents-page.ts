@@ -7,7 +7,7 @@ import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readIncidentQuery } from "../../input/incident-query.ts";
 import type { OwnWorker } from "../../own-worker.ts";
-import { addTypedComment } from "../comments/add-typed-comment.ts";
+import { addTypedComment } from "../comments/render-comments.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";

@@ -15,7 +15,7 @@ import { statusOfRefusal } from "../../http/refusals.ts";
 import { usage } from "../../input/fields.ts";
 import { readAction } from "../../input/mismatch-action.ts";
 import { readChoice } from "../../input/mismatch-query.ts";
-import { addTypedComment } from "../comments/add-typed-comment.ts";
+import { addTypedComment } from "../comments/render-comments.ts";
 import { type Problem, problemOf, sayWithLabel } from "../parts/fields.ts";
 import { type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";

@@ -6,6 +6,14 @@ import { cameByHttps } from "../../access/sessions.ts";
 import type { Notice } from "../../http/layout.ts";
 import { readOwnPath } from "../../http/own-path.ts";
 
+/** Draws the words of a form that came too late: their writer may still need them. @param name of the field, "Your note" */
+export function renderUnsaved(name: string, words: string): SafeHtml | null {
+  return words === ""
+    ? null
+    : html`<section class="sheet" aria-labelledby="unsaved"><h2 id="unsaved">${name}, which is not saved</h2>
+<p class="words">${words}</p></section>`;
+}
+
 /** The message about a step, as data. The page escapes it. */
 export interface StepNotice {
   readonly tone: Notice["tone"];

@@ -13,7 +13,7 @@ import {
 } from "../../../flows/closing/closed-facts.ts";
 import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
-import { readWhyEmpty } from "../../../flows/closing/why-empty.ts";
+import { readWhyEmpty } from "../../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";
 import type { LiveTopic } from "../../http/layout.ts";

@@ -1,17 +1,169 @@
 /** `GET /search?q`: what an id belongs to, and whether both sides agree about that bet. */
 
+import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
+import type { Instant } from "../../../clock.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { search } from "../../../flows/read/search.ts";
+import { compareSides } from "../../../flows/read/compare-sides.ts";
+import { type FoundBet, type SearchResult, search } from "../../../flows/read/search.ts";
+import { MISMATCH_STATUSES } from "../../../mismatch.ts";
+import { RESOLVED_BY_RECON } from "../../../mismatches/transitions.ts";
 import type { LiveTopic } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { FILTER, read } from "../../input/fields.ts";
-import { type Problem, problemOf } from "../parts/fields.ts";
+import { sayCount } from "../mismatches/mismatch-words.ts";
+import { renderSideTable } from "../mismatches/render-sides.ts";
+import { type Problem, problemOf, renderInput, renderProblem } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
+import { sayAmounts, sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { zoneOf } from "../parts/zone.ts";
-import { renderSearch } from "./render-search.ts";
+import { pathOfTransfer } from "../transfers/render-transfers.ts";
+
+interface Search {
+  /** as typed */
+  readonly q: string;
+  /** null: nothing was asked yet, or the question has an error */
+  readonly found: SearchResult | null;
+  readonly problem: Problem | null;
+  /** when it was searched */
+  readonly at: Instant;
+}
+
+function renderSearch({ q, found, problem, at }: Search, zone: string): SafeHtml {
+  return html`<h1>Search</h1>
+<form method="get" action="/search" class="sheet fields">
+${renderInput({ label: "Id or player", name: "q", value: q, problem }, html`size="40" autocomplete="off"`)}
+<button>Find</button>
+</form>
+${renderProblem(problem, ["q"])}
+<p class="faint">The whole id of a bet, a round, a record, a transaction, a transfer or a request; a player; or the number of a mismatch or an incident, as in <code>#6</code>. One player's round is found fastest by both: <code>anna round-1</code>.</p>
+${found === null ? null : renderFound(found, q, zone)}
+${found === null || found.isCheap ? null : html`<p class="faint">This page does not update itself. It was searched ${showTime(at, zone)}.</p>`}`;
+}
+
+function renderFound(found: SearchResult, q: string, zone: string) {
+  const { numbered, bets, hasMore, playsAt, transfers, requests, unsearched } = found;
+  const isNumber = numbered.mismatch !== null || numbered.incident !== null;
+  const isNothing = !isNumber && bets.length + playsAt.length + transfers.length + requests.length === 0;
+  const words =
+    "Nothing stored has this id. Capital and small letters differ, parts of ids are not found, and old data may be deleted.";
+  if (isNothing && unsearched.players === null && unsearched.entries === null)
+    return html`<p class="sheet">${words}</p>`;
+  return html`${isNumber ? renderNumbered(numbered) : null}
+${playsAt.length === 0 ? null : renderPlayer(q, found)}
+${transfers.map((one) => renderTransfer(q, one))}
+${requests.map((one) => renderRequest(q, one))}
+${bets.map((bet) => renderBet(bet, zone))}
+${hasMore ? html`<p>There are more bets: search for one of their ids.</p>` : null}
+${renderUnsearched(found, isNothing)}`;
+}
+
+function renderNumbered({ mismatch, incident }: SearchResult["numbered"]): SafeHtml {
+  const one =
+    mismatch === null
+      ? null
+      : html`<li><a href="/mismatches/${mismatch.id}">Mismatch #${mismatch.id}: ${mismatch.kind}</a> ${showState(mismatch.status)} ${mismatch.username} at ${mismatch.productId}</li>`;
+  const other =
+    incident === null
+      ? null
+      : html`<li><a href="/incidents/${incident.id}">Incident #${incident.id}: ${incident.kind}</a> ${incident.endedAt === null ? showState("open") : html`<span class="state" data-state="resolved">over</span>`} at ${incident.productId}</li>`;
+  return html`<section class="sheet" aria-label="By number"><ul>${one}${other}</ul></section>`;
+}
+
+function renderUnsearched({ unsearched: { players, entries } }: SearchResult, isNothing: boolean) {
+  if (players === null && entries === null) return null;
+  return html`<div class="sheet"><p>${isNothing ? "Nothing was found, but not" : "There may be more: not"} everything could be searched.</p>
+<ul>${players === null ? null : html`<li>For a round with this id, only ${showCount(players)} players were searched: type the player too, as in <code>anna round-1</code>.</li>`}
+${entries === null ? null : html`<li>For a request with this id, only the newest ${showCount(entries)} ledger entries were searched.</li>`}</ul></div>`;
+}
+
+function renderBet(bet: FoundBet, zone: string): SafeHtml {
+  const { productId, username, ref, roundId, provider, ledger, difference, mismatches } = bet;
+  return html`<section class="sheet" aria-label="Bet ${ref}"><h2>Bet ${ref}</h2>
+<p>${productId}, player <strong>${username}</strong>${roundId === null ? null : html`, round ${roundId}`}</p>
+${renderVerdict(bet, zone)}
+${renderSideTable({ kind: difference?.kind ?? "payout-differs", provider, ledger }, zone)}
+${renderMismatches(mismatches)}</section>`;
+}
+
+function renderMismatches(mismatches: FoundBet["mismatches"]): SafeHtml | null {
+  const links = mismatches.map(
+    ({ id, kind, status }) =>
+      html`<li><a href="/mismatches/${id}">Mismatch #${id}: ${kind}</a> ${showState(status)}</li>`,
+  );
+  return links.length === 0 ? null : html`<ul>${links}</ul>`;
+}
+
+function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, zone: string): SafeHtml {
+  const verdict = (state: string, words: SafeHtml | string) =>
+    html`<p class="verdict" data-state="${state}"><span>${words}</span></p>`;
+  if (provider === null && ledger === null) {
+    return verdict("unknown", "Neither side can be described: its records or entries are not complete.");
+  }
+  if (difference === null) {
+    if (provider !== null && ledger !== null) {
+      const differs = compareSides({ kind: "payout-differs", provider, ledger }).some(
+        (one) => one.differs === true,
+      );
+      return differs
+        ? verdict(
+            "unknown",
+            "Some values differ, and the comparison accepts that: within a tolerance, or before the ledger began.",
+          )
+        : verdict("good", "Both sides agree about this bet.");
+    }
+    const side = provider === null ? "ledger" : "provider";
+    return verdict(
+      "unknown",
+      `Only the ${side} has this bet so far, and the other side need not have it yet.`,
+    );
+  }
+  const isKnown = mismatches.some(({ status }) => status === "open" || status === "acknowledged");
+  const words = sayWords(difference.reason, zone);
+  if (isKnown) return verdict("bad", `The sides differ: ${words}.`);
+  const decided = mismatches.find(
+    ({ kind, resolvedBy }) =>
+      kind === difference.kind && resolvedBy !== null && resolvedBy !== RESOLVED_BY_RECON,
+  );
+  if (decided !== undefined) {
+    const { id, status, resolvedBy, resolvedAt } = decided;
+    return verdict(
+      "warn",
+      html`The sides differ: ${words}. Mismatch #${id}: ${status} by ${resolvedBy}, ${showTime(resolvedAt, zone)}.`,
+    );
+  }
+  return verdict(
+    "warn",
+    difference.lacksDeleted
+      ? `The sides differ, and no mismatch opens: ${words}. Rows that would explain it may be deleted (retain).`
+      : `The sides differ, and no mismatch is open: ${words}. Either the graces are not over, or ops have decided it.`,
+  );
+}
+
+function renderTransfer(ref: string, one: SearchResult["transfers"][number]): SafeHtml {
+  const { kind, productId, username, status, amount, currency, mismatches } = one;
+  const of = kind === "top-up" ? { kind, product: productId, username } : {};
+  const name = `${kind === "top-up" ? "Top-up" : "Transfer"} ${ref}`;
+  return html`<section class="sheet" aria-label="${name}"><p><a href="${pathOfTransfer(ref, of)}">${name}</a> ${showState(status)} ${showAmount(amount, currency)} for ${username} at ${productId}</p>
+${renderMismatches(mismatches)}</section>`;
+}
+
+function renderRequest(id: string, one: SearchResult["requests"][number]): SafeHtml {
+  const { productId, callback, balanceBefore, balanceAfter } = one;
+  return html`<p class="sheet">Request ${id}: ${callback} of ${productId} was answered with success. The balance was ${showAmount(balanceBefore, null)} before it and ${showAmount(balanceAfter, null)} after it.</p>`;
+}
+
+function renderPlayer(username: string, { playsAt, ofPlayer }: SearchResult): SafeHtml {
+  const count = ofPlayer.reduce((sum, one) => sum + one.count, 0);
+  const open = new URLSearchParams({ username });
+  const all = new URLSearchParams({ username, status: MISMATCH_STATUSES.join(",") });
+  const sent = new URLSearchParams({ username, status: "pending,accepted,rejected,inconclusive" });
+  return html`<section class="sheet" aria-label="Player"><h2>Player ${username}</h2>
+<p>Plays at ${playsAt.join(", ")}. ${count === 0 ? "No mismatch is open or acknowledged." : html`<a href="/mismatches?${String(open)}">${sayCount(count)}</a> open or acknowledged, ${sayAmounts(ofPlayer)} at risk.`}</p>
+<p>See <a href="/mismatches?${String(all)}">all mismatches</a> and the <a href="/transfers?${String(sent)}">transfers</a> of this player.</p></section>`;
+}
 
 type SearchRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
 
