@@ -10,7 +10,7 @@ import { countRecords, type Volume } from "./support/pages.ts";
 
 const SMALL: Volume = { products: ["P1"], hours: 20, pagesPerHour: 10, pageSize: 1000 };
 const LARGE: Volume = { ...SMALL, hours: 200 };
-/** The options with which the worker is started (decision 22). */
+/** The options with which the worker is started. A page lives some tens of milliseconds; by default V8 lets garbage double the memory first. */
 const NODE_OPTIONS = ["--max-semi-space-size=8", "--heap-growing-percent=40"];
 const BAR = 1.15;
 const BAR_MB = 300;

@@ -1,4 +1,4 @@
-/** Amounts of money: exact decimals from the JSON text to the report, never floats (decision 8). */
+/** Amounts of money: exact decimals from the JSON text to the report, never floats. */
 
 import Big from "big.js";
 import { ReconError } from "./errors.ts";

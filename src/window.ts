@@ -18,7 +18,7 @@ export const LONGEST_RANGE_MS = 3_600_000;
 
 /**
  * How far a request reaches beyond both ends of its window. The interface does not say whether a range includes its ends, and
- * some providers cut times at whole seconds: a record of exactly 12:00:00 must not depend on that.
+ * some providers cut times at whole seconds: a record of exactly 12:00:00 must not depend on that (decision 291).
  */
 export const BEYOND_ENDS_MS = 1_000;
 

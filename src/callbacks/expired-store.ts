@@ -4,7 +4,7 @@ import type { Query } from "../db/client.ts";
 import { type DroppedRows, dropOldest } from "../db/drop-rows.ts";
 import type { TimeRange } from "../window.ts";
 
-/** Evidence includes refused requests this long before and after each time that a side of a mismatch names (decision 205). */
+/** Evidence includes refused requests this long before and after each time that a side of a mismatch names. */
 const SEARCHED_AROUND = "60 seconds";
 /** The format of `formatInstant`. */
 const ISO = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';

@@ -298,7 +298,7 @@ function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => 
     [...records, ...bets].some((side) => rounds.has(realRound(side.roundId) ?? ""));
 }
 
-/** While a bet runs, its stake need not agree: a mismatch explains only the additional movement (decision 77). */
+/** While a bet runs, its stake need not agree: a mismatch explains only the additional movement. */
 function explainsOnlyItsPart({ pair, pending }: AssessedPair): boolean {
   return pending?.content.kind === "net-differs" && stillRuns(pair);
 }

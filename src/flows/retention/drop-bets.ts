@@ -41,7 +41,7 @@ async function dropShare(
   const total = { records: 0, entries: 0 };
   for (const productId of slice.productIds) {
     const product = context.config.products.find((one) => one.productId === productId);
-    // It is unknown how the bets of an unknown product end.
+    // It is unknown how the bets of an unknown product end (decision 265).
     if (product === undefined) continue;
     const dropped = await dropOfProduct(context, walk, slice, product, upTo, share);
     total.records += dropped.records;

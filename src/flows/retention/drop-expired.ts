@@ -85,7 +85,7 @@ async function dropSamples(
 
 /**
  * The time whose versions and bodies may be deleted. If days are closed, only rows of closed days may go; if none is
- * closed, age alone decides (decision 165).
+ * closed, age alone decides.
  * @param closed null: no day is closed
  */
 export function mayExpire({ closing }: FlowContext["config"], closed: TimeRange | null): TimeRange {
@@ -102,7 +102,7 @@ async function dropAll(
 ): Promise<number> {
   if (keepMs === null) return 0;
   const to = Math.min(clock.now() - keepMs, within.to);
-  // Each statement continues after the one before: deleted rows stay in the index until a vacuum (decision 41).
+  // Each statement continues after the one before: deleted rows stay in the index until a vacuum.
   let { from } = within;
   let total = 0;
   for (let batch = 0; batch < batches && !signal.aborted; batch += 1) {

@@ -1,4 +1,4 @@
-/** The walks through old records and old entries, in the order of their times (decisions 161 and 219). */
+/** The walks through old records and old entries, in the order of their times (decision 219). */
 
 import { formatInstant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";

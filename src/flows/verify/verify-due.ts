@@ -1,4 +1,4 @@
-/** Verifies every due transfer and top-up, several at once, and settles the answers. */
+/** Verifies every due transfer and top-up, several at once, and settles the answers. Both kinds are claimed in turn (decision 76). */
 
 import { setInterval } from "node:timers";
 import pLimit from "p-limit";
