@@ -196,7 +196,7 @@ test("production embeds no server: the error names each missing setting", () => 
   }
 });
 
-test("no error shows a secret, even where the secret is wrong", () => {
+test("no error shows a secret, even if the secret is wrong", () => {
   const read = () =>
     readSettings([], { OPS_TOKENS: "short-secret", DATABASE_URL: "mysql://user:hunter2@host/db" });
   expect(read).toThrow(/OPS_TOKENS[\s\S]*DATABASE_URL|DATABASE_URL[\s\S]*OPS_TOKENS/);
@@ -297,7 +297,7 @@ describe("the channels of alerts", () => {
   const SECRET = `whsec_${"c2VjcmV0".repeat(4)}`;
   const https = { ALERT_WEBHOOK_URL: "https://ops.example/hook", ALERT_SLACK_URL: "https://slack.example/x" };
 
-  test("are none where nothing is set", () => {
+  test("are none if nothing is set", () => {
     expect(readSettings([], {}).alerts).toEqual({ webhook: null, slack: null });
   });
 
@@ -401,7 +401,7 @@ describe("retain that keeps rows for too short a time", () => {
     );
   });
 
-  test("is accepted where it is as long as both, and null keeps everything", () => {
+  test("is accepted if it is as long as both, and null keeps everything", () => {
     const retain = {
       records: "P30D",
       entries: "P365D",

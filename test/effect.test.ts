@@ -211,7 +211,7 @@ describe("the effect and the advice", () => {
     );
   });
 
-  test("are unknown where no expected amount explains the amount at risk, and name no direction", () => {
+  test("are unknown if no expected amount explains the amount at risk, and name no direction", () => {
     const one = mismatch("round-differs", {
       amountAtRisk: "7",
       provider: provider({ status: "OPEN", stake: "20", payout: "15" }),

@@ -46,7 +46,7 @@ describe("a secret is not shown", () => {
     }
   });
 
-  test("in part, where one secret is the beginning of another", () => {
+  test("in part, if one secret is the beginning of another", () => {
     const { log, text } = listen(["secret-of-ours", "secret-of-ours-too"]);
     log.info("secret-of-ours-too, secret-of-ours");
     expect(text()).toContain('"msg":"(hidden), (hidden)"');
@@ -97,7 +97,7 @@ describe("an error is logged with its name, code, message, stack and cause", () 
     expect(text()).not.toMatch(/programmers|unheard of/);
   });
 
-  test("also where its causes form a circle, or the thrown value is no error", () => {
+  test("even if its causes form a circle, or the thrown value is no error", () => {
     const { log, last } = listen();
     const error = new Error("first");
     error.cause = new Error("second", { cause: error });

@@ -44,7 +44,7 @@ test("0.1 and 0.2 are exactly 0.3", () => {
   expect(formatAmount(sumAmounts([parseAmount("0.1", "a"), parseAmount("0.2", "b")]))).toBe("0.3");
 });
 
-test("people see at least two decimals, and every digit of the amount", () => {
+test("users see at least two decimals, and every digit of the amount", () => {
   expect(formatMoney(parseAmount("20", "a"), "THB")).toBe("20.00 THB");
   expect(formatMoney(parseAmount("0.12345", "a"), "THB")).toBe("0.12345 THB");
   expect(formatMoney(parseAmount("1000000", "a"), "VND")).toBe("1000000.00 VND");

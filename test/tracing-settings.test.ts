@@ -19,7 +19,7 @@ describe("the worker writes traces", () => {
       { OTEL_TRACES_EXPORTER: "otlp", OTEL_RESOURCE_ATTRIBUTES: "region=eu, service.name=recon-eu" },
       null,
     ],
-  ])("where the standard variables name %s", (_, environment, serviceName) => {
+  ])("if the standard variables name %s", (_, environment, serviceName) => {
     expect(read(environment).tracing).toEqual({ serviceName });
   });
 
@@ -29,7 +29,7 @@ describe("the worker writes traces", () => {
     ["a variable is empty", { OTEL_EXPORTER_OTLP_ENDPOINT: "" }],
     ["the exporter is none", { OTEL_EXPORTER_OTLP_ENDPOINT: ENDPOINT, OTEL_TRACES_EXPORTER: "none" }],
     ["the SDK is disabled", { OTEL_EXPORTER_OTLP_ENDPOINT: ENDPOINT, OTEL_SDK_DISABLED: "True" }],
-  ])("but not where %s", (_, environment) => {
+  ])("but not if %s", (_, environment) => {
     expect(read(environment).tracing).toBeNull();
   });
 });

@@ -61,7 +61,7 @@ describe("a webhook", () => {
     expect(() => verify(`whsec_${Buffer.alloc(32).toString("base64")}`, body)).toThrow();
   });
 
-  test("passes verification also where its key has characters that no header can carry", async () => {
+  test("passes verification even if its key has characters that no header can carry", async () => {
     const key = "product-stalled/คาสิโน.1\r\nx: y\ud800/2026";
     expect(await send(webhook(), alert({ idempotencyKey: key }))).toEqual({ outcome: "delivered" });
     const { body, headers } = firstHeard();
@@ -105,7 +105,7 @@ describe("a Slack message", () => {
     expect(new URL(url).pathname).toBe("/incidents/7");
   });
 
-  test("has no link where nobody else can reach the ops server", async () => {
+  test("has no link if no other machine can reach the ops server", async () => {
     for (const ops of [
       { host: "0.0.0.0", port: 3000 },
       { host: "::", port: 3000 },

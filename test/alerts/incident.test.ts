@@ -34,7 +34,7 @@ describe("a mismatch belongs to the incident before it", () => {
     expect(joins(incident(fields), NOON + minutes * MINUTE_MS, HOUR_MS)).toBe(belongs);
   });
 
-  test("but to no incident where none exists", () => {
+  test("but to no incident if none exists", () => {
     expect(joins(null, NOON, HOUR_MS)).toBe(false);
   });
 });

@@ -63,7 +63,7 @@ describe("a thousand mismatches of one cause", () => {
     expect((await reported()).slice(4)).toEqual(["incident-over 1000"]);
   });
 
-  test("cause one alert where they open in one transaction", async () => {
+  test("cause one alert if they open in one transaction", async () => {
     await record(0, open(1000));
     expect(await reported()).toEqual(["incident-opened 1000"]);
     await record(1, resolve(...upTo(1000)));
@@ -179,7 +179,7 @@ describe("incidents are separate", () => {
   });
 });
 
-test("a mismatch that reopens joins its incident while that goes on, and a new one afterwards", async () => {
+test("a mismatch that reopens joins its incident while that continues, and a new one afterwards", async () => {
   await record(0, open(2));
   await record(1, resolve(1));
   await record(2, [{ change: "reopen", id: 1, content: finding() }]);

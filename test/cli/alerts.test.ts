@@ -67,7 +67,7 @@ describe("recon alerts test", () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining(`slack    all ${KINDS}`)]);
   });
 
-  test("says what to set where no channel is", async () => {
+  test("says what to set if no channel is", async () => {
     const { code, stdout, stderr } = await callRecon(["alerts", "test"], { HOME: nowhere });
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toBe(

@@ -314,7 +314,7 @@ describe("a database of another version", () => {
     expect(await recon(["status"], there)).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("a newer one: commands go on, and one line says so", async () => {
+  test("a newer one: commands continue, and one line says so", async () => {
     await other.sql`insert into recon_migrations (hash, created_at) values ('newer', ${Date.now()})`;
     for (const args of [["status", "--json"], ["migrate"]]) {
       const { code, stdout, stderr } = await recon(args, there);
@@ -337,7 +337,7 @@ describe("status", () => {
     expect(JSON.parse(stdout)).toEqual(await readStatus(context));
   });
 
-  test("for people has a line for each product", async () => {
+  test("on a terminal has a line for each product", async () => {
     const { code, stdout, stderr } = await recon(["status"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^PRODUCT .*\nP1 +not begun .*\nP2 +not begun /);
@@ -347,7 +347,7 @@ describe("status", () => {
 describe("mismatches", () => {
   const HOSTILE = "\u001b[2J\u001b]0;owned\u0007anna\u202e\u009b1m\r\n";
 
-  test("are listed for people, one line each, with amount and reason", async () => {
+  test("are listed on a terminal, one line each, with amount and reason", async () => {
     await open(exampleFinding({ betId: "a" }), exampleFinding({ betId: "b", productId: "P2" }));
     const { code, stdout, stderr } = await recon(["mismatches", "list"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -361,7 +361,7 @@ describe("mismatches", () => {
     ]);
   });
 
-  test("say so where there are none", async () => {
+  test("say so if there are none", async () => {
     expect(await recon(["mismatches", "list"])).toEqual({ code: 0, stdout: "No mismatches.\n", stderr: "" });
   });
 

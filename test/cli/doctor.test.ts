@@ -432,7 +432,7 @@ test("doctor says by how much and in which direction a clock differs from the pr
   });
 });
 
-test("doctor says what to do about refused credentials and about an address where nobody listens, without the password", async () => {
+test("doctor says what to do about refused credentials and about an address at which nothing listens, without the password", async () => {
   provider.answer(() => (response) => response.writeHead(401).end());
   const refused = await doctorOf(provider.url());
   expect(refused.code).toBe(1);

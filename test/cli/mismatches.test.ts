@@ -145,14 +145,14 @@ describe("a filter instead of ids", () => {
     expect(await statuses()).toBe("open open open open");
   });
 
-  test("acts where --yes agrees", async () => {
+  test("acts if --yes agrees", async () => {
     expect((await recon("resolve --min-amount 1 --product P1 --note known --yes")).stdout).toBe(
       "Resolved: 2 mismatches, 4.50 THB and 4.50 USD at risk.\n",
     );
     expect(await statuses()).toBe("resolved open open resolved");
   });
 
-  test("is refused without --yes where nobody can be asked", async () => {
+  test("is refused without --yes and a terminal", async () => {
     expect(await recon("ack --kind payout-differs --note known")).toEqual(
       says(
         2,
@@ -229,7 +229,7 @@ describe("one mismatch is shown with", () => {
     expect([timeline.length, adjustments.length]).toEqual([1, 0]);
   });
 
-  test("marks on the fields that differ, where both sides have them, with amounts compared as numbers", async () => {
+  test("marks on the fields that differ, if both sides have them, with amounts compared as numbers", async () => {
     const { provider, ledger } = exampleFinding();
     await open(
       { provider: { ...provider, stake: "10", status: "VOID" } as MismatchContent["provider"] },
@@ -241,7 +241,7 @@ describe("one mismatch is shown with", () => {
     expect(await Promise.all([1, 2, 3].map(marked))).toEqual([["status", "payout"], [], []]);
   });
 
-  test("the sides of a transfer, where the mismatch is about one", async () => {
+  test("the sides of a transfer, if the mismatch is about one", async () => {
     const side = {
       status: "SUCCESS",
       amount: "10.00",

@@ -122,7 +122,7 @@ describe("each endpoint gives the provider's answer as one JSON document", () =>
   });
 });
 
-test("an answer for people is a table", async () => {
+test("an answer on a terminal is a table", async () => {
   const { code, stdout } = await startRecon(["provider", "games", "--product", "P1"], environment()).ended;
   expect(code).toBe(0);
   expect(stdout).toMatch(/^code +0$/m);
@@ -146,7 +146,7 @@ describe("a command that moves money asks first", () => {
     expect((await sql`select from transfers where transaction_ref = 'ask-1'`).count).toBe(0);
   });
 
-  test("says that the outcome is unknown where the answer is lost, and what to do", async () => {
+  test("says that the outcome is unknown if the answer is lost, and what to do", async () => {
     const { code, stdout, stderr } = await recon(`deposit ${MONEY} --ref lost-1 --yes --json`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toMatch(

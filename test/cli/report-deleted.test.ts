@@ -99,7 +99,7 @@ test("days before the first closed day and after the closed time keep their sums
   expect(await statementOf("--day", "2025-10-01")).toMatchObject({ rows: [], closed: null });
 });
 
-test("where an earlier version may have deleted what lies before the first closed day, it is refused", async () => {
+test("if an earlier version may have deleted what lies before the first closed day, it is refused", async () => {
   await sql`update retention_states set began_at = null where walk like 'records of %'`;
   const refused = await recon("report", "--day", "2025-09-09");
   await sql`update retention_states set began_at = '2025-09-10T00:00:00Z' where walk like 'records of %'`;
@@ -109,7 +109,7 @@ test("where an earlier version may have deleted what lies before the first close
   ]);
 });
 
-test("where only entries were deleted, the message names them", async () => {
+test("if only entries were deleted, the message names them", async () => {
   await sql`update retention_states set deleted_up_to = '2025-09-01T00:00:00Z' where walk like 'records of %'`;
   expect((await recon("report", "--day", "2025-09-20", "--zone", "Asia/Bangkok")).stderr).toMatch(
     /: callback entries from 2025-09-10T00:00:00.000Z to 2025-09-21T00:00:00.000Z may be deleted \(retain.entries\)\n$/,

@@ -60,7 +60,7 @@ test("the command gives up in the end, with an exit code of its own and the leng
   expect(database.waitedMs()).toBe(MINUTE_MS);
 });
 
-test("a short command does not wait, and no command waits where waiting does not help", async () => {
+test("a short command does not wait, and no command waits if waiting does not help", async () => {
   for (const [database, longestMs] of [
     [downFor(1), 0],
     [downFor(1, { retryable: false }), MINUTE_MS],

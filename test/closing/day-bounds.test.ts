@@ -87,7 +87,7 @@ describe("a day to close", () => {
   });
 });
 
-describe("where the clocks change near midnight", () => {
+describe("if the clocks change near midnight", () => {
   const { sql } = useDatabase();
   const CHANGING = [
     "America/Havana",

@@ -33,7 +33,7 @@ describe("the day in whose statement a moment counts", () => {
     ["Pacific/Auckland", "America/Los_Angeles"],
     ["America/Los_Angeles", "Pacific/Auckland"],
     ["UTC", "UTC"],
-  ])("is one day, and in its time, where closing.zone changed from %s to %s", (before, after) => {
+  ])("is one day, and in its time, if closing.zone changed from %s to %s", (before, after) => {
     const closed = [closedDay("2026-11-18", before), closedDay("2026-11-19", before)];
     const third = dayAfter(closed[1] as ZonedDay, after);
     for (const all of [closed, [...closed, third]]) {

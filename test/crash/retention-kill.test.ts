@@ -65,7 +65,7 @@ async function expectWholeRounds(): Promise<void> {
 
 const isOver = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null;
 
-test("two processes that are killed with kill -9 while they delete leave no bet half deleted, and the next go on", async () => {
+test("two processes that are killed with kill -9 while they delete leave no bet half deleted, and the next continue", async () => {
   await fetched(DAY, DAY + 24 * HOUR_MS);
   await play();
   expect(await close(new Date(DAY).toISOString().slice(0, 10))).toMatchObject({ isNew: true });

@@ -71,7 +71,7 @@ test("a day is closed from its page after a question, by keyboard; an open page 
   ]);
 });
 
-test("the days before the first fetched one are one line, and the button is named only to a person who may use it", async () => {
+test("the days before the first fetched one are one line, and the button is named only to a user who may use it", async () => {
   const baseUrl = await serveDashboard(context, TOKENS);
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
@@ -128,7 +128,7 @@ test("a correction stands with its bet, both amounts and the reason, on its day,
   );
 });
 
-test("the check of the closed days names the first one that was altered, also to a person who may only read", async () => {
+test("the check of the closed days names the first one that was altered, also to a user who may only read", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: READ_TOKEN });
   await page.goto("/report/verify");
   await page.getByText("No day is closed yet.").waitFor();
@@ -205,7 +205,7 @@ test("days before the first closed one are not offered for closing", async () =>
   expect(await page.getByRole("link", { name: "Close the month" }).count()).toBe(1);
 });
 
-test("a person who may only read closes nothing, and wrong dates are named", async () => {
+test("a user who may only read closes nothing, and wrong dates are named", async () => {
   const baseUrl = await serveDashboard(context, TOKENS);
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/report?day=2026-11-20");

@@ -119,7 +119,7 @@ describe("who may only read", () => {
   });
 });
 
-describe("a person's time zone", () => {
+describe("a user's time zone", () => {
   const BANGKOK = "Asia/Bangkok";
   const happened = 'main time[datetime="2026-11-20T11:55:00.000Z"] >> nth=0';
 
@@ -156,7 +156,7 @@ describe("a person's time zone", () => {
     expect(await page.getByLabel("First seen from").inputValue()).toBe("2026-11-20T19:00");
   });
 
-  test("can be chosen, also without scripts and by a person who may only read", async () => {
+  test("can be chosen, also without scripts and by a user who may only read", async () => {
     const baseUrl = await serveDashboard(world.context, TOKENS);
     const page = await browser.newPage({ baseUrl, token: READ_TOKEN, scripts: false });
     await page.goto("/mismatches?status=open");

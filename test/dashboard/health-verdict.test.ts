@@ -209,7 +209,7 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
     "the clock of the worker 12 on host is wrong: correct the clock, and work there resumes",
     { wrongClocks: ["worker 12 on host"] },
   ],
-])("the line is %s where %s", (tone, text, changes) => {
+])("the line is %s if %s", (tone, text, changes) => {
   const verdict = judgeHealth(allWell(changes));
   expect(verdict.tone).toBe(tone);
   expect(verdict.findings).toEqual([expect.objectContaining({ tone, text: expect.stringContaining(text) })]);

@@ -267,7 +267,7 @@ test("one alert is sent again by keyboard with its own key, once for each press,
   expect(first?.headers["webhook-id"]).not.toBe(second?.headers["webhook-id"]);
 });
 
-test("a test reaches the channels from the page; a wrong channel is refused, and so is a person who may only read", async () => {
+test("a test reaches the channels from the page; a wrong channel is refused, and so is a user who may only read", async () => {
   await haveAlerts();
   const baseUrl = await serveDashboard(context, TOKENS, withWorker);
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });

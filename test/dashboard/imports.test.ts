@@ -142,7 +142,7 @@ test("a file that cannot be used is named next to its field, nothing is taken, a
   expect(counts).toEqual({ imports: 0, entries: 0 });
 });
 
-test("what no form sends is refused: another body, an unknown format, no file; so is a person who may only read", async () => {
+test("what no form sends is refused: another body, an unknown format, no file; so is a user who may only read", async () => {
   const baseUrl = await serveDashboard(context, TOKENS);
   const mary = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });

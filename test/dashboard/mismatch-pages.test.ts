@@ -341,7 +341,7 @@ describe("an action on the selected mismatches", () => {
       404,
       'there is no mismatch "77"',
     ],
-  ])("is refused where %s, and the page keeps input and selection", async (_, form, status, problem) => {
+  ])("is refused if %s, and the page keeps input and selection", async (_, form, status, problem) => {
     await open({}, {});
     await act("resolve", "2");
     const go = await visit();
@@ -390,7 +390,7 @@ describe("an action on all matching mismatches", () => {
     expect(await statuses()).toBe("open open open");
   });
 
-  test("is not done where other mismatches match at the confirmation: the page shows the present matches, and keeps the note", async () => {
+  test("is not done if other mismatches match at the confirmation: the page shows the present matches, and keeps the note", async () => {
     await open({});
     const go = await visit();
     const shown = await go("/mismatches", all);

@@ -141,7 +141,7 @@ test("an open page of one mismatch reports the other person's decision, and keep
   expect(await anna.locator("#about .state").textContent()).toBe("resolved");
 });
 
-test("the page shows all matching mismatches with their money before a person acts on them", async () => {
+test("the page shows all matching mismatches with their money before a user acts on them", async () => {
   const findings = Array.from({ length: 101 }, (_, index) =>
     exampleFinding({ productId: "P2", betId: `more-${index}`, amountAtRisk: amount("0.1") }),
   );
@@ -200,7 +200,7 @@ test("a player's name is shown as text everywhere", async () => {
   expect(await page.locator("img").count()).toBe(0);
 });
 
-test("a person who may only read sees no actions, and cannot act by hand", async () => {
+test("a user who may only read sees no actions, and cannot act by hand", async () => {
   const baseUrl = await serveDashboard(context, TOKENS);
   const page = await browser.newPage({ baseUrl, token: READ_TOKEN });
   for (const path of ["/mismatches", "/mismatches/1"]) {

@@ -22,7 +22,7 @@ const ROGUE = '<img src=x onerror="alert(1)">';
 const iso = (instant: number) => new Date(instant).toISOString();
 const PHONE = { width: 360, height: 740 };
 
-test("an inconclusive transfer shows every answer, and is closed with a note by keyboard; other people see that at once", async () => {
+test("an inconclusive transfer shows every answer, and is closed with a note by keyboard; other users see that at once", async () => {
   provider.answer(({ body }) =>
     body["transactionRef"] === "ref-1" ? replyWith("<b>busy</b>", 500) : bookedAs({ path: "", body }),
   );
@@ -63,7 +63,7 @@ test("an inconclusive transfer shows every answer, and is closed with a note by 
   expect(await late.locator("main").innerText()).toContain("seen in their export");
 });
 
-test("a transfer that was booked after its failure was final says why, and what to do, until a person has decided", async () => {
+test("a transfer that was booked after its failure was final says why, and what to do, until a user has decided", async () => {
   await world.hand();
   await world.liveUntil(12 * HOUR_MS);
   provider.answer((question) => bookedAs(question));
@@ -86,7 +86,7 @@ test("a transfer that was booked after its failure was final says why, and what 
   await page.waitForURL("**/mismatches/*");
 });
 
-test("a person who may only read closes and starts nothing, also not by hand", async () => {
+test("a user who may only read closes and starts nothing, also not by hand", async () => {
   const baseUrl = await serveDashboard(shown, TOKENS);
   const eye = await browser.newPage({ baseUrl, token: READ_TOKEN });
   await eye.goto("/backfills");

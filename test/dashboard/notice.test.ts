@@ -64,7 +64,7 @@ test.each([
   expect((await take(`recon_notice=${value}`)).notice).toBeNull();
 });
 
-test("a notice offers no undo where its undo is malformed", async () => {
+test("a notice offers no undo if its undo is malformed", async () => {
   const value = packed({ tone: "good", text: "x", undo: '"><script>alert(1)</script>' });
   expect((await take(`recon_notice=${value}`)).notice).toEqual({ tone: "good", text: "x", undo: "" });
 });

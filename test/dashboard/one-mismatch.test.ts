@@ -78,7 +78,7 @@ test("who writes a note while somebody else decides keeps the note and the butto
 describe("comments", () => {
   const comments = (page: Page) => page.locator(".comments li");
 
-  test("of several people appear in every open page, under their names, and never as markup", async () => {
+  test("of several users appear in every open page, under their names, and never as markup", async () => {
     const baseUrl = await serveDashboard(context, TOKENS);
     const [bo, eye] = [
       await browser.newPage({ baseUrl, token: WRITE_TOKEN }),
@@ -221,7 +221,7 @@ test("similar ones are counted and linked: of the same kind and time, of the pla
   ]);
 });
 
-test("the evidence is one file that a person without this program can open, read and print", async () => {
+test("the evidence is one file that a user without this program can open, read and print", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: READ_TOKEN });
   await page.goto("/mismatches/3");
   const [download] = await Promise.all([

@@ -82,7 +82,7 @@ test("a change between the reading of a page and the opening of its stream is se
   await page.locator(row).waitFor();
 });
 
-test("a page whose connection was lost is asked for again only where it has missed a change", async () => {
+test("a page whose connection was lost is asked for again only if it has missed a change", async () => {
   const { page, change, isIn, askedSoFar } = await openVisit();
   await page.clock.install();
   await page.goto("/mismatches");

@@ -144,7 +144,7 @@ describe("coverage", () => {
     await page.locator("main", { hasText: "TABLE is complete" }).waitFor();
   });
 
-  test("a person who may only read gets no backfill form", async () => {
+  test("a user who may only read gets no backfill form", async () => {
     const page = await browser.newPage({
       baseUrl: await serveDashboard(played.context, TOKENS),
       token: READ_TOKEN,

@@ -84,7 +84,7 @@ test.each(["provider-bet-4", "txn-4", "round-4", "anna round-4"])(
   },
 );
 
-test("a difference that a person has decided names the decision", async () => {
+test("a difference that a user has decided names the decision", async () => {
   const { sql } = world;
   const [open] = await sql`select id from mismatches where bet_id = 'bet-2'`;
   const id = String(open?.["id"]);
@@ -189,7 +189,7 @@ test("an id shows all that it names: a bet, the round of another player, and the
   expect(words).not.toContain("There may be more");
 });
 
-test("where something was found, the page says how far the searches without an index went", async () => {
+test("if something was found, the page says how far the searches without an index went", async () => {
   await world.sql`
     insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,
       bet_amount, skip_balance_update, occurred_at, received_at)

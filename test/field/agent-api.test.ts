@@ -94,7 +94,7 @@ describe('transfer errors include code 5004, "Transaction not found"', () => {
     expect(story).toMatchObject({ status: "accepted", answers: [{ says: "failed" }, { says: "booked" }] });
   });
 
-  test("the answer counts as no answer where verify.notFoundCodes lacks the code", async () => {
+  test("the answer counts as no answer if verify.notFoundCodes lacks the code", async () => {
     const story = await verifyUntil([1, 16, 60], { verify: { notFoundCodes: [] } }, NOT_FOUND);
     expect(story.status).toBe("pending");
     expect(story.answers.map(({ says }) => says)).not.toContain("failed");

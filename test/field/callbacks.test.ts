@@ -48,13 +48,13 @@ describe("isSingleState is a field of each settle item, not a property of a prod
     expect(await statuses()).toEqual(["bet-1 settled"]);
   });
 
-  test("true fails with 10002 where the balance before is below the stake, and with 20003 after an earlier cancel", async () => {
+  test("true fails with 10002 if the balance before is below the stake, and with 20003 after an earlier cancel", async () => {
     expect(await settle(true, { betAmount: 101, payoutAmount: 500 })).toBe("10002");
     expect(await outcomeOf("cancelBets", {})).toBe("20001");
     expect(await settle(true)).toBe("20003");
   });
 
-  test("false without a placement fails with 20001 and debits nobody, also where the product is single-state", async () => {
+  test("false without a placement fails with 20001 and debits no player, also if the product is single-state", async () => {
     expect(await settle(false)).toBe("20001");
     await openWith({ productId: "S1" });
     expect(await settle(false)).toBe("20001");

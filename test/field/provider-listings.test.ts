@@ -384,7 +384,7 @@ describe("a provider that lists a record for each step of a bet", () => {
     expect(bets[0]).toMatchObject({ provider: { id: "step-2", payout: "25" }, difference: null });
   });
 
-  test("in a product of sessions, where the steps lie far apart", async () => {
+  test("in a product of sessions, if the steps lie far apart", async () => {
     const session = {
       name: "",
       rows: [

@@ -60,7 +60,7 @@ test("the product's next turn comes behind those of all others, and each turn ha
   expect(new Set(added.slice(0, 2).map(({ id }) => id))).toEqual(new Set(["turn 1 P1", "turn 2 P1"]));
 });
 
-test("a tick adds no second turn where one waits", async () => {
+test("a tick adds no second turn if one waits", async () => {
   await sql`delete from diff_marks`;
   await appendEntries(sql, [
     exampleEntry({ entryId: "tick", requestId: "tick", txnId: "tick", roundId: "tick" }),

@@ -56,7 +56,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await sql`create table casino.log (like callback_entries including defaults)`;
   });
 
-  test("a worker follows the relation, and goes on after the relation was gone for a while", async () => {
+  test("a worker follows the relation, and continues after the relation was gone for a while", async () => {
     await createView();
     const errors: string[] = [];
     await using _worker = await start(errors);

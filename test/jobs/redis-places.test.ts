@@ -98,7 +98,7 @@ test("a user with a password full of signs, and a database of its own", async ()
 test.each([
   ["the master was lost", false],
   ["a failover by hand, whose old master lives on", true],
-])("work goes on through sentinels after %s", async (_, byHand) => {
+])("work continues through sentinels after %s", async (_, byHand) => {
   const [master, replica] = [await openRedis(), await openRedis()];
   await replica.client.replicaof("127.0.0.1", master.port);
   await eventually("the replica has all keys", async () =>

@@ -60,7 +60,7 @@ const why = async (check: () => Promise<void>) => {
   return failure === null ? "" : (failure as Error).message;
 };
 
-test("after a failover behind one name, work goes on at the new primary while the old one lives on as its replica", async () => {
+test("after a failover behind one name, work continues at the new primary while the old one lives on as its replica", async () => {
   const [old, next] = [await openRedis(), await openRedis()];
   await next.client.replicaof("127.0.0.1", old.port);
   await eventually("the replica has all keys", async () =>

@@ -149,7 +149,7 @@ describe("the heartbeat", () => {
   });
 });
 
-test("without Redis the worker reports stalls without a queue, the heartbeat stops, and all work goes on when Redis is back", async () => {
+test("without Redis the worker reports stalls without a queue, the heartbeat stops, and all work continues when Redis is back", async () => {
   const proxy = await startTcpProxy(redis.redisUrl() ?? "");
   onTestFinished(() => proxy.close());
   await start(proxy.url);

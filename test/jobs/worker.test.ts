@@ -92,7 +92,7 @@ describe.each(QUEUE_PLACES)("with the queues in $place", ({ open }) => {
     await eventually("the bet is confirmed as missing", () => hasUnheardBet(context, "unheard"));
   });
 
-  test("a worker goes on after its queues were emptied, which it fills again, and after every connection broke", async () => {
+  test("a worker continues after its queues were emptied, which it fills again, and after every connection broke", async () => {
     await using _worker = await start();
     await eventually("every product is pulled", () => isPulledSince(context, small.begin));
     await queues.empty();

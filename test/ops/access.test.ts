@@ -110,7 +110,7 @@ describe("signing in", () => {
     }
   });
 
-  test("a person who is signed in already goes straight on", async () => {
+  test("a user who is signed in already goes straight on", async () => {
     const ask = await serveOps(context);
     const headers = await signIn(ask, READER);
     const answer = await ask("GET", "/sign-in?to=/report", { headers });
@@ -259,7 +259,7 @@ describe("a change", () => {
     expect((await ask("GET", "/api/status", { headers: { cookie } })).status).toBe(200);
   });
 
-  test.each(FORGED)("%s changes nothing where no tokens are set", async (_, said) => {
+  test.each(FORGED)("%s changes nothing if no tokens are set", async (_, said) => {
     const ask = await serveOps(context, []);
     expect((await ask("POST", CHANGE, { headers: { host: OWN, ...said } })).status).toBe(403);
   });
@@ -278,7 +278,7 @@ describe("a change", () => {
     expect((await ask("POST", CHANGE, { headers })).status).toBe(LET_THROUGH);
   });
 
-  test("with a cookie is refused where no header names its origin; a program sends a token", async () => {
+  test("with a cookie is refused if no header names its origin; a program sends a token", async () => {
     const ask = await serveOps(context);
     const { cookie } = await signIn(ask, WRITER);
     expect((await ask("POST", CHANGE, { headers: { cookie } })).status).toBe(403);
@@ -400,7 +400,7 @@ describe("nobody can guess tokens", () => {
     expect(lines.filter((line) => line.includes("had a token"))).toHaveLength(10);
   });
 
-  test("meanwhile people with a session work on, and requests without a token are asked for one", async () => {
+  test("meanwhile users with a session work on, and requests without a token are asked for one", async () => {
     const ask = await serveOps(context);
     const headers = await signIn(ask, WRITER);
     for (let i = 0; i < 11; i += 1) await guess(ask);

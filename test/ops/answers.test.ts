@@ -67,7 +67,7 @@ describe("every answer", () => {
     },
   );
 
-  test("with a person's data is stored nowhere", async () => {
+  test("with a user's data is stored nowhere", async () => {
     const ask = await serveOps(context);
     for (const [, method, path, headers] of ASKED) {
       if (path.startsWith("/assets/")) continue;
@@ -101,7 +101,7 @@ describe("every answer", () => {
     expect(asked).toEqual([ASSETS_AT, ASSETS_AT, ASSETS_AT]);
   });
 
-  test("binds browsers to https only where the request came over https", async () => {
+  test("binds browsers to https only if the request came over https", async () => {
     const ask = await serveOps(context);
     const strict = "strict-transport-security";
     expect((await ask("GET", "/healthz")).headers[strict]).toBeUndefined();
@@ -184,7 +184,7 @@ describe("a refused request", () => {
     expect(answer.status).toBe(415);
   });
 
-  test("a person gets a page instead, except from the API", async () => {
+  test("a user gets a page instead, except from the API", async () => {
     const ask = await serveOps(context);
     const page = await ask("GET", "/<b>nowhere", { headers: OWN_PAGE });
     expect([page.status, page.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"]);

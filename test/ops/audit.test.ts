@@ -108,7 +108,7 @@ describe("the audit log", () => {
     expect((await readAudit(ask)).audit).toEqual([]);
   });
 
-  test("names this machine's user where there are no tokens", async () => {
+  test("names this machine's user if there are no tokens", async () => {
     const ask = await serveOps(context, []);
     await post(ask, "/api/backfills", {}, RANGE);
     expect((await readAudit(ask)).audit).toMatchObject([{ who: "local", by: "loopback", status: 201 }]);
@@ -150,7 +150,7 @@ describe("the audit log", () => {
     expect(wrong.json).toMatchObject({ status: 400, detail: expect.stringContaining('limit "0"') });
   });
 
-  test("is written first: where that fails, nothing is changed", async () => {
+  test("is written first: if that fails, nothing is changed", async () => {
     const ask = await serveOps(context);
     await sql`alter table audit_log rename to audit_log_away`;
     try {

@@ -94,7 +94,7 @@ test("as JSON it holds both sides, every callback with its body, every version o
   ]);
 });
 
-test("what people decided and wrote about it is not part of it", async () => {
+test("what ops decided and wrote about it is not part of it", async () => {
   const ask = await serveApi(context);
   await ask("POST", "/api/mismatches/1/ack", { body: { note: "SECRET-NOTE" } });
   await ask("POST", "/api/mismatches/1/comments", { body: { note: "SECRET-COMMENT" } });

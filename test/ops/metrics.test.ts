@@ -242,7 +242,7 @@ describe("the state", () => {
   });
 });
 
-describe("where a server is down", () => {
+describe("if a server is down", () => {
   test.each(["refuse", "hang"] as const)(
     "and the database does not answer (%s), the process metrics are served all the same, and no stale ones",
     async (how) => {

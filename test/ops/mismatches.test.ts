@@ -211,7 +211,7 @@ describe("many at once", () => {
   });
 });
 
-describe("where tokens are set", () => {
+describe("if tokens are set", () => {
   const tokens = [
     { name: "eye", role: "read", token: "a token that reads" },
     { name: "hand", role: "write", token: "a token that writes" },

@@ -85,7 +85,7 @@ describe("a report", () => {
     for (const answer of await Promise.all(asked)) expect(answer.status).toBe(200);
   });
 
-  test("that a reload leaves behind delays nobody: the last request is answered", async () => {
+  test("that a reload leaves behind delays no other: the last request is answered", async () => {
     const server = await serve(sql);
     const release = await holdRecords();
     for (let reload = 0; reload < 20; reload += 1) {
@@ -100,7 +100,7 @@ describe("a report", () => {
     expect((await fetch(`${server}${DAY}`)).status).toBe(200);
   });
 
-  test("is refused where too many wait, and the error says how many and what to do", async () => {
+  test("is refused if too many wait, and the error says how many and what to do", async () => {
     const server = await serve(sql);
     const release = await holdRecords();
     const asked = Array.from({ length: 12 }, () => fetch(`${server}${DAY}`));
@@ -197,7 +197,7 @@ describe("a report", () => {
   });
 });
 
-test("the connections of a process are divided: people have a quarter, and no more", async () => {
+test("the connections of a process are divided: users have a quarter, and no more", async () => {
   const pools = openPools(url, 20);
   onTestFinished(() => pools.close());
   expect([pools.work.options.max, pools.people.options.max]).toEqual([15, 5]);

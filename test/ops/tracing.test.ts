@@ -170,7 +170,7 @@ describe("a worker", () => {
     return () => requests;
   };
 
-  test("loads no OpenTelemetry module where no setting asks for traces", async () => {
+  test("loads no OpenTelemetry module if no setting asks for traces", async () => {
     const requests = countRequests();
     expect(await runWorker(database.url, "", {}, () => requests() > 1)).toEqual(CLEANLY);
     expect(existsSync(loaded) ? readFileSync(loaded, "utf8") : "").toBe("");

@@ -4,7 +4,7 @@ import { HURRIED, playAt } from "./confirm-cost.ts";
 
 const { url } = useDatabase();
 
-test("where pulling is far behind, comparisons collect no confirm fetches, and open no false alarm", async () => {
+test("if pulling is far behind, comparisons collect no confirm fetches, and open no false alarm", async () => {
   const pace = { ...HURRIED, lengthMs: 6 * 60_000, stepMs: 4_000, pullEvery: 5 };
   const played = await playAt(url, 1, pace);
   expect(played.opened).toBeGreaterThan(5);

@@ -112,7 +112,7 @@ describe("the journal", () => {
     expect(stored).toEqual(["request 1".length, long.length, "request 3".length]);
   });
 
-  test("skips an incomplete line at the point where a process ended, and continues with the next file", async () => {
+  test("skips an incomplete line at the point if a process ended, and continues with the next file", async () => {
     const line = `${JSON.stringify(callbackOf(1))}\n`;
     writeFileSync(join(folder, "000000000001.ndjson"), `${line}{"callback":"pla`);
     const journal = await openJournal({ folder, mostBytes: 1e9 }, openTally(), () => {});

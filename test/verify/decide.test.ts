@@ -30,7 +30,7 @@ describe("the next question", () => {
     expect(one.nextAfterMs()).toBe(10 * MINUTE_MS);
   });
 
-  test("comes after a pause even where the delays are zero", () => {
+  test("comes after a pause even if the delays are zero", () => {
     const one = live(deposit(), settings({ delays: ["PT0S"] }));
     const { state } = one.nothing(MINUTE_MS);
     expect(state.nextVerifyAt).toBeGreaterThan(NOON + MINUTE_MS + SECOND_MS);
@@ -224,7 +224,7 @@ describe("rejected", () => {
     expect(one.failed("when due").state.nextVerifyAt).toBeNull();
   });
 
-  test("needs only one recheck where that comes too late for both", () => {
+  test("needs only one recheck if that comes too late for both", () => {
     const one = rejected();
     expect(one.failed(3 * DAY_MS).state.nextVerifyAt).toBeNull();
   });

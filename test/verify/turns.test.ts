@@ -35,7 +35,7 @@ function open(slots: number, slowMs = 60_000) {
 }
 
 describe("slots", () => {
-  test("all go to one line where only that line asks", async () => {
+  test("all go to one line if only that line asks", async () => {
     const { take, begun, end } = open(3);
     take("A", 5);
     await settled();
@@ -72,7 +72,7 @@ describe("slots", () => {
   });
 });
 
-describe("a line without a slot, where all are taken", () => {
+describe("a line without a slot, if all are taken", () => {
   test("gets the slot of a slow question of the line with the most", async () => {
     const { take, begun, over } = open(3, 20);
     take("hanging", 6);
@@ -93,7 +93,7 @@ describe("a line without a slot, where all are taken", () => {
     expect(begun.filter((line) => line === "hanging")).toHaveLength(5);
   });
 
-  test("waits where each line has only one", async () => {
+  test("waits if each line has only one", async () => {
     const { take, begun, over, end } = open(2, 1);
     take("A");
     take("B");

@@ -78,7 +78,7 @@ describe("an alert", () => {
     expect(await countUndelivered(sql)).toBe(0);
   });
 
-  test("waits where no channel is set, and is sent when there is one", async () => {
+  test("waits if no channel is set, and is sent when there is one", async () => {
     await write(1);
     await deliver([]);
     expect(await countUndelivered(sql)).toBe(1);

@@ -121,7 +121,7 @@ describe("refused credentials", () => {
     expect(await kinds()).toEqual(["credentials-refused"]);
   });
 
-  test("are reported where only transfers are verified, until a question is answered", async () => {
+  test("are reported if only transfers are verified, until a question is answered", async () => {
     const context = { sql, config, clock, log: silentLog };
     const refused = new ReconError("provider-refused", "no");
     const nothing = { code: null, message: null, raw: null, refused: null };
@@ -144,7 +144,7 @@ describe("refused credentials", () => {
   });
 });
 
-test("rejected records are reported once a day, with the first reason, and only where they are new", async () => {
+test("rejected records are reported once a day, with the first reason, and only if they are new", async () => {
   const rejecting = (raw: string, reason = "stake: is no amount <b>"): FetchBetPage => {
     const rejected = [{ raw, reason }];
     return async (...asked) => ({ ...(await answers(...asked)), rejected });

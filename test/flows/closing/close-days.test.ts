@@ -90,7 +90,7 @@ describe("closing a day", () => {
     await expect(close("2026-11-18")).rejects.toThrow("the first closed day is later");
   });
 
-  test("by itself begins with the first whole day, and stops where closing.after is not over", async () => {
+  test("by itself begins with the first whole day, and stops if closing.after is not over", async () => {
     await playDay();
     clock.set(TODAY + 2 * DAY_MS + 2 * HOUR_MS);
     const due = () => closeDueDays(context({ closing: { after: "P1D" } }), new AbortController().signal);
@@ -101,7 +101,7 @@ describe("closing a day", () => {
     expect(await due()).toEqual([]);
   });
 
-  test("goes on where the last day ended when the zone changes", async () => {
+  test("continues where the last day ended when the zone changes", async () => {
     await playDay();
     clock.set(TODAY + 4 * DAY_MS);
     await close("2026-11-20");
@@ -175,7 +175,7 @@ describe("a later change of a closed day", () => {
     await expectInvariant();
   });
 
-  test("restated by the provider, and resolved by a person", async () => {
+  test("restated by the provider, and resolved by a user", async () => {
     await playDay();
     await close("2026-11-20");
     await listed(recordOf("22", { updatedDate: "2026-11-21T00:30:00Z" }));

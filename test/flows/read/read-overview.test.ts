@@ -105,7 +105,7 @@ describe("a product", () => {
     ]);
   });
 
-  test("has no gap where another window has fetched that time", async () => {
+  test("has no gap if another window has fetched that time", async () => {
     await pull("live", [hour(2)], "gap");
     await pull("confirm", [hour(2)], 1);
     await pull("live", [hour(1)], 1);

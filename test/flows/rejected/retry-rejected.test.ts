@@ -114,7 +114,7 @@ describe("a record of a product that is not in the config", () => {
     expect(await mismatches()).toContain("payout-differs of bet-2 in P2");
   });
 
-  test("is not accepted where its product has the wallet mode transfer", async () => {
+  test("is not accepted if its product has the wallet mode transfer", async () => {
     listsAll();
     clock.set(NOON + HOUR_MS);
     await pullProduct(startedWith([P1]), "P1", never);
@@ -128,7 +128,7 @@ describe("a record of a product that is not in the config", () => {
     ["older", "2026-11-20T18:58:00+07:00", "40"],
     ["as old, and was asked for earlier", "2026-11-20T18:59:00+07:00", "40"],
     ["newer", "2026-11-20T18:59:30+07:00", "25"],
-  ])("replaces what is there only where it is newer: it is %s", async (_, updatedDate, payout) => {
+  ])("replaces what is there only if it is newer: it is %s", async (_, updatedDate, payout) => {
     provider.answer(() =>
       page([
         betItem({ productId: '"P2"', payout: "25", payoutStatus: '"WIN"', updatedDate: `"${updatedDate}"` }),

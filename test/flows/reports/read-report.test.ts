@@ -30,7 +30,7 @@ const NO_SIDE = { bets: 0, stake: "0", payout: "0", net: "0" };
 const AGREES = { difference: "0", outside: "0", rest: "0" };
 
 describe("the day's statement", () => {
-  test("has both sides' sums, and no difference where they agree", async () => {
+  test("has both sides' sums, and no difference if they agree", async () => {
     await receive(...callbacksOf("20"), ...callbacksOf("0", { txnId: "bet-2", roundId: "round-2" }));
     await listed(recordOf("20"), recordOf("0", { id: "rec-2", betId: "bet-2", roundId: "round-2" }));
     await compareAfter(60);
@@ -146,7 +146,7 @@ describe("the day's statement", () => {
     ]);
   });
 
-  test("counts what a person resolved or ignored as explained", async () => {
+  test("counts what a user resolved or ignored as explained", async () => {
     await receive(...callbacksOf("20"));
     await listed(recordOf("25"));
     await compareAfter(20);
@@ -174,7 +174,7 @@ describe("a bet counts on", () => {
     expect(await rowOf("THB", "2026-11-19")).toBeUndefined();
   });
 
-  test("its own last time where it has no record", async () => {
+  test("its own last time if it has no record", async () => {
     await receive(...callbacksOf("20"));
     expect(await rowOf()).toMatchObject({ provider: { bets: 0 }, ledger: { bets: 1, net: "10" } });
     expect(await rowOf("THB", "2026-11-19")).toBeUndefined();
@@ -188,7 +188,7 @@ describe("a bet counts on", () => {
   });
 });
 
-describe("where nothing is wrong", () => {
+describe("if nothing is wrong", () => {
   test("a bet that runs unlisted is pending", async () => {
     await receive(exampleEntry());
     await compareAfter(20);

@@ -171,7 +171,7 @@ test("a difference before the first closed day is found, although both its rows 
   expect(await mismatches()).toContain("payout-differs of bet-1 is open");
 });
 
-test("where an earlier version deleted rows, what lies before the first closed day counts as deleted", async () => {
+test("if an earlier version deleted rows, what lies before the first closed day counts as deleted", async () => {
   // It stored no beginning for records, and the first entry that it found for entries.
   await drop();
   const entries = { from: beginOf(3), to: beginOf(4) };

@@ -123,7 +123,7 @@ describe("a session", () => {
     ]);
   });
 
-  test("stays where one side is kept", async () => {
+  test("stays if one side is kept", async () => {
     await playSession("ann", AT + 10 * 60_000);
     await closeTwoDays();
     clock.set(TODAY + 40 * DAY_MS);
@@ -318,7 +318,7 @@ describe("rows of a deleted bet that come again", () => {
     expect(await sql`select from mismatches`).toEqual([]);
   });
 
-  test("where its record is kept, they open no mismatch and correct nothing either", async () => {
+  test("if its record is kept, they open no mismatch and correct nothing either", async () => {
     await deleteAll({ records: null });
     await receive(placement);
     await fetched(TODAY, TODAY + 41 * DAY_MS);
@@ -376,7 +376,7 @@ describe("rows of a deleted bet that come again", () => {
     expect(found).toMatchObject({ day: "2026-11-20", transactionId: "late", after: { ledger: { bets: 1 } } });
   });
 
-  test("nothing is corrected where its name is forgotten with the years", async () => {
+  test("nothing is corrected if its name is forgotten with the years", async () => {
     await deleteAll({});
     clock.set(TODAY + 500 * DAY_MS);
     await sql`truncate deleted_bets`;

@@ -212,7 +212,7 @@ describe("windows that an earlier version has deleted", () => {
     );
   });
 
-  test("leave nothing behind where none was deleted, or pulling began later", async () => {
+  test("leave nothing behind if none was deleted, or pulling began later", async () => {
     await fetched(daysAgo(30), daysAgo(1));
     await migrate();
     await sql`insert into retention_states (walk, deleted_up_to) values ('windows', ${daysAgo(40)})`;

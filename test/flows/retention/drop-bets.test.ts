@@ -113,7 +113,7 @@ describe("bets older than retain.records and retain.entries", () => {
     expect([await bets(), await txns()]).toEqual([["a"], ["a"]]);
   });
 
-  test("stay where the setting is null, each side by its own", async () => {
+  test("stay if the setting is null, each side by its own", async () => {
     await play("a");
     await age();
     await drop(configOf({ records: null, entries: null }));
@@ -161,7 +161,7 @@ describe("bets older than retain.records and retain.entries", () => {
     expect(await sql`select request_id as id from callback_requests`).toEqual([{ id: "both" }]);
   });
 
-  test("go on where a killed worker ended, and no row is visited twice", async () => {
+  test("continue where a killed worker ended, and no row is visited twice", async () => {
     for (const id of ["a", "b", "c", "d"]) await play(id);
     await age();
     await drop(config, { rows: 1, batches: 1 });
@@ -174,7 +174,7 @@ describe("bets older than retain.records and retain.entries", () => {
     expect(await bets()).toEqual([]);
   });
 
-  test("are all deleted by the next run where one of them could not be deleted", async () => {
+  test("are all deleted by the next run if one of them could not be deleted", async () => {
     const ids = ["a", "b", "c", "d", "e", "f", "g", "h"];
     for (const id of ids) {
       const username = `player ${id}`;
@@ -231,7 +231,7 @@ test("old time that was only fetched and received now is not announced as delete
   await expect(plan()).rejects.toThrow(/may be deleted \(retain\.records\)/);
 });
 
-describe("a bet that somebody may still need stays whole:", () => {
+describe("a bet that may still be needed stays whole:", () => {
   beforeEach(ledgerBegins);
 
   test("open in the ledger", async () => {
@@ -241,7 +241,7 @@ describe("a bet that somebody may still need stays whole:", () => {
     expect(await txns()).toEqual(["open"]);
   });
 
-  test("of an operator who omits lost bets, where the provider never had a record that ended it", async () => {
+  test("of an operator who omits lost bets, if the provider never had a record that ended it", async () => {
     await receive(exampleEntry({ txnId: "never listed", roundId: null }));
     await receive(exampleEntry({ txnId: "lost", roundId: null }));
     await listed(recordOf("0", { betId: "lost", id: "rec of lost", roundId: "UNKNOWN" }));
@@ -259,7 +259,7 @@ describe("a bet that somebody may still need stays whole:", () => {
     expect(await txns()).toEqual([]);
   });
 
-  test("of an operator who omits lost bets, but not where its record pays only the reward that the ledger has", async () => {
+  test("of an operator who omits lost bets, but not if its record pays only the reward that the ledger has", async () => {
     const lost = { txnId: "lost", roundId: null };
     await receive(
       exampleEntry(lost),
@@ -418,7 +418,7 @@ describe("after a bet was deleted,", () => {
   const findOne = async (text: string) =>
     (await search({ sql, config, clock, log: silentLog }, text)).bets[0]?.difference;
 
-  test("it is deleted again where its rows come again, with other bets, and its name is kept for the later time", async () => {
+  test("it is deleted again if its rows come again, with other bets, and its name is kept for the later time", async () => {
     const lastAt = async () =>
       (await sql<{ at: Date }[]>`select last_entry_at as at from deleted_bets order by 1 desc`).map(
         ({ at }) => at,

@@ -44,7 +44,7 @@ describe("windows older than retain.windows", () => {
       `select round(extract(epoch from '2026-11-20T12:00:00Z' - from_at) / 86400)::integer as value from windows order by id`,
     );
 
-  test("are deleted where they are finished, and nothing else is", async () => {
+  test("are deleted if they are finished, and nothing else is", async () => {
     for (const age of [60, 50, 40, 20]) await window(age, "done");
     await window(45, "split");
     await window(44, "planned", { kind: "backfill" });
@@ -54,7 +54,7 @@ describe("windows older than retain.windows", () => {
     expect(await drop({ windows: null })).toEqual({ records: 0, entries: 0 });
   });
 
-  test("stay where they were fetched later, or fetched the time of a gap", async () => {
+  test("stay if they were fetched later, or fetched the time of a gap", async () => {
     await window(60, "done", { fetched: 10, kind: "backfill" });
     await window(50, "gap");
     await window(50, "done", { kind: "backfill" });
@@ -82,7 +82,7 @@ describe("mismatches older than retain.mismatches", () => {
   };
   const left = () => column("select bet_id as value from mismatches order by bet_id");
 
-  test("are deleted with their history and their comments where they have ended", async () => {
+  test("are deleted with their history and their comments if they have ended", async () => {
     await mismatch("old", 60);
     await mismatch("young", 20);
     await mismatch("lasting", 60, { resolved_at: daysAgo(20) });
@@ -110,7 +110,7 @@ describe("mismatches older than retain.mismatches", () => {
     expect(await column("select about_id as value from comments")).toEqual([2]);
   });
 
-  test("stay where a person decided while the difference holds, unless their bet may be deleted too", async () => {
+  test("stay if ops decided while the difference holds, unless their bet may be deleted too", async () => {
     await mismatch("decided", 60, { resolved_by: "ann" });
     await drop({ ...kept, records: null });
     expect(await left()).toEqual(["decided"]);
@@ -118,7 +118,7 @@ describe("mismatches older than retain.mismatches", () => {
     expect(await left()).toEqual([]);
   });
 
-  test("stay where a person decided as long as a row of their bet must stay, and go with the other ones of the bet", async () => {
+  test("stay if ops decided as long as a row of their bet must stay, and go with the other ones of the bet", async () => {
     const at = daysAgo(60);
     const entry = (fields: Partial<CallbackEntry>) =>
       exampleEntry({ roundId: null, occurredAt: at, receivedAt: at, ...fields });
@@ -163,7 +163,7 @@ describe("mismatches older than retain.mismatches", () => {
     expect(await left()).toEqual(["open"]);
   });
 
-  test("stay where they have an adjustment, whose reference must not count twice", async () => {
+  test("stay if they have an adjustment, whose reference must not count twice", async () => {
     await mismatch("adjusted", 60);
     await sql`
       insert into adjustments (mismatch_id, ref, amount, currency, at, by, note)
@@ -172,7 +172,7 @@ describe("mismatches older than retain.mismatches", () => {
     expect(await left()).toEqual(["adjusted"]);
   });
 
-  test("stay with their alerts where the setting is null; alerts for which no channel waits go with it", async () => {
+  test("stay with their alerts if the setting is null; alerts for which no channel waits go with it", async () => {
     await mismatch("old", 60);
     await sql`insert into alert_channels (channel) values ('webhook')`;
     await sql`update alerts set delivered_at = ${daysAgo(60)}`;

@@ -72,7 +72,7 @@ beforeEach(async () => {
 });
 
 describe("data that is kept for a time", () => {
-  test("goes on behind many kept versions, also where they were replaced at the same time", async () => {
+  test("continues behind many kept versions, also if they were replaced at the same time", async () => {
     await changeRecord(30, 20, 9, 1);
     await sql`insert into bet_record_versions select v.* from bet_record_versions v, generate_series(1, 5) where replaced_at = ${NOON - 20 * DAY_MS}`;
     await openMismatches(sql, config, NOON, [{}]);
@@ -126,7 +126,7 @@ describe("data that is kept for a time", () => {
     expect(await drop()).toEqual({ recordVersions: 0, rawBodies: 0 });
   });
 
-  test("is deleted after 400 days in the audit: a year, and the month in which a person reads it", async () => {
+  test("is deleted after 400 days in the audit: a year, and the month in which ops read it", async () => {
     for (const age of [402, 400.1, 399.9, 0]) {
       await insertAudit(sql, { ...AUDITED, at: NOON - age * DAY_MS, who: `${age}` });
     }
@@ -141,12 +141,12 @@ describe("data that is kept for a time", () => {
     expect(await bodies()).toEqual([5]);
   });
 
-  test("is deleted also where very many rows were written in one moment", async () => {
+  test("is deleted even if very many rows were written in one moment", async () => {
     await keepBodies(9, 9, 9, 9, 9);
     expect(await drop()).toMatchObject({ rawBodies: 5 });
   });
 
-  test("stays where the worker is asked to end", async () => {
+  test("stays if the worker is asked to end", async () => {
     await keepBodies(9);
     expect(await dropExpired(context, AbortSignal.abort())).toEqual({ recordVersions: 0, rawBodies: 0 });
     expect(await bodies()).toEqual([9]);
@@ -173,7 +173,7 @@ describe("at the same time", () => {
     expect([total, await bodies()]).toEqual([60, [1]]);
   });
 
-  test("live writes go on, and rows that they write again are kept", async () => {
+  test("live writes continue, and rows that they write again are kept", async () => {
     await keepBodies(9);
     await changeRecord(20, 9);
     await sql.begin(async (tx) => {

@@ -215,7 +215,7 @@ describe("a transfer", () => {
   });
 });
 
-describe("a transfer that a person closes", () => {
+describe("a transfer that a user closes", () => {
   test("stays inconclusive, no question follows, and its mismatch is resolved for good in the person's name", async () => {
     provider.answer(() => replyWith("<html>"));
     await world.hand();
@@ -387,7 +387,7 @@ describe("many transfers and several workers", () => {
     expect(await world.verifyAt(MINUTE_MS)).toEqual({ settled: 100 - settled, refused: null });
   });
 
-  test("settle the others where one cannot be settled", async () => {
+  test("settle the others if one cannot be settled", async () => {
     provider.answer((question) => bookedAs(question));
     await world.hand(...HUNDRED.slice(0, 20));
     const context = world.context();

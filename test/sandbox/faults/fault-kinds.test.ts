@@ -178,7 +178,7 @@ describe("an invalid answer", () => {
     expect(parsePage(body)).toMatchObject({ code: "-3", message: "come back later", data: null });
   });
 
-  it("html: HTTP 200 with a page for people", async () => {
+  it("html: HTTP 200 with an HTML page", async () => {
     await start({ do: { kind: "html" } });
     const { status, headers, body } = await observe(sandbox.url, QUERY);
     expect(status).toBe(200);
@@ -210,7 +210,7 @@ describe("an invalid answer", () => {
     expect("code" in parsePage(body)).toBe(variant !== "no-code");
   });
 
-  it("wrong-envelope: next-id-object, also where no next page exists", async () => {
+  it("wrong-envelope: next-id-object, also if no next page exists", async () => {
     await start({ when: { page: PAGES }, do: { kind: "wrong-envelope", variant: "next-id-object" } });
     const last = (async () => {
       for await (const { nextId } of askPages(sandbox.url, QUERY))
@@ -253,7 +253,7 @@ describe("a wrong cursor", () => {
     expect(seen.size).toBe(30);
   });
 
-  it("endless-cursor: after the fault, the pages go on where they stopped", async () => {
+  it("endless-cursor: after the fault, the pages continue where they stopped", async () => {
     await start({ when: { page: 2 }, do: { kind: "endless-cursor", variant: "empty" } });
     const pages = await readAll();
     expect(pages[1]?.txns).toEqual([]);

@@ -44,7 +44,7 @@ describe("planted faults", () => {
     expect(inOrder(findAll(plan))).toEqual(inOrder(planted));
   });
 
-  it("do not exist where none are wanted", () => {
+  it("do not exist if none are wanted", () => {
     const plan = planOf({ faultEveryMinutes: 0 });
     expect(plantedIn(plan)).toEqual([]);
     expect(findAll(plan)).toEqual([]);
@@ -107,14 +107,14 @@ describe("planted faults", () => {
     }
   });
 
-  it("do not happen where their round does not", () => {
+  it("do not happen if their round does not", () => {
     const whole = plantedIn(planOf());
     const half = plantedIn(planOf({ periods: [{ from: START, to: START + 30 * MINUTE + 30_000 }] }));
     expect(half.length).toBeLessThan(whole.length);
     expect(whole).toEqual(expect.arrayContaining(half));
   });
 
-  describe("in a world for people", () => {
+  describe("in the demo's world", () => {
     const every = 20;
     const period = { from: START + 7 * MINUTE, to: START + 9 * 20 * MINUTE };
     const quiet = (changes: Partial<WorldPlan> = {}) =>

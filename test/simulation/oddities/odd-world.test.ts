@@ -184,7 +184,7 @@ describe("the faults of a world full of oddities", () => {
     expect(checked.length).toBeGreaterThan(40);
   });
 
-  it("do not exist where none are wanted", () => {
+  it("do not exist if none are wanted", () => {
     expect(createOddWorld({ ...ODD, faultEveryMinutes: 0 }).plantedBy(ALL.to)).toEqual([]);
   });
 });
