@@ -204,6 +204,7 @@ describe("an answer without records is empty", () => {
     ["data that is null", body('{"code":0,"message":"success","data":null}')],
     ["no data", body('{"code":0,"message":"success"}')],
     ["HTTP 204", status(204)],
+    ["HTTP 204 that claims to be compressed", status(204, { "content-encoding": "gzip" })],
   ])("%s", async (_, answer) => {
     provider.answer(() => answer);
     expect(await ask()).toMatchObject({ records: [], rejected: [], nextId: null });
@@ -413,6 +414,12 @@ describe("each failure has a code of its own, and names product and range", () =
       /ends before its JSON does/,
     ],
     ["a bracket too many", body(`${pageBody([])}}`), "provider-not-json", /not JSON/],
+    [
+      "a gzip body that no header names",
+      (r) => r.writeHead(200).end(gzipSync(pageBody([]))),
+      "provider-not-json",
+      /not JSON/,
+    ],
     ["HTTP 429", status(429), "provider-throttled", /HTTP 429: too many requests/],
     ["HTTP 500", status(500), "provider-server-error", /HTTP 500/],
     ["HTTP 502", status(502), "provider-server-error", /HTTP 502/],

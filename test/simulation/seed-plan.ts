@@ -4,6 +4,7 @@ import { type Config, parseConfig } from "../../src/config-file.ts";
 import type { Fault } from "../../src/sandbox/faults/fault.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { type LedgerHabit, ledgerSettings } from "./ledger-writer.ts";
+import { shareOf } from "./oddities/catalogue.ts";
 import type { OddWorldPlan, StyleName } from "./oddities/odd-plan.ts";
 
 const MINUTE_MS = 60_000;
@@ -154,6 +155,8 @@ function planSteps(begin: number): number[] {
   return steps;
 }
 
+const OF_SECOND_PAGES: ReadonlySet<string> = new Set(["expired-cursor", "repeat-records"]);
+
 /** Either an hour in which long ranges time out, or a few faults of many kinds. */
 export function planFaults(seed: number, begin: number): Fault[] {
   const slow: Fault = {
@@ -161,14 +164,18 @@ export function planFaults(seed: number, begin: number): Fault[] {
     do: seed % 16 === 0 ? { kind: "hang" } : { kind: "status", status: 504 },
   };
   if (seed % 2 === 0) return [slow];
-  return [
-    { when: { share: 0.03 }, do: { kind: "half-json" } },
-    { when: { share: 0.03 }, do: { kind: "cut-short" } },
-    { when: { share: 0.03 }, do: { kind: "code", code: 1 } },
-    { when: { share: 0.03 }, do: { kind: "malformed-record", variant: "amount-no-number" } },
-    { when: { share: 0.05, page: 2 }, do: { kind: "expired-cursor" } },
-    { when: { share: 0.05, page: 2 }, do: { kind: "repeat-records" } },
-    { when: { share: 0.03 }, do: { kind: "foreign-record" } },
-    { when: { share: 0.03 }, do: { kind: "status", status: 500 } },
+  const actions: readonly Fault["do"][] = [
+    { kind: "half-json" },
+    { kind: "cut-short" },
+    { kind: "code", code: 1 },
+    { kind: "malformed-record", variant: "amount-no-number" },
+    { kind: "expired-cursor" },
+    { kind: "repeat-records" },
+    { kind: "foreign-record" },
+    { kind: "status", status: 500 },
   ];
+  return actions.map((action) => ({
+    when: { share: shareOf(action.kind), ...(OF_SECOND_PAGES.has(action.kind) ? { page: 2 } : {}) },
+    do: action,
+  }));
 }

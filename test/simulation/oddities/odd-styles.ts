@@ -1,6 +1,7 @@
 /** The rounds and the planted faults of each odd style. */
 
 import { BET_FAULTS, type PlantFault } from "./bet-faults.ts";
+import { mixRounds } from "./catalogue.ts";
 import { OMITTED_FAULTS, OMITTED_ODDITIES } from "./lost-omitted.ts";
 import { MONEY_FAULTS } from "./money-faults.ts";
 import { MIXED_BETS, ODD_BETS } from "./odd-bets.ts";
@@ -23,21 +24,31 @@ export interface Happenings {
 /** The styles whose rounds are written line by line. */
 export type RoundStyle = Exclude<OddStyle, "session">;
 
+/** The rounds that a style can play, by their names in the catalogue. A mixed product plays those of `odd`. */
+export const ROUNDS = {
+  odd: { ...ODD_RESULTS, ...ODD_BETS, ...ODD_ROUNDS, ...ODD_SETTLES, ...ODD_LISTINGS },
+  "single-state": SINGLE_ODDITIES,
+  "open-listed": LISTED_ODDITIES,
+  "by-round": ROUND_ODDITIES,
+  "lost-omitted": OMITTED_ODDITIES,
+  "two-decimals": CENTS_ODDITIES,
+} satisfies Record<Exclude<RoundStyle, "mixed">, Readonly<Record<string, Oddity>>>;
+
 export const HAPPENINGS: Readonly<Record<RoundStyle, Happenings>> = {
   odd: {
-    oddities: valuesOf({ ...ODD_RESULTS, ...ODD_BETS, ...ODD_ROUNDS, ...ODD_SETTLES, ...ODD_LISTINGS }),
+    oddities: mixRounds("odd", ROUNDS.odd),
     faults: valuesOf({ ...BET_FAULTS, ...MONEY_FAULTS }),
   },
   // A bet without its entries would be a part of a session, so only sessions have faults.
   mixed: {
-    oddities: valuesOf({ ...ODD_RESULTS, ...MIXED_BETS, ...ODD_ROUNDS, ...ODD_SETTLES, ...ODD_LISTINGS }),
+    oddities: mixRounds("odd", { ...ROUNDS.odd, ...MIXED_BETS }),
     faults: [],
   },
-  "single-state": { oddities: valuesOf(SINGLE_ODDITIES), faults: valuesOf(SINGLE_FAULTS) },
-  "open-listed": { oddities: valuesOf(LISTED_ODDITIES), faults: valuesOf(LISTED_FAULTS) },
-  "by-round": { oddities: valuesOf(ROUND_ODDITIES), faults: valuesOf(ROUND_FAULTS) },
-  "lost-omitted": { oddities: valuesOf(OMITTED_ODDITIES), faults: valuesOf(OMITTED_FAULTS) },
-  "two-decimals": { oddities: valuesOf(CENTS_ODDITIES), faults: valuesOf(CENTS_FAULTS) },
+  "single-state": { oddities: mixRounds("single-state", SINGLE_ODDITIES), faults: valuesOf(SINGLE_FAULTS) },
+  "open-listed": { oddities: mixRounds("open-listed", LISTED_ODDITIES), faults: valuesOf(LISTED_FAULTS) },
+  "by-round": { oddities: mixRounds("by-round", ROUND_ODDITIES), faults: valuesOf(ROUND_FAULTS) },
+  "lost-omitted": { oddities: mixRounds("lost-omitted", OMITTED_ODDITIES), faults: valuesOf(OMITTED_FAULTS) },
+  "two-decimals": { oddities: mixRounds("two-decimals", CENTS_ODDITIES), faults: valuesOf(CENTS_FAULTS) },
 };
 
 function valuesOf<Value>(named: Readonly<Record<string, Value>>): [Value, ...Value[]] {

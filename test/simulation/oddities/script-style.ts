@@ -2,6 +2,7 @@
 
 import type { Offset } from "../../../src/sandbox/world/provider-side.ts";
 import type { Random } from "../../../src/sandbox/world/random.ts";
+import { oneIn } from "./catalogue.ts";
 
 export interface ScriptStyle {
   readonly txnIdIs: "betId" | "id";
@@ -24,12 +25,12 @@ export function drawStyle(random: Random): ScriptStyle {
   return {
     txnIdIs: random.pick(["betId", "id"]),
     offset: random.pick<Offset>(["+07:00", "+07:00", "+07:00", "Z", "+00:00", "-05:00", "+05:30"]),
-    inOrder: !random.oneIn(8),
-    silentWallet: random.oneIn(4),
-    latestReport: random.oneIn(10),
+    inOrder: !random.oneIn(oneIn("out-of-order")),
+    silentWallet: random.oneIn(oneIn("silent-wallet")),
+    latestReport: random.oneIn(oneIn("latest-report")),
     prompt: false,
-    wholeSeconds: random.oneIn(8),
+    wholeSeconds: random.oneIn(oneIn("whole-seconds")),
     ownType: random.pick(["as written", "as written", "BY_BET", "nothing"]),
-    flagsPlaced: random.oneIn(3),
+    flagsPlaced: random.oneIn(oneIn("flagged-placed")),
   };
 }
