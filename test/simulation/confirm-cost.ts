@@ -8,7 +8,7 @@ import { deliverCallbacks } from "../../src/flows/ledger/deliver-callbacks.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
-import { createTestClock } from "../support/clock.ts";
+import { createMovingClock } from "../support/clock.ts";
 import { pullProduct } from "../support/pull-product.ts";
 import { type AuditedMismatch, auditMismatches } from "./audit.ts";
 import { createOddWorld } from "./oddities/odd-world.ts";
@@ -94,7 +94,7 @@ export async function playAt(databaseUrl: string, seed: number, pace: CostPace):
     lateReportMs: 30 * MINUTE_MS * share,
     faultEveryMinutes: pace.faultEveryMinutes,
   });
-  const clock = createTestClock(BEGIN);
+  const clock = createMovingClock(BEGIN, seed);
   const since = new Date(BEGIN).toISOString();
   const config = parseConfig({
     products: PRODUCTS.map(({ productId }) => ({ productId, since })),

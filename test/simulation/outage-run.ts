@@ -16,7 +16,7 @@ import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
 import { readPullProgress, watermarkOf } from "../../src/sync/progress-store.ts";
 import { LONGEST_WINDOW_MS, mergeRanges, type TimeRange } from "../../src/window.ts";
-import { createTestClock, type TestClock } from "../support/clock.ts";
+import { createMovingClock, type TestClock } from "../support/clock.ts";
 import { emptyTables } from "../support/database.ts";
 
 const MINUTE_MS = 60_000;
@@ -75,13 +75,13 @@ export async function runOutage(sql: Sql, plan: OutagePlan): Promise<OutageResul
   const provider = openProvider(
     { baseUrl: server.url, username: "agent", password: "secret" },
     limits,
-    createTestClock(BEGIN),
+    createMovingClock(BEGIN, plan.products),
   );
   const asked: LoggedRequest[] = [];
   const freshAt = new Map<string, Instant>();
   const caughtUpAt = new Map<string, Instant>();
   const products = config.products.map(({ productId }, index) => {
-    const clock = createTestClock(BEGIN + Math.floor((index * MINUTE_MS) / plan.products));
+    const clock = createMovingClock(BEGIN + Math.floor((index * MINUTE_MS) / plan.products), index);
     const fetchPage: PullContext["fetchPage"] = async (request, signal, kind) => {
       const at = clock.now();
       asked.push({ at, kind, isOrdinary: caughtUpAt.has(productId) });

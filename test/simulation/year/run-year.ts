@@ -60,7 +60,7 @@ export async function runYear(
   databaseUrl: string,
   progress: (line: string) => void,
 ): Promise<PlayedYear> {
-  await simulateTime(databaseUrl);
+  await simulateTime(databaseUrl, plan.seed);
   const folder = mkdtempSync(join(tmpdir(), "wallet-recon-year-"));
   const clock = createMovingClock(plan.begin, plan.seed);
   const world = createYearWorld(plan);

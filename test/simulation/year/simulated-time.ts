@@ -3,6 +3,7 @@
 import postgres from "postgres";
 import type { Instant } from "../../../src/clock.ts";
 import type { Sql } from "../../../src/db/client.ts";
+import { createRandom } from "../../../src/sandbox/world/random.ts";
 
 /** The tables whose deletions are judged. */
 const NOTED_TABLES = ["bet_records", "callback_entries", "mismatches", "windows", "closed_bets"] as const;
@@ -14,19 +15,24 @@ export interface DeletedRow {
   readonly row: Readonly<Record<string, unknown>>;
 }
 
+/** Each look at the clock of the database moves it by less than this. */
+const MOST_MICROSECONDS = 100;
+
 /**
  * The name of PostgreSQL's function resolves to the simulated one, because its schema comes before `pg_catalog`.
- * Only later connections have it.
+ * Only later connections have it. Time also passes between two calls of `setTime`: a little with each look, the seed says how much.
  */
-export async function simulateTime(databaseUrl: string): Promise<void> {
+export async function simulateTime(databaseUrl: string, seed: number): Promise<void> {
+  const step = 1 + createRandom(seed).below(MOST_MICROSECONDS);
   const admin = postgres(databaseUrl, { max: 1, onnotice: () => {} });
   try {
     await admin.unsafe(`
       create schema simulated;
-      create table simulated.present (at timestamptz not null);
-      insert into simulated.present values ('2025-01-01T00:00:00Z');
-      create function simulated.clock_timestamp() returns timestamptz language sql volatile
-        as 'select at from simulated.present';
+      create sequence simulated.looks;
+      create table simulated.present (at timestamptz not null, looks bigint not null);
+      insert into simulated.present values ('2025-01-01T00:00:00Z', 0);
+      create function simulated.clock_timestamp() returns timestamptz language sql volatile as
+        'select at + (nextval(''simulated.looks'') - looks) * interval ''${step} microseconds'' from simulated.present';
       create table simulated.deleted (id bigint generated always as identity, table_name text, content jsonb);
       create function simulated.note_deleted() returns trigger language plpgsql as $$
       begin
@@ -45,8 +51,11 @@ export async function simulateTime(databaseUrl: string): Promise<void> {
   }
 }
 
+/** To this time, or to nothing: the clock of the database never goes back. */
 export async function setTime(sql: Sql, now: Instant): Promise<void> {
-  await sql`update simulated.present set at = ${now}`;
+  await sql`
+    update simulated.present
+    set at = greatest(${now}::timestamptz, simulated.clock_timestamp()), looks = (select last_value from simulated.looks)`;
 }
 
 /** The rows that were deleted since the last call. */
