@@ -12,7 +12,7 @@ import { openSharingWatch } from "../src/flows/alerts/watch-sharing.ts";
 import { compareOpenAgain } from "../src/flows/compare/compare-product.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
-import { openFetchers } from "../src/flows/pull/fetchers.ts";
+import { openFetchers, type RunFetchers } from "../src/flows/pull/fetchers.ts";
 import { beginPullingAll } from "../src/flows/pull/plan-product.ts";
 import type { AskOutcome } from "../src/flows/verify/ask-outcome.ts";
 import type { Log } from "../src/log.ts";
@@ -115,12 +115,10 @@ export async function startWorker(
     context.onPage?.(page);
   };
   const runFetchers = openFetchers({ ...context, onPage });
-  const ticks = [openFetchJob(context, runFetchers), ...tickJobs(context, alertJob, onProgress)].map(
-    (job) => ({
-      job,
-      queue: backend.openQueue(job.queue),
-    }),
-  );
+  const ticks = tickJobs(context, runFetchers, alertJob, onProgress).map((job) => ({
+    job,
+    queue: backend.openQueue(job.queue),
+  }));
   const queues = [pullQueue, diffQueue, ...ticks.map(({ queue }) => queue)];
   const workers: JobWorker[] = [];
   const runningJobs = openRunningJobs();
@@ -242,8 +240,15 @@ function servedQueues(config: WorkerContext["config"], ticks: readonly { readonl
   ];
 }
 
-function tickJobs(context: WorkerContext, alertJob: TickJob, onProgress: NoteProgress): TickJob[] {
+/** The repeating jobs that are not about one product. */
+export function tickJobs(
+  context: WorkerContext,
+  runFetchers: RunFetchers,
+  alertJob: TickJob,
+  onProgress: NoteProgress,
+): TickJob[] {
   const jobs = [
+    openFetchJob(context, runFetchers),
     openBackfillJob(context),
     alertJob,
     openRetentionJob(context),

@@ -63,6 +63,13 @@ export const PLAYS: readonly NightlyPlay[] = [
     3 * MINUTES,
     ["src/closing", "src/flows/closing", "src/flows/retention"],
   ),
+  test("test/jobs/promised-ages.test.ts", { RECON_TEST_DAY: "whole" }, 20 * MINUTES, ["src", "jobs"]),
+  test(
+    "test/sync/lease-orders.test.ts test/provider/budget-orders.test.ts test/flows/alerts/delivery-orders.test.ts",
+    { RECON_TEST_RUNS: "200" },
+    5 * MINUTES,
+    ["src/sync", "src/provider", "src/alerts", "src/flows/pull", "src/flows/alerts"],
+  ),
   ...readCases().map(
     (name): NightlyPlay => ({
       script: "saturate",
