@@ -8,43 +8,57 @@ import { inManyOrders, type Orders } from "../support/orders.ts";
 
 const { sql } = useDatabase();
 const never = new AbortController().signal;
-const SLOTS = 2;
-const REQUESTS: readonly RequestUrgency[] = ["live", "live", "verify", "resweep"];
+const SLOTS = 3;
+/** Each process sends these, one after the other in each row. */
+const ROWS: readonly (readonly RequestUrgency[])[] = [
+  ["live", "live", "resweep"],
+  ["verify", "live", "live"],
+];
 
-/** Two processes with four requests each, and slots whose leases end under their requests. */
+/** Two processes, and slots whose leases end under their requests. */
 async function play(orders: Orders) {
   await emptyTables(sql);
-  let underWay = 0;
-  /** requests that may be under way beyond the slots: a lease ended under them */
-  let released = 0;
+  const underWay = new Set<string>();
+  /** requests whose lease has ended: they may be under way beyond the slots */
+  const expired = new Set<string>();
+  /** slots whose lease ended before their request had begun */
+  let early = 0;
+  let passedMs = 0;
   let mostBeyond = 0;
   const request = (name: string) => async () => {
-    underWay += 1;
-    mostBeyond = Math.max(mostBeyond, underWay - SLOTS - released);
+    underWay.add(name);
+    mostBeyond = Math.max(mostBeyond, underWay.size - SLOTS - expired.size - early);
     await orders.step(`${name} is answered`, async () => {});
-    underWay -= 1;
+    underWay.delete(name);
+    expired.delete(name);
   };
   const processes = ["one", "another"].map((name) => {
     // Time passes, so slots that are kept for the next request of their process are released.
     let now = NOON;
     const clock = orders.clock(() => {
       now += 20;
-      return now;
+      return now + passedMs;
     });
     const own = orders.connect(name, sql);
     const budget = openBudget(own, { concurrency: SLOTS, minIntervalMs: 0 }, 60_000, clock);
-    return REQUESTS.map((urgency) =>
-      budget.spend(urgency, request(`${name}: ${urgency}`), never, { productId: "P1" }),
-    );
+    return ROWS.map(async (row, number) => {
+      for (const [place, urgency] of row.entries()) {
+        const send = request(`${name}: ${urgency} ${number} ${place}`);
+        await budget.spend(urgency, send, never, { productId: "P1" });
+      }
+    });
   });
-  const endLease = () =>
-    orders.step("a lease ends", async () => {
+  const endLeases = () =>
+    orders.step("leases end", async () => {
+      passedMs += SLOT_LEASE_MS;
       const { count } = await sql`
         update request_slots set held_until = clock_timestamp() - interval '1 second'
-        where slot = (select min(slot) from request_slots where held_until > clock_timestamp())`;
-      released += count;
+        where held_until > clock_timestamp()`;
+      const others = [...underWay].filter((name) => !expired.has(name));
+      early += Math.max(0, count - others.length);
+      for (const name of others) expired.add(name);
     });
-  await Promise.all([...processes.flat(), endLease()]);
+  await Promise.all([...processes.flat(), endLeases()]);
   return mostBeyond;
 }
 

@@ -7,7 +7,7 @@ import type { Sql } from "../../src/db/client.ts";
 import { type Around, watchedSql } from "./watched-sql.ts";
 
 /** `npm run nightly` plays more orders. */
-const RUNS = Number(process.env["RECON_TEST_RUNS"] ?? 12);
+const RUNS = Number(process.env["RECON_TEST_RUNS"] ?? 40);
 const MOST_STEPS_OF_LIFE = 30;
 const TURNS_AFTERWARDS = 4;
 

@@ -55,7 +55,7 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   {
     work: "live",
     promise:
-      "new time is fetched at each tick, once it is older than pull.settleDelay (§4.1); products take turns (§4.8)",
+      "new time is fetched at each tick, once it is older than pull.settleDelay (design 4.1); products take turns (design 4.8)",
     within: (day) =>
       day.config.pull.settleDelay +
       tick(day, day.config.pull.every) +
@@ -77,7 +77,7 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   {
     work: "confirm",
     promise:
-      "a bet that only the ledger has is a mismatch after diff.providerGrace and a confirm fetch (§4.3)",
+      "a bet that only the ledger has is a mismatch after diff.providerGrace and a confirm fetch (design 4.3)",
     within: (day) =>
       day.load.name === "healthy" ? 3 * tick(day, day.config.diff.every) + look(day) : turns(day),
     find: async (day, sql) => {
@@ -93,14 +93,14 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   {
     work: "resweep",
     promise:
-      "time is fetched again at each age of pull.resweepAfter, late by at most a tenth of the age or an hour (§4.1)",
+      "time is fetched again at each age of pull.resweepAfter, late by at most a tenth of the age or an hour (design 4.1)",
     within: (day) => (day.load.name === "healthy" ? HOUR_MS : turns(day)),
     find: (day, sql) => (day.load.name === "healthy" ? findResweeps(day, sql) : findTurns(day, "resweep")),
   },
   {
     work: "backfill",
     promise:
-      "a backfill begins within 3 s, and its windows take turns with confirm fetches and resweeps (§4.1, §4.8)",
+      "a backfill begins within 3 s, and its windows take turns with confirm fetches and resweeps (design 4.1)",
     within: (day) => tick(day, 3_000) + 2 * look(day) + tenths(day, 5 * KINDS_OF_REST),
     find: ({ sights }) => [
       { what: "the backfill", dueAt: BACKFILL_ASKED, doneAt: firstSeen(sights, (one) => one.isBackfillDone) },
@@ -108,7 +108,7 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   },
   {
     work: "re-read",
-    promise: "ledger.relation is read again by day when a resweep of that day is planned (§3.4)",
+    promise: "ledger.relation is read again by day when a resweep of that day is planned (design 3.4)",
     within: (day) => tick(day, day.config.pull.every) + tick(day, day.config.diff.every) + 2 * look(day),
     find: ({ sights, lateRow, config }) => {
       const dueAt = lateRow.receivedAt + config.pull.windowMax + Math.min(...config.pull.resweepAfter);
@@ -117,7 +117,8 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   },
   {
     work: "verify",
-    promise: "a transfer is asked about by verify.delays, counted from sentAt, the last one repeats (§4.4)",
+    promise:
+      "a transfer is asked about by verify.delays, counted from sentAt, the last one repeats (design 4.4)",
     within: (day) => tick(day, day.config.verify.every) + tenths(day, 3),
     find: async ({ config, load, end }, sql) => {
       const asked = await readAsked(sql, "silent");
@@ -136,7 +137,8 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   },
   {
     work: "recheck",
-    promise: "a rejected transfer is asked about again at verify.recheckRejectedAfter its rejection (§4.4)",
+    promise:
+      "a rejected transfer is asked about again at verify.recheckRejectedAfter its rejection (design 4.4)",
     within: (day) => tick(day, day.config.verify.every) + tenths(day, 3),
     find: async ({ config, end }, sql) => {
       const asked = await readAsked(sql, "unknown");
@@ -150,7 +152,7 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   },
   {
     work: "closing",
-    promise: "a day is closed closing.after its end, once it is complete (§3.10)",
+    promise: "a day is closed closing.after its end, once it is complete (design 3.10)",
     within: (day) => tick(day, MINUTE_MS) + tick(day, day.config.diff.every) + look(day),
     find: async ({ config, sights }, sql) => {
       const closed = await readClosed(sql);
@@ -169,7 +171,7 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   },
   {
     work: "retention",
-    promise: "rows older than retain.* of closed days are deleted, checked every ten minutes (§3.10)",
+    promise: "rows older than retain.* of closed days are deleted, checked every ten minutes (design 3.10)",
     within: (day) => tick(day, 10 * MINUTE_MS) + look(day),
     find: async ({ sights }, sql) => {
       const [closed] = await readClosed(sql);
@@ -179,7 +181,7 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   },
   {
     work: "digest",
-    promise: "a digest of unresolved money once a day (§4.5)",
+    promise: "a digest of unresolved money once a day (design 4.5)",
     within: (day) => tick(day, day.config.alerts.every) + MINUTE_MS,
     find: async (_, sql) => {
       const days = [MIDNIGHT, MIDNIGHT + DAY_MS];
@@ -193,7 +195,7 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   },
   {
     work: "reminder",
-    promise: "money that nothing compares is reported once a day while it lasts (§4.3)",
+    promise: "money that nothing compares is reported once a day while it lasts (design 4.3)",
     within: (day) => tick(day, day.config.alerts.every) + MINUTE_MS,
     find: async (_, sql) => [
       {
@@ -206,7 +208,7 @@ const PROMISED_AGES: readonly PromisedAge[] = [
   {
     work: "gap retry",
     promise:
-      "a gap is retried with growing delays, at most hourly (§4.1), in every tenth turn of its product (§4.8)",
+      "a gap is retried with growing delays, at most hourly (design 4.1), in every tenth turn of its product (design 4.8)",
     within: (day) =>
       HOUR_MS +
       tick(day, day.config.pull.every) +

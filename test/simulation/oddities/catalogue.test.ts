@@ -49,7 +49,7 @@ describe("the catalogue of oddities", () => {
     for (const { id, side, what, report } of CATALOGUE) {
       expect(SIDES, id).toContain(side);
       expect(what, id).not.toBe("");
-      expect(report, id).toMatch(/^(design §[\d.]+|field: .+|[\w./-]+#\d+)$/);
+      expect(report, id).toMatch(/^(design [\d.]+|field: .+|[\w./-]+#\d+)$/);
     }
   });
 

@@ -8,7 +8,7 @@ export interface OddityLine {
   readonly id: string;
   readonly side: string;
   readonly what: string;
-  /** "design §…", "field: …", or a public report: repository#number */
+  /** "design" and a section, "field: …", or a public report: repository#number */
   readonly report: string;
   readonly howOften: string;
   /** round, habit, fault, ledger, "by hand: …", or "FILE > part of a test's text" */
