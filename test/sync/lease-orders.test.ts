@@ -3,7 +3,7 @@ import type { FetchBetPage } from "../../src/bet.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { ReconError } from "../../src/errors.ts";
 import type { PullContext } from "../../src/flows/context.ts";
-import { fetchLeasedWindow } from "../../src/flows/pull/fetch-leased-window.ts";
+import { fetchWindow } from "../../src/flows/pull/fetch-window.ts";
 import { silentLog } from "../../src/log.ts";
 import { LEASE_SECONDS } from "../../src/sync/leased-window-store.ts";
 import { planWindows } from "../../src/sync/window-store.ts";
@@ -42,7 +42,7 @@ async function work(context: PullContext): Promise<number> {
   for (;;) {
     const window = await leaseNextWindow(context.sql, "P1", NOON, ["live"]);
     if (window === null) return lost;
-    await fetchLeasedWindow(context, window, never).catch((error: unknown) => {
+    await fetchWindow(context, window, never).catch((error: unknown) => {
       if (!(error instanceof ReconError && error.code === "lease-lost")) throw error;
       lost += 1;
     });
