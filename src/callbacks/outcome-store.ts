@@ -6,7 +6,7 @@
 
 import { realRound } from "../bet.ts";
 import { formatInstant, type Instant } from "../clock.ts";
-import { ACCOUNTED_COLUMNS, MAY_SWITCH, noteEntriesText } from "../db/entry-accounts.ts";
+import { ACCOUNTED_COLUMNS, MAY_SWITCH, noteEntriesText } from "../db/row-counts.ts";
 import { type Columns, columnsOf, type Put, putRows, type Row, type RowForm } from "../db/statement.ts";
 import type { BetState } from "../ledger/bet-state.ts";
 import { type Amount, formatAmount } from "../money.ts";

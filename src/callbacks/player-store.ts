@@ -10,9 +10,9 @@
 import { type LedgerStatus, realRound } from "../bet.ts";
 import { formatInstant } from "../clock.ts";
 import { CLOCK } from "../db/deadline.ts";
-import { SWITCH_TRIGGERS_OFF } from "../db/entry-accounts.ts";
 import type { TextRow } from "../db/pipelined-connection.ts";
 import { digestText, ENTRIES_WALK } from "../db/retention-store.ts";
+import { SWITCH_TRIGGERS_OFF } from "../db/row-counts.ts";
 import {
   columnsOf,
   putAnyOf,

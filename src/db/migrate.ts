@@ -11,9 +11,8 @@ import { describeError, ReconError } from "../errors.ts";
 import { type Log, silentLog } from "../log.ts";
 import { checkDatabase, openDriver, type Query, type Sql } from "./client.ts";
 import { isConnectionLost, unreachable } from "./database-error.ts";
-import { requireSessions } from "./require-sessions.ts";
 import { findForeignCreators, refusePlanted } from "./schema-rights-store.ts";
-import { NO_LIMITS } from "./session.ts";
+import { NO_LIMITS, requireSessions } from "./session.ts";
 
 /** The number of the advisory lock; any number that nothing else locks. The digits spell "recon" on a telephone. */
 const MIGRATION_LOCK = 73_266;

@@ -2,7 +2,7 @@
 
 import { ReconError } from "../errors.ts";
 import type { Query, Sql } from "./client.ts";
-import { MAY_SWITCH } from "./entry-accounts.ts";
+import { MAY_SWITCH } from "./row-counts.ts";
 
 /** The longest list in a message. */
 const MOST_NAMED = 5;

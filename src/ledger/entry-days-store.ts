@@ -2,7 +2,7 @@
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { DIGEST_OF_ALL } from "../db/entry-accounts.ts";
+import { DIGEST_OF_ALL } from "../db/row-counts.ts";
 import type { TimeRange } from "../window.ts";
 
 /** A day whose rows differ from the accepted entries. */

@@ -2,8 +2,8 @@
 
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
-import { keepMovedText, noteEntriesText, SWITCH_TRIGGERS_OFF } from "../db/entry-accounts.ts";
 import { ofShareText, type Share } from "../db/retention-store.ts";
+import { keepMovedText, noteEntriesText, SWITCH_TRIGGERS_OFF } from "../db/row-counts.ts";
 import type { TimeRange } from "../window.ts";
 
 /** An expired entry. */

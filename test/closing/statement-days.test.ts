@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { dayAfter, dayAt, dayOf, type ZonedDay } from "../../src/closing/day-bounds.ts";
-import { StatementDays } from "../../src/closing/statement-days.ts";
+import { StatementDays } from "../../src/closing/statement.ts";
 
 const HOUR_MS = 3_600_000;
 const at = (text: string) => Date.parse(text);

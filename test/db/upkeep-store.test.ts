@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { openDatabase } from "../../src/db/client.ts";
-import { readUpkeep } from "../../src/db/upkeep-store.ts";
+import { readUpkeep } from "../../src/db/storage-store.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 

@@ -8,7 +8,7 @@ import { startFixedWorld } from "../../src/cli/run/try-out.ts";
 import { formatInstant, systemClock } from "../../src/clock.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
 import type { Fault } from "../../src/sandbox/faults/fault.ts";
-import { hostileFaults } from "../../src/sandbox/faults/hostile-faults.ts";
+import { hostileFaults } from "../../src/sandbox/faults/fault-list.ts";
 import type { TimeRange } from "../../src/window.ts";
 import { CREDENTIALS } from "../sandbox/agent.ts";
 import type { KillPlan } from "./kill-plan.ts";

@@ -15,7 +15,7 @@ import {
   planBackfill,
   requestBackfill,
 } from "../../flows/pull/backfill.ts";
-import { type PageQuery, readPage } from "../../ops/input/page-query.ts";
+import { type PageQuery, readPage } from "../../ops/input/fields.ts";
 import { readProductRange } from "../../ops/input/range-query.ts";
 import {
   type Backfill,

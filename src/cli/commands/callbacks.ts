@@ -6,7 +6,7 @@ import { startCallbackServer } from "../../callbacks/server.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
 import { MEASURE_EVERY_MS, openClockWatch } from "../../flows/alerts/watch-clock.ts";
 import type { OpenRecon } from "../run/open.ts";
-import { proveConnections } from "../run/prove-connections.ts";
+import { proveConnections } from "../run/open.ts";
 import { type Part, runUntilStopped } from "../run/run-until-stopped.ts";
 import { printLine } from "../terminal/print.ts";
 

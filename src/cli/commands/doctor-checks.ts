@@ -4,7 +4,7 @@ import { type RedisFacts, readRedisFacts } from "../../../jobs/redis.ts";
 import { showDuration, systemClock } from "../../clock.ts";
 import { describeNewer, describeOlder, readSchemaVersion } from "../../db/migrate.ts";
 import { readInstallationId } from "../../db/prove-write.ts";
-import { OLDEST_SERVER, readServerVersion } from "../../db/upkeep-store.ts";
+import { OLDEST_SERVER, readServerVersion } from "../../db/storage-store.ts";
 import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts";
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { checkLedger } from "../../flows/ledger/check-ledger.ts";

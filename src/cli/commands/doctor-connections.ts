@@ -3,10 +3,10 @@
 import { openBackend } from "../../../jobs/backend.ts";
 import { openPipelinedPool } from "../../db/pipelined-pool.ts";
 import { hasQueues, PROOF, type Proof, proveWrite } from "../../db/prove-write.ts";
-import { requireSessions } from "../../db/require-sessions.ts";
+import { requireSessions } from "../../db/session.ts";
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import type { OpenRecon } from "../run/open.ts";
-import { LIMITS_LOST } from "../run/prove-connections.ts";
+import { LIMITS_LOST } from "../run/open.ts";
 import type { CheckResult } from "./doctor-checks.ts";
 
 /** PostgreSQL's code for a table that is not there. */

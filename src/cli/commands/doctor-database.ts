@@ -3,18 +3,18 @@
 import { showBytes } from "../../bytes.ts";
 import { showInstant } from "../../clock.ts";
 import { findForeignCreators, ownsTables } from "../../db/schema-rights-store.ts";
-import { readUpkeep } from "../../db/upkeep-store.ts";
+import { readUpkeep } from "../../db/storage-store.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { inspectEntryDays } from "../../flows/ledger/compare-entry-days.ts";
+import { readStorage } from "../../flows/read/read-health.ts";
 import { measureOutside, settingsOfMoney } from "../../flows/read/read-outside.ts";
-import { readStorage } from "../../flows/read/read-storage.ts";
 import type { SumsSeen } from "../../money-outside.ts";
 import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth, sayMeasured } from "../../storage.ts";
 import { judgeUpkeep } from "../../upkeep.ts";
 import { judgeMoney } from "../../work/money.ts";
-import { readMoneyStates } from "../../work/money-state-store.ts";
 import { judgeGone } from "../../work/other-work.ts";
+import { readMoneyStates } from "../../work/work-store.ts";
 import type { Diagnosis } from "./doctor-checks.ts";
 
 /** One line for each problem; one line if there is none. */

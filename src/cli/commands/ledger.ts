@@ -16,8 +16,8 @@ import { parseDay } from "../../ops/input/report-query.ts";
 import { readNote } from "../../ops/input/transfer-query.ts";
 import { withRecon } from "../run/run-command.ts";
 import { actorName, withAudit } from "../run/with-audit.ts";
-import { showImportProgress } from "../terminal/import-progress.ts";
 import { printJson, printLine, showText } from "../terminal/print.ts";
+import { showImportProgress } from "../terminal/progress.ts";
 
 interface ImportOptions {
   readonly format: string;

@@ -21,7 +21,7 @@ import { startOpsServer } from "../../ops/server.ts";
 import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
 import { openProvider } from "../../provider/client.ts";
 import type { OpenRecon } from "../run/open.ts";
-import { proveConnections } from "../run/prove-connections.ts";
+import { proveConnections } from "../run/open.ts";
 import { LONGEST_WAIT_MS, type Part, runUntilStopped } from "../run/run-until-stopped.ts";
 import type { TryOut } from "../run/try-out.ts";
 import { sendTryOutTransfers } from "../run/try-out.ts";

@@ -8,6 +8,7 @@ import { inSchema, warnOfDatabaseUrl } from "../../database-url.ts";
 import { checkDatabase, openPools } from "../../db/client.ts";
 import { type DatabaseClock, openDatabaseClock } from "../../db/database-clock.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
+import { type Proof, proveWrite } from "../../db/prove-write.ts";
 import { refusePlanted } from "../../db/schema-rights-store.ts";
 import { reportRefusals, watchConnections } from "../../db/watch-connections.ts";
 import { startEmbeddedPostgres } from "../../embedded/postgres/postgres.ts";
@@ -15,8 +16,31 @@ import type { FlowContext } from "../../flows/context.ts";
 import { createLog } from "../../log.ts";
 import { secretsOf } from "../../secrets.ts";
 import { readableLog } from "../terminal/readable-log.ts";
+import { LONGEST_WAIT_MS } from "./run-until-stopped.ts";
 import { tryOutConfig } from "./try-out-config.ts";
 import { waitUntilReady } from "./wait-until-ready.ts";
+
+/** What a pooler that drops the limits of statements must get instead; follows a colon. */
+export const LIMITS_LOST =
+  "a pooler between wallet-recon and PostgreSQL drops the limits of statements. Set them for the user, as docs/operations.md#connections says";
+
+/**
+ * Waits up to a minute for a database that refuses writes.
+ * @returns the id of this installation
+ * @throws ReconError `database-refuses-writes` or `database-unreachable`
+ */
+export async function proveConnections({
+  context,
+  people,
+}: Pick<OpenRecon, "context" | "people">): Promise<string> {
+  let proofs: readonly Proof[] = [];
+  const prove = async () => {
+    proofs = await Promise.all([proveWrite(context.sql), proveWrite(people.sql)]);
+  };
+  await waitUntilReady("the database", prove, context, LONGEST_WAIT_MS);
+  if (proofs.some(({ statementTimeout }) => statementTimeout === "0")) context.log.warn(LIMITS_LOST);
+  return proofs[0]?.installationId ?? "";
+}
 
 /** The data folder of an embedded start: in the checkout, or the directory in which the package's command was started. */
 export const EMBEDDED_HOME = import.meta.filename.endsWith(".ts")

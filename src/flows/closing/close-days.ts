@@ -11,7 +11,7 @@ import {
   writeClosedDay,
 } from "../../closing/closed-day-store.ts";
 import { readArrived } from "../../closing/correction-store.ts";
-import { dayAfter, firstDayFrom, type ZonedDay } from "../../closing/day-bounds.ts";
+import { dayAfter, dayAt, firstDayFrom, type ZonedDay } from "../../closing/day-bounds.ts";
 import { hashOf } from "../../closing/statement.ts";
 import { toContribution } from "../../closing/sum-rows.ts";
 import type { ProductConfig } from "../../config-file.ts";
@@ -19,6 +19,7 @@ import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../report.ts";
+import { readFirstFetched } from "../../sync/coverage-store.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
@@ -26,6 +27,42 @@ import { compareEntryDaysOf } from "../ledger/compare-entry-days.ts";
 import { countAll, openReport, readRowsOutside } from "../reports/read-report.ts";
 import { sayLeftOut } from "./left-out-date.ts";
 import { whyFuture, whyOpen } from "./why-open.ts";
+
+/** The most days to look at, because a request waits for the answer. */
+const MOST_DAYS = 31;
+
+/**
+ * What finance gave up with the first closed day.
+ * @returns sentences that name the complete days among the 31 before it; null: none of these days was the first
+ */
+export async function sayGivenUp(context: FlowContext, results: readonly Closing[]): Promise<string | null> {
+  const [first] = results.flatMap((result) =>
+    "closed" in result && result.isNew && result.closed.number === 1 ? [result.closed] : [],
+  );
+  if (first === undefined) return null;
+  const { day } = first;
+  const rule = `${day} is the first closed day, and days are closed in order: no day before it can be closed any more, so none has a statement, and retention never deletes its rows.`;
+  const complete = await findComplete(context, first);
+  if (complete.length === 0) return rule;
+  return `${rule} Complete, and given up: ${complete.join(", ")}${complete.length === MOST_DAYS ? ", and perhaps earlier days" : ""}.`;
+}
+
+/** The complete days among the last ones before a day, in their order. */
+async function findComplete(context: FlowContext, { from, zone }: ZonedDay): Promise<string[]> {
+  const { sql, config } = context;
+  const fetchedFrom = await readFirstFetched(
+    sql,
+    config.products.map(({ productId }) => productId),
+  );
+  const complete: string[] = [];
+  let end = from;
+  for (let count = 0; count < MOST_DAYS && fetchedFrom !== null && fetchedFrom < end; count += 1) {
+    const day = dayAt(end - 1, zone);
+    if ((await whyOpen(context, sql, day)) === null) complete.unshift(day.day);
+    end = day.from;
+  }
+  return complete;
+}
 
 /** The most days that one run of the job closes; the next run continues. */
 const MOST_AT_ONCE = 40;

@@ -24,9 +24,8 @@ import type { FlowContext } from "../context.ts";
 import { openReport } from "../reports/read-report.ts";
 import { type CountedNeighbourhood, reportActive } from "../reports/report-bets.ts";
 import { reportBetsOutside, reportTouched } from "../reports/report-sessions.ts";
-import { endOf, onDay, openDayAt } from "./closed-time.ts";
 import { findCopied, findCopiedSessions, findCut, logCut } from "./find-cut.ts";
-import { writeChanged } from "./write-changed.ts";
+import { endOf, onDay, openDayAt, writeChanged } from "./write-changed.ts";
 
 const MARKS_AT_ONCE = 500;
 

@@ -1,7 +1,7 @@
 /** Mismatches as commands and HTTP show them: a page of the list, and one of them, each with the day in whose statement it counts. */
 
 import { readClosedBounds } from "../../closing/closed-day-store.ts";
-import { StatementDays } from "../../closing/statement-days.ts";
+import { StatementDays } from "../../closing/statement.ts";
 import type { Mismatch } from "../../mismatch.ts";
 import {
   listInOrder,

@@ -3,17 +3,24 @@
 import { readConditions } from "../../alerts/condition-store.ts";
 import { countUndelivered } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
+import type { Query } from "../../db/client.ts";
 import { countRows } from "../../db/row-counts.ts";
+import { readStorageFacts } from "../../db/storage-store.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { countFirstRejected } from "../../ledger/rejected-store.ts";
 import { readLastReceived } from "../../ledger/store.ts";
-import type { Storage } from "../../storage.ts";
+import { judgeStorage, type Storage } from "../../storage.ts";
 import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import { judgeHeartbeat, judgeRetention, type SideWork } from "../../work/other-work.ts";
 import type { WorkState } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
-import { readStorage } from "./read-storage.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
+
+/** @returns null: no worker has measured yet */
+export async function readStorage({ sql }: { readonly sql: Query }): Promise<Storage | null> {
+  const facts = await readStorageFacts(sql);
+  return facts === null ? null : judgeStorage(facts);
+}
 
 export interface Health {
   readonly now: Instant;

@@ -9,7 +9,7 @@ import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import { countUnknown, findOtherProducts, sumEntries } from "../../diff/outside-store.ts";
 import type { Measured, MoneyOutside, OutsideSeen } from "../../money-outside.ts";
 import { restAfter } from "../../work/money.ts";
-import { readMoneyStates, writeMoneyState } from "../../work/money-state-store.ts";
+import { readMoneyStates, writeMoneyState } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 import { findLedgerStart } from "../ledger/known-ledger.ts";
 

@@ -22,7 +22,7 @@ import {
 import { countWaiting, type WaitingCount } from "../../verify/store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
-import { readStorage } from "./read-storage.ts";
+import { readStorage } from "./read-health.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
 const HOUR_MS = 3_600_000;

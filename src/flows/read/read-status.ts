@@ -12,8 +12,8 @@ import { countRecords } from "../../sync/record-store.ts";
 import type { TransferStatus } from "../../transfer.ts";
 import { countTransfers } from "../../verify/store.ts";
 import type { FlowContext } from "../context.ts";
+import { readStorage } from "./read-health.ts";
 import { readOutside } from "./read-outside.ts";
-import { readStorage } from "./read-storage.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
 interface ProductStatus {

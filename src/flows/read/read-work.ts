@@ -10,7 +10,6 @@ import { dueResweeps } from "../../sync/plan-resweep.ts";
 import { isStalled, type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import { type Comparing, judgeComparing } from "../../work/comparing.ts";
 import { judgeMoney, type MoneyReport } from "../../work/money.ts";
-import { readMoneyStates } from "../../work/money-state-store.ts";
 import {
   type Alerting,
   type Following,
@@ -28,6 +27,7 @@ import { judgeVerifying, type Verifying } from "../../work/verifying.ts";
 import {
   longestPause,
   type ResweepFacts,
+  readMoneyStates,
   readWorkFacts,
   type WorkFacts,
   type WorkState,

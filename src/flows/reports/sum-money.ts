@@ -18,7 +18,7 @@ import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import type { MoneySums, SumsSeen } from "../../money-outside.ts";
 import type { TimeRange } from "../../window.ts";
 import { missingOf } from "../../work/money.ts";
-import { readMoneyStates, writeMoneyState } from "../../work/money-state-store.ts";
+import { readMoneyStates, writeMoneyState } from "../../work/work-store.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { settingsOfMoney } from "../read/read-outside.ts";

@@ -13,8 +13,14 @@ import { pickUpTopUps } from "../../verify/top-up-store.ts";
 import { openTurns } from "../../verify/turns.ts";
 import { queueNameOf } from "../../work/verifying.ts";
 import type { VerifyContext } from "./ask-outcome.ts";
-import { type OnAnswer, verifyClaim } from "./verify-claim.ts";
-import { countUnsettled, newRun, type UnsettledClaims, type VerifyRunState } from "./verify-run.ts";
+import {
+  countUnsettled,
+  newRun,
+  type OnAnswer,
+  type UnsettledClaims,
+  type VerifyRunState,
+  verifyClaim,
+} from "./verify-claim.ts";
 
 interface ClaimedShares {
   readonly claims: readonly Claim[];

@@ -14,7 +14,7 @@ import {
   requestBackfill,
 } from "../../flows/pull/backfill.ts";
 import { BACKFILL_STATUSES, type BackfillChange } from "../../sync/backfill.ts";
-import { PAGE_QUERY, readPage } from "../input/page-query.ts";
+import { PAGE_QUERY, readPage } from "../input/fields.ts";
 import { BACKFILL_FORM, readBackfill } from "../input/range-query.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 import { COUNT, documentOf, INSTANT, listOf, NEXT, oneOf, orNull, TEXT } from "./schema.ts";

@@ -11,8 +11,8 @@ import {
 } from "../../flows/read/incident-document.ts";
 import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import { MISMATCH_KINDS } from "../../mismatch.ts";
-import { COMMENT_FORM, readComment } from "../input/comment.ts";
 import type { Typed } from "../input/fields.ts";
+import { COMMENT_FORM, readComment } from "../input/fields.ts";
 import { INCIDENT_QUERY, readIncidentQuery } from "../input/incident-query.ts";
 import { COMMENT, ONE_COMMENT } from "./comment-schema.ts";
 import { MISMATCH, STATUS } from "./mismatch-schema.ts";

@@ -2,6 +2,7 @@
 
 import { METHODS, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import { setTimeout } from "node:timers";
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Sql } from "../../db/client.ts";
@@ -12,6 +13,30 @@ import { endsInTime } from "../../in-time.ts";
 import { isChange, isOwnChange } from "./cross-origin.ts";
 import { renderPage } from "./layout.ts";
 import { sendProblem, wantsPage } from "./problem.ts";
+
+/** The limit of a statement (PEOPLE_LIMITS), and a little more. */
+export const PAGE_MS = 35_000;
+/** Reports wait for their turn and rest; files are received or sent piece by piece. */
+const LONG_ROUTES = /^\/(?:report|imports$|evidence|queues|.*\.csv$)/;
+
+/**
+ * Must be called before the hooks that ask the database. Fastify's own limit (handlerTimeout) ends no request with a body.
+ * @param isHeld whether the server holds the answer on purpose
+ */
+export function limitPages(
+  scope: FastifyInstance,
+  pageMs: number,
+  isHeld: (reply: FastifyReply) => boolean,
+): void {
+  scope.addHook("onRequest", async (request, reply) => {
+    if (!wantsPage(request) || LONG_ROUTES.test(request.routeOptions.url ?? "")) return;
+    const timer = setTimeout(() => {
+      if (reply.sent || reply.raw.headersSent || isHeld(reply)) return;
+      reply.send(new ReconError("database-unreachable", `the page was not ready within ${pageMs / 1000} s`));
+    }, pageMs);
+    reply.raw.once("close", () => clearTimeout(timer));
+  });
+}
 
 interface Failure {
   readonly status: number;

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { parseInstant } from "../../clock.ts";
 import { ReconError, type WrongField } from "../../errors.ts";
 import { formatAmount, parseAmount } from "../../money.ts";
-import { fieldOf, messageOf, sayNone, sayRepeated, type TextReader } from "./messages.ts";
+import { bodyWith, fieldOf, messageOf, sayNone, sayRepeated, show, type TextReader } from "./messages.ts";
 
 /** What was sent or typed, by the names of its fields. */
 export type Typed = Readonly<Record<string, unknown>>;
@@ -135,4 +135,57 @@ export function readOneOf<Name extends string>(field: string, value: string, nam
 
 function readPlainAmount(text: string, field: string): string {
   return formatAmount(parseAmount(text, field));
+}
+
+interface PageRange {
+  readonly limit: number;
+  /** the `next` of the page before; null: the first page */
+  readonly after: string | null;
+}
+
+const DEFAULT_LIMIT = 100;
+const LARGEST_LIMIT = 1000;
+
+/** The fields of a query that choose the page. */
+export const PAGE = {
+  limit: readBy(readLimit, FILTER)
+    .default(DEFAULT_LIMIT)
+    .meta({ type: "integer", minimum: 1, maximum: LARGEST_LIMIT, default: DEFAULT_LIMIT }),
+  after: orNull(
+    FILTER.regex(/^\d{1,15}$/, { error: ({ input }) => `after ${show(input)} is not the "next" of a page` }),
+  ).meta({ description: "the `next` of the page before; without it the first page" }),
+};
+
+export const PAGE_QUERY = z.strictObject(PAGE);
+
+/** As typed; without a limit a page has a hundred. */
+export type PageQuery = z.input<typeof PAGE_QUERY>;
+
+/** @throws ReconError `usage` that names the field and its value */
+export function readPage(typed: unknown): PageRange {
+  return read(PAGE_QUERY, typed);
+}
+
+function readLimit(text: string): number {
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= LARGEST_LIMIT) return limit;
+  throw usage(`limit "${text}" is not a number from 1 to ${LARGEST_LIMIT}`);
+}
+
+const LONGEST_COMMENT = 2000;
+
+/** The body of a comment over the API. */
+export const COMMENT_FORM = z.strictObject({ note: words(LONGEST_COMMENT) }, bodyWith("a note"));
+
+/** The field of a page: the page also has the note of a decision. */
+const TYPED_FORM = z.strictObject({ comment: words(LONGEST_COMMENT) });
+
+/** @throws ReconError `usage` that names the field and its value */
+export function readComment(body: unknown): string {
+  return read(COMMENT_FORM, body).note;
+}
+
+/** @throws ReconError `usage` that names the field and its value */
+export function readTypedComment(body: unknown): string {
+  return read(TYPED_FORM, body ?? {}).comment;
 }

@@ -3,9 +3,8 @@
 import { z } from "zod";
 import type { IncidentChoice } from "../../alerts/incident-list-store.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { FILTER, orNull, read } from "./fields.ts";
+import { FILTER, orNull, PAGE, read } from "./fields.ts";
 import { checkProduct } from "./mismatch-query.ts";
-import { PAGE } from "./page-query.ts";
 
 const STATES = ["open", "over", "all"] as const;
 

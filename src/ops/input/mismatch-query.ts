@@ -13,8 +13,11 @@ import {
   amountIn,
   FILTER,
   orNull,
+  PAGE,
+  type PageQuery,
   read,
   readOneOf,
+  readPage,
   severalOf,
   type Typed,
   timeIn,
@@ -22,7 +25,6 @@ import {
   withFieldsOf,
 } from "./fields.ts";
 import { show } from "./messages.ts";
-import { PAGE, type PageQuery, readPage } from "./page-query.ts";
 import { checkOrder } from "./range-query.ts";
 import { parseDay } from "./report-query.ts";
 

@@ -13,9 +13,8 @@ import {
   type RejectedChoice,
   type RejectedRef,
 } from "../../rejected.ts";
-import { FILTER, orNull, read, readBy, TEXT, timeIn, usage } from "./fields.ts";
+import { FILTER, orNull, PAGE, read, readBy, TEXT, timeIn, usage } from "./fields.ts";
 import { must, show } from "./messages.ts";
-import { PAGE } from "./page-query.ts";
 
 const NEXT = { description: "the `next` of the page before; without it the first page" };
 

@@ -6,9 +6,8 @@ import type { TransferChoice } from "../../flows/read/read-transfer.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import { VERIFY_KINDS } from "../../verify/row-store.ts";
 import type { TransferFilter } from "../../verify/store.ts";
-import { FILTER, orNull, read, readOneOf, severalOf, words } from "./fields.ts";
+import { FILTER, orNull, PAGE, read, readOneOf, severalOf, words } from "./fields.ts";
 import { bodyWith } from "./messages.ts";
-import { PAGE } from "./page-query.ts";
 
 /** The fields that distinguish several top-ups of one ref. */
 export const CHOICE = z.strictObject({

@@ -11,8 +11,7 @@ import { endsInTime } from "../../in-time.ts";
 import type { WatchRequest } from "../../provider-request.ts";
 import { addProcessMetrics } from "./process-metrics.ts";
 import { readFinishedState, readOpenState } from "./read-state.ts";
-import { addStateGauges, type QueueState } from "./state-gauges.ts";
-import { readDatabaseState } from "./storage-gauges.ts";
+import { addStateGauges, type QueueState, readDatabaseState } from "./state-gauges.ts";
 
 const RECORD_OUTCOMES = ["created", "changed", "unchanged", "rejected"] as const;
 

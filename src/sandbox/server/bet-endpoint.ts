@@ -2,8 +2,7 @@
 
 import type { BetRecord } from "../../bet.ts";
 import { type Clock, parseInstant } from "../../clock.ts";
-import { checkFaults, type Fault } from "../faults/fault.ts";
-import { createFaultRules } from "../faults/fault-rules.ts";
+import { checkFaults, createFaultRules, type Fault } from "../faults/fault.ts";
 import { createCache } from "../world/bounded-cache.ts";
 import type { World } from "../world/world.ts";
 import type { SandboxAnswer } from "./answer.ts";

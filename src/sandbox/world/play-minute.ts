@@ -4,9 +4,9 @@ import type { Instant } from "../../clock.ts";
 import { isFaultDue, type PlantedFault, plantFault } from "./plant-fault.ts";
 import { type BetIds, type PlayedRound, reportBet, type SandboxPlayer } from "./played-round.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
-import type { Script } from "./script.ts";
 import { type Currency, drawPayout, drawStake, drawUsualPayout, drawUsualStake } from "./stakes.ts";
 import { STYLES, type Style } from "./styles.ts";
+import type { Script } from "./world-plan.ts";
 import { MINUTE_MS, type PlainStyle, type ProductPlan, type WorldPlan } from "./world-plan.ts";
 
 /** The players of the plain styles. */

@@ -9,9 +9,9 @@ import type { PlantedFault } from "./plant-fault.ts";
 import { type Play, type PlayedMinute, playPlain } from "./play-minute.ts";
 import { type PlayedBet, type PlayedRound, storyOf } from "./played-round.ts";
 import { recordOf, stateShown } from "./provider-side.ts";
-import type { Script } from "./script.ts";
 import { amountOf } from "./stakes.ts";
 import { type BetEvent, stateAfter } from "./story.ts";
+import type { Script } from "./world-plan.ts";
 import { MINUTE_MS, type ProductPlan, type WorldPlan } from "./world-plan.ts";
 
 const CALLBACK_OF: Readonly<Record<BetEvent["type"], { callback: CallbackName; status: string }>> = {

@@ -3,8 +3,7 @@
 import { setTimeout } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { foldEntryNotes } from "../../../src/db/entry-accounts.ts";
-import { keepRowCounts } from "../../../src/db/row-counts.ts";
+import { foldEntryNotes, keepRowCounts } from "../../../src/db/row-counts.ts";
 import { watchConditions } from "../../../src/flows/alerts/watch-conditions.ts";
 import { closeDueDays } from "../../../src/flows/closing/close-days.ts";
 import { compareEntryDays } from "../../../src/flows/ledger/compare-entry-days.ts";

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { parseInstant } from "../../../src/clock.ts";
-import { checkFaults, type Fault } from "../../../src/sandbox/faults/fault.ts";
 import {
+  checkFaults,
   couldStrike,
   createFaultRules,
+  type Fault,
   type FaultRequest,
   strikesNumber,
-} from "../../../src/sandbox/faults/fault-rules.ts";
+} from "../../../src/sandbox/faults/fault.ts";
 
 const PRODUCTS = ["P1", "P2"];
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { checkFaults, FAULT_KINDS } from "../../../src/sandbox/faults/fault.ts";
-import { hostileFaults } from "../../../src/sandbox/faults/hostile-faults.ts";
+import { hostileFaults } from "../../../src/sandbox/faults/fault-list.ts";
 import { startSandbox } from "../../../src/sandbox/server/server.ts";
 import { isInvented } from "../../../src/sandbox/server/spoil-answer.ts";
 import { createWorld } from "../../../src/sandbox/world/world.ts";

@@ -3,7 +3,7 @@
 import type { Instant } from "../../../src/clock.ts";
 import type { Amount } from "../../../src/money.ts";
 import { ZERO } from "../../../src/money.ts";
-import type { Script } from "../../../src/sandbox/world/script.ts";
+import type { Script } from "../../../src/sandbox/world/world-plan.ts";
 import { NOTHING } from "../oddities/books.ts";
 import type { RoundScript } from "../oddities/round-script.ts";
 import type { FaultSubject } from "../oddities/round-terms.ts";

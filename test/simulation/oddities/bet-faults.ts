@@ -1,8 +1,8 @@
 /** Bets that are wrong on one side. Each is one mismatch with a known kind and a known amount at risk. */
 
 import { type Amount, ZERO } from "../../../src/money.ts";
-import type { Script } from "../../../src/sandbox/world/script.ts";
 import { amountOf, CENT } from "../../../src/sandbox/world/stakes.ts";
+import type { Script } from "../../../src/sandbox/world/world-plan.ts";
 import { NOTHING } from "./books.ts";
 import type { RoundScript } from "./round-script.ts";
 

@@ -1,7 +1,7 @@
 /** Operators who write no entry for a settlement that pays 0: a lost bet stays open in their ledger for ever. */
 
 import { type Amount, sumAmounts, ZERO } from "../../../src/money.ts";
-import type { Script } from "../../../src/sandbox/world/script.ts";
+import type { Script } from "../../../src/sandbox/world/world-plan.ts";
 import { BET_FAULTS, difference, type PlantFault } from "./bet-faults.ts";
 import { ODD_BETS } from "./odd-bets.ts";
 import type { Oddity } from "./odd-results.ts";

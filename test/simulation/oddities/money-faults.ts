@@ -1,7 +1,7 @@
 /** Bets that are equal on both sides, but with a wrong move of the wallet; and rounds whose sums differ. */
 
 import { type Amount, ZERO } from "../../../src/money.ts";
-import type { Script } from "../../../src/sandbox/world/script.ts";
+import type { Script } from "../../../src/sandbox/world/world-plan.ts";
 import { difference, otherCurrency, type PlantFault } from "./bet-faults.ts";
 import type { RoundScript } from "./round-script.ts";
 

@@ -1,7 +1,7 @@
 /** Products that list every bet from its placement on. An open bet without a record is missing at the provider. */
 
 import { ZERO } from "../../../src/money.ts";
-import type { Script } from "../../../src/sandbox/world/script.ts";
+import type { Script } from "../../../src/sandbox/world/world-plan.ts";
 import { BET_FAULTS, difference, type PlantFault } from "./bet-faults.ts";
 import { ODD_BETS } from "./odd-bets.ts";
 import { ODD_LISTINGS } from "./odd-listings.ts";

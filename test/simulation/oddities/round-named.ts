@@ -1,7 +1,7 @@
 /** Products whose records share only the round with the callbacks, so that only sums can be compared. */
 
 import { ZERO } from "../../../src/money.ts";
-import type { Script } from "../../../src/sandbox/world/script.ts";
+import type { Script } from "../../../src/sandbox/world/world-plan.ts";
 import { difference, type PlantFault } from "./bet-faults.ts";
 import { NOTHING } from "./books.ts";
 import { MONEY_FAULTS } from "./money-faults.ts";

@@ -7,7 +7,7 @@ import { type Amount, formatAmount, sumAmounts, ZERO } from "../../../src/money.
 import type { PlantedFault } from "../../../src/sandbox/world/plant-fault.ts";
 import { dateText } from "../../../src/sandbox/world/provider-side.ts";
 import { hashText, type Random } from "../../../src/sandbox/world/random.ts";
-import type { Script, ShownVersion } from "../../../src/sandbox/world/script.ts";
+import type { Script, ShownVersion } from "../../../src/sandbox/world/world-plan.ts";
 import { riskOf } from "./books.ts";
 import { drawAmount, drawFactor } from "./odd-amounts.ts";
 import type { EntryTerms, FaultSubject, RoundContext, Version } from "./round-terms.ts";

@@ -2,7 +2,7 @@
 
 import type { Instant } from "../../../src/clock.ts";
 import { type Amount, sumAmounts, ZERO } from "../../../src/money.ts";
-import type { Script } from "../../../src/sandbox/world/script.ts";
+import type { Script } from "../../../src/sandbox/world/world-plan.ts";
 import { difference } from "./bet-faults.ts";
 import { NOTHING } from "./books.ts";
 import type { RoundScript } from "./round-script.ts";

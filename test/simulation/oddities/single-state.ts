@@ -1,7 +1,7 @@
 /** Products that settle without placements: the settlement takes the stake and pays the payout. */
 
 import { type Amount, ZERO } from "../../../src/money.ts";
-import type { Script } from "../../../src/sandbox/world/script.ts";
+import type { Script } from "../../../src/sandbox/world/world-plan.ts";
 import { BET_FAULTS, difference, type PlantFault } from "./bet-faults.ts";
 import { ODD_BETS } from "./odd-bets.ts";
 import { ODD_RESULTS, type Oddity } from "./odd-results.ts";

@@ -1,7 +1,7 @@
 /** A sender computes in floating point, and an operator keeps two decimals. They differ by less than a cent. */
 
 import { type Amount, parseAmount, sumAmounts, ZERO } from "../../../src/money.ts";
-import type { Script } from "../../../src/sandbox/world/script.ts";
+import type { Script } from "../../../src/sandbox/world/world-plan.ts";
 import { BET_FAULTS, type PlantFault } from "./bet-faults.ts";
 import type { Oddity } from "./odd-results.ts";
 import type { RoundScript } from "./round-script.ts";

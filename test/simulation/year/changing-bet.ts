@@ -5,7 +5,7 @@ import type { CallbackEntry } from "../../../src/callback.ts";
 import type { Instant } from "../../../src/clock.ts";
 import type { MismatchKind } from "../../../src/mismatch.ts";
 import { type Amount, ZERO } from "../../../src/money.ts";
-import type { ShownVersion } from "../../../src/sandbox/world/script.ts";
+import type { ShownVersion } from "../../../src/sandbox/world/world-plan.ts";
 import type { TimeRange } from "../../../src/window.ts";
 
 /** The sums of one side. */

@@ -16,7 +16,7 @@ import { readMismatchStory } from "../../../flows/read/read-mismatch.ts";
 import type { Mismatch } from "../../../mismatch.ts";
 import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
 import { formatMoney, parseAmount } from "../../../money.ts";
-import { listAsCsv } from "../../../ops/csv/mismatch-csv.ts";
+import { listAsCsv } from "../../../ops/csv/csv.ts";
 import { usage } from "../../../ops/input/fields.ts";
 import { checkAdjustedOnce, readAction } from "../../../ops/input/mismatch-action.ts";
 import {

@@ -17,7 +17,7 @@ import { type Backfill, type BackfillChange, statusAfter } from "../../../sync/b
 import { lengthOf } from "../../../window.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { readPage } from "../../input/page-query.ts";
+import { readPage } from "../../input/fields.ts";
 import { readProductRange, withWrongProduct } from "../../input/range-query.ts";
 import { explainGap } from "../coverage/gap-reasons.ts";
 import {

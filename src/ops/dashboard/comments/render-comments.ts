@@ -7,7 +7,7 @@ import { addComment, type NewComment } from "../../../flows/mismatches/add-comme
 import type { Comment } from "../../../mismatches/comment-store.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { readTypedComment } from "../../input/comment.ts";
+import { readTypedComment } from "../../input/fields.ts";
 import { type Problem, problemOf, renderArea } from "../parts/fields.ts";
 import { showTime } from "../parts/show.ts";
 

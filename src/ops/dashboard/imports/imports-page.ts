@@ -13,8 +13,7 @@ import { listImports, type PastImport } from "../../../ledger/past-import-store.
 import { sendProblem } from "../../http/problem.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../../http/sent-lines.ts";
-import { read, readOneOf, usage } from "../../input/fields.ts";
-import { PAGE } from "../../input/page-query.ts";
+import { PAGE, read, readOneOf, usage } from "../../input/fields.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";

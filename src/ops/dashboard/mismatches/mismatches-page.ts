@@ -9,7 +9,7 @@ import { undoStep } from "../../../flows/mismatches/act-on-mismatches.ts";
 import { listOrdered } from "../../../flows/read/list-mismatches.ts";
 import { ACTS } from "../../../mismatches/act.ts";
 import { sumChosen } from "../../../mismatches/order-store.ts";
-import { listAsCsv } from "../../csv/mismatch-csv.ts";
+import { listAsCsv } from "../../csv/csv.ts";
 import type { Notice } from "../../http/layout.ts";
 import { readOwnPath } from "../../http/own-path.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
