@@ -6,7 +6,7 @@
  * Three SQL statements state parts of these rules again, because they work on millions of rows. Change them together:
  * - `diff/agreement-store.ts`: a bet whose entries and record certainly agree
  * - `flows/retention/plain-rows-store.ts` (`SAYS`): the end of a bet, from its own entries, for deletion
- * - `flows/retention/plain-groups-store.ts`: the end of a round or of bets with shared ids, entry by entry, for deletion
+ * - `flows/retention/plain-bets-store.ts`: the end of a round or of bets with shared ids, entry by entry, for deletion
  *
  * Random worlds hold them together: `test/callbacks/judge.test.ts` (wallet and fold), `test/ledger/lives.test.ts` (fold
  * and a model of the money), `test/flows/compare/screen-product.test.ts` (agreement and the exact comparison) and
