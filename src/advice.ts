@@ -72,7 +72,7 @@ const ADVICE: Readonly<Record<MismatchKind, Advice>> = {
   },
   "balance-differs": { look: "Check the wallet. Something else moved money between the two balances." },
   "provider-inconsistent": {
-    look: "Report the record to the provider. The record contradicts itself, whatever the ledger says.",
+    look: "Report the record to the provider. The record contradicts itself.",
   },
   "transfer-inconclusive": {
     look: "Find the transfer in the provider's statement. Then close it with your finding.",

@@ -187,7 +187,7 @@ function hostsOf(
   return names.map((host, index) => {
     const port = ports.length > 1 ? ports[index] : ports[0];
     if (port !== undefined && port !== "" && !(/^\d{1,5}$/.test(port) && Number(port) < 65_536))
-      throw wrong(`"${port}" is no port`);
+      throw wrong(`"${port}" is not a port`);
     return { host: host === "" ? "localhost" : host, port: Number(port || DEFAULT_PORT) };
   });
 }
@@ -232,7 +232,7 @@ function schemaOf(name = DEFAULT_SCHEMA): string {
 
 function secondsOf(text: string | undefined): number {
   if (text === undefined) return CONNECT_SECONDS;
-  if (!/^\d{1,4}$/.test(text)) throw wrong(`connect_timeout is "${text}", which is no number of seconds`);
+  if (!/^\d{1,4}$/.test(text)) throw wrong(`connect_timeout is "${text}", which is not a number of seconds`);
   return Number(text) || CONNECT_SECONDS;
 }
 

@@ -46,7 +46,7 @@ export function readRedisUrl(text: string): RedisAddress {
       "names several hosts: Redis Cluster is not supported. Use one Redis, or sentinels with redis+sentinel://",
     );
   const db = parts[0] || "0";
-  if (!/^\d{1,4}$/.test(db)) throw wrong(`has "${db}" as database, which is no number`);
+  if (!/^\d{1,4}$/.test(db)) throw wrong(`has "${db}" as database, which is not a number`);
   return {
     hosts,
     master,

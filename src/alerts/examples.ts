@@ -15,7 +15,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: PRODUCT,
     productId: PRODUCT,
     what: `${PRODUCT} is stalled: some of its time cannot be fetched`,
-    toDo: "Newer time is still fetched. The worker tries the gap again by itself.",
+    toDo: "Newer time is still fetched. The worker retries the gap automatically.",
     whatWhenOver: `${PRODUCT} is not stalled any more: no gap is left`,
   },
   {
@@ -47,7 +47,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: PRODUCT,
     productId: PRODUCT,
     what: `${PRODUCT}: 1 thing cannot be compared and is set aside`,
-    toDo: "Everything else is compared, and the worker tries again by itself.",
+    toDo: "Everything else is compared, and the worker retries automatically.",
     whatWhenOver: `${PRODUCT}: nothing is set aside any more`,
   },
   {
@@ -79,7 +79,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "closing",
     productId: null,
     what: `no day has been closed since noon: 2026-11-20 stays open. ${PRODUCT} was not fetched from 03:00 to 04:00`,
-    toDo: "Mend what the reason names. The worker then closes the day by itself.",
+    toDo: "Fix what the reason names. The worker then closes the day by itself.",
     whatWhenOver: "days are closed again",
   },
   {

@@ -45,7 +45,7 @@ const FIGURES: readonly Figure[] = [
   },
 ];
 
-/** What is no number was altered: it counts as 0, so that the sum differs. */
+/** A value that is not a number was altered: it counts as 0, so the sum differs. */
 const amountAt = (json: string, { path, otherwise }: Figure) => {
   const text =
     otherwise === undefined

@@ -231,7 +231,7 @@ async function copyBatch(
       rejected as (
         select count(*) filter (where case
           when c.fault is null then recon_reject_entry(c.entry, 'changed', format(
-            'entry_id "%s" stands in more than one row, and must be unique: the first of them is taken', c.entry_id))
+            'entry_id "%s" stands in more than one row, and must be unique: the first of them is used', c.entry_id))
           else recon_reject_entry(c.entry,
             case when exists (select from callback_entries k where k.entry_id = c.entry_id)
               then 'changed' else 'unusable' end,

@@ -109,7 +109,7 @@ function describeLate(productId: string, doneAt: Instant | null, error: string |
 }
 
 const FAILING =
-  "The worker's log has the error; the worker retries by itself. Nothing is lost: bets that arrive are compared later. recon status shows how many wait.";
+  "The worker's log has the error; the worker retries automatically. Nothing is lost: bets that arrive are compared later. recon status shows how many wait.";
 const ALL = "all products";
 
 function joinAll({ states, marks }: ComparingSeen, late: readonly Stall[]): Stall {
@@ -156,7 +156,7 @@ function describeSetAside({ productId, setAside, setAsideSince, setAsideReason }
     subject: productId,
     productId,
     what: `${productId}: ${things} set aside${since}: ${setAsideReason ?? "the reason is not known"}`,
-    toDo: "Everything else is compared, and the worker retries by itself. The table comparisons_set_aside names the player, the round or bet, and the reason.",
+    toDo: "Everything else is compared, and the worker retries automatically. The table comparisons_set_aside names the player, the round or bet, and the reason.",
     whatWhenOver: `${productId}: nothing is set aside any more`,
     isWhole: false,
   };

@@ -75,7 +75,7 @@ export function judgePulling(seen: PullingSeen): Stall[] {
 }
 
 const FAILING =
-  "The worker's log has the error; the worker retries by itself. Nothing is lost: the work resumes at the point where it stopped.";
+  "The worker's log has the error; the worker retries automatically. Nothing is lost: the work resumes at the point where it stopped.";
 
 /** The resweeps of a product that are due and not done, the oldest first. */
 export interface ResweepsSeen {

@@ -144,7 +144,7 @@ test("the check of the closed days names the first one that was altered, also to
     .waitFor();
 });
 
-test("the page of a day without a bet says that it was not fetched, or lies in the future", async () => {
+test("the page of a day without a bet says that it was not fetched, or is in the future", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   for (const [day, said] of [
     ["1999-01-01", "This day was not fetched, so nothing is known of it"],

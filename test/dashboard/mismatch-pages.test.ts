@@ -207,7 +207,7 @@ describe("the list", () => {
     ["before=12~3", 'before "12~3" is not a position in the list by first-seen'],
     ["after=2026-11-20T12:00:00Z~1&before=2026-11-20T12:00:00Z~1", "give either after or before"],
     ["colour=red", 'there is no field "colour"'],
-    ["kind=net-differs&kind=stuck-open", "“Kind” stands more than once"],
+    ["kind=net-differs&kind=stuck-open", "“Kind” is given more than once"],
     ["username=a%00", "“Player” holds a character"],
   ])("with the wrong filter %s says what is wrong, and keeps the form", async (query, problem) => {
     const go = await visit();

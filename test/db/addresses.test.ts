@@ -179,7 +179,7 @@ test.each([
   ["postgres://u:p@host/db?sslmode=verify-ca", /needs sslrootcert/],
   ["postgres://u:p@host/db?sslrootcert=/none", /sslrootcert names \/none, which cannot be read \(ENOENT\)/],
   ["postgres://u:p@host/db?pgbouncer=true", /the parameter "pgbouncer" is not known/],
-  ["postgres://u:p@host:99999/db", /is no port/],
+  ["postgres://u:p@host:99999/db", /is not a port/],
   ["mysql://u:p@host/db", /must be a URL that begins with postgres:/],
 ])("%s is refused in words, without the password", async (address, says) => {
   const { code, stderr } = await callRecon(["status"], { DATABASE_URL: address });

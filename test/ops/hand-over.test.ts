@@ -53,7 +53,7 @@ test.each<[field: string, value: unknown, message: string]>([
   [
     "sentAt",
     "2026-11-20T13:00:01Z",
-    'sentAt "2026-11-20T13:00:01Z" lies in the future: the time is 2026-11-20T12:00:00.000Z',
+    'sentAt "2026-11-20T13:00:01Z" is in the future: the time is 2026-11-20T12:00:00.000Z',
   ],
   ["sentat", "x", 'there is no field "sentat"; a transfer has username, productId'],
 ])("%s %j is refused, and the error names field and value", (field, value, message) => {

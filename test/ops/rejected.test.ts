@@ -67,7 +67,7 @@ test("they are listed, shown and read again part by part, each part from the nex
 
 test.each<[body: unknown, status: number, detail: string]>([
   [{ ids: ["record-9"] }, 404, 'there is no rejected record or entry "record-9"'],
-  [{ ids: ["9"] }, 400, 'ids "9" is no id of a rejected one'],
+  [{ ids: ["9"] }, 400, 'ids "9" is not the id of a rejected row'],
   [{ ids: [] }, 400, "ids must be a list of 1 to 1000 ids"],
   [{ ids: ["record-1"], limit: 5 }, 400, "give either ids, or limit and after"],
   [{ limit: 1001 }, 400, "limit 1001 is not a number from 1 to 1000"],

@@ -45,7 +45,7 @@ describe("a day", () => {
         `there is no zone "${zone}"; a zone is the IANA name of a time zone, such as Asia/Bangkok or UTC, with its capital letters; an offset such as +07:00 is not a name`,
       ],
     ),
-    [{ day: ["2026-11-20", "2026-11-21"] }, "day stands more than once"],
+    [{ day: ["2026-11-20", "2026-11-21"] }, "day is given more than once"],
   ])("%j is refused, and the error names the value", (typed, message) => {
     expect(() => readReportDay(typed)).toThrow(expect.objectContaining({ code: "usage", message }));
   });

@@ -73,7 +73,7 @@ test.each<[what: string, changes: object, detail: string]>([
   ["an unknown product", { productId: "NONE" }, 'there is no productId "NONE"; it is one of P1, W1'],
   ["an amount as a number", { amount: 10 }, "amount must be text with two decimals"],
   ["no type", { type: undefined }, "type is missing"],
-  ["a time of long ago", { sentAt: "0000-01-01T00:00:00Z" }, "lies before 1970"],
+  ["a time of long ago", { sentAt: "0000-01-01T00:00:00Z" }, "is before 1970"],
   ["an unknown field", { note: "x" }, 'there is no field "note"'],
 ])("%s is refused, and the error names field and value", async (_, changes, detail) => {
   const ask = await serveApi(context);

@@ -51,7 +51,7 @@ function announceStart(facts: {
   printLine(
     facts.isOwnConfig
       ? "wallet-recon runs. PROVIDER_BASE_URL is not set, so a provider for trying out runs beside it:"
-      : "wallet-recon runs. There are no settings, so this start has a world of its own for trying out:",
+      : "wallet-recon runs. There are no settings, so this start uses a demo world:",
   );
   printLine(`  database   ${facts.database}`);
   printLine(`  queues     ${facts.queues}`);

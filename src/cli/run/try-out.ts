@@ -249,7 +249,7 @@ async function play(
       } catch (error) {
         context?.log.warn(
           { error: describeError(error) },
-          "the sandbox could not write its callbacks and tries again",
+          "the sandbox could not write its callbacks and retries",
         );
       }
     }

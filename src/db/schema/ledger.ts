@@ -199,7 +199,7 @@ export const ledgerImports = pgTable(
     added: bigint("added", { mode: "number" }),
     known: bigint("known", { mode: "number" }),
     changed: bigint("changed", { mode: "number" }),
-    /** callbacks that are no entries */
+    /** callbacks that are not entries */
     skipped: bigint("skipped", { mode: "number" }),
     rejected: bigint("rejected", { mode: "number" }),
     /** the first rejected lines, each with its number and the reason */

@@ -86,7 +86,7 @@ async function findStalled({ sql, config }: FlowContext, progress: readonly Pull
       subject: productId,
       productId,
       what: `${productId} is stalled: its records from ${showInstant(firstGapAt)} on cannot be fetched${reason === null ? "" : ` (${reason})`}`,
-      toDo: `Newer time is still fetched. The worker tries the gap again by itself. To see what is missing: recon coverage --product ${productId} --from ${formatInstant(firstGapAt)} --to …`,
+      toDo: `Newer time is still fetched. The worker retries the gap automatically. To see what is missing: recon coverage --product ${productId} --from ${formatInstant(firstGapAt)} --to …`,
       whatWhenOver: `${productId} is not stalled any more: no gap is left`,
     });
   }

@@ -54,7 +54,7 @@ async function inPieces(
           await writeMarkAgain(tx, mark);
           context.log.warn(
             { productId: mark.productId, code: alone.code },
-            `a change of a closed day cannot be stated yet, and is tried again: ${alone.message}`,
+            `a change of a closed day cannot be stated yet, and will be retried: ${alone.message}`,
           );
         }
       }

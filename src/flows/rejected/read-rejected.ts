@@ -115,7 +115,7 @@ function toDoWithRecord({ raw, productId }: RejectedWhole, { products }: Config)
     return "Ask the provider to correct it: a corrected record is fetched by itself; retry this one only after an upgrade of wallet-recon.";
   if (problemOfProduct(own, products) === null) return `It can be read now as a record of ${own}: retry it.`;
   return products.some((one) => one.productId === own)
-    ? `It belongs to ${own}, whose walletMode is "transfer", so that nothing compares it: ask the provider why ${productId} lists it.`
+    ? `It belongs to ${own}, whose walletMode is "transfer", so it is not compared: ask the provider why ${productId} lists it.`
     : `It belongs to ${own}: if that is a product of yours, add it to the products of the config, restart the worker, and retry it; else ask the provider why ${productId} lists it.`;
 }
 

@@ -63,7 +63,7 @@ export async function retryThese(context: FlowContext, refs: readonly RejectedRe
 export function notRejected(id: string): ReconError {
   return new ReconError(
     "not-found",
-    `there is no rejected record or entry "${id.slice(0, 60)}": ids are like record-12 and entry-7, and end when what they name can be used`,
+    `there is no rejected record or entry "${id.slice(0, 60)}": ids look like record-12 or entry-7; an id disappears once its row is accepted`,
   );
 }
 

@@ -63,9 +63,9 @@ export function readTransfer(
     );
   }
   const { sentAt } = value as Typed;
-  if (transfer.sentAt < 0) throw usage(`sentAt ${show(sentAt)} lies before 1970`);
+  if (transfer.sentAt < 0) throw usage(`sentAt ${show(sentAt)} is before 1970`);
   if (transfer.sentAt <= known.now + MOST_AHEAD_MS) return transfer;
-  throw usage(`sentAt ${show(sentAt)} lies in the future: the time is ${formatInstant(known.now)}`);
+  throw usage(`sentAt ${show(sentAt)} is in the future: the time is ${formatInstant(known.now)}`);
 }
 
 function fields(): string {

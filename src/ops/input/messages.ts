@@ -56,7 +56,7 @@ export function sayNone(field: string, value: string, names: readonly string[]):
 }
 
 export function sayRepeated(issue: Issue): string {
-  return `${fieldOf(issue)} stands more than once`;
+  return `${fieldOf(issue)} is given more than once`;
 }
 
 const SHOWN = 60;

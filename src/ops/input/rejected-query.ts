@@ -105,5 +105,7 @@ function refIn(text: z.ZodString) {
 export function readRef(field: string, text: string): RejectedRef {
   const ref = parseRejectedId(text);
   if (ref !== null) return ref;
-  throw usage(`${field} "${text.slice(0, 60)}" is no id of a rejected one, such as record-12 or entry-7`);
+  throw usage(
+    `${field} "${text.slice(0, 60)}" is not the id of a rejected row (for example record-12 or entry-7)`,
+  );
 }

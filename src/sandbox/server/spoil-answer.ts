@@ -260,9 +260,7 @@ export function spoilAnswer(action: FaultAction, struck: StruckRequest): Deliver
 const PLAIN_KINDS: ReadonlySet<string> = new Set(PLAIN_ACTIONS.map((action) => action.shape.kind.value));
 
 /** Whether the fault is possible for any answer. */
-function isPlain<Action extends { readonly kind: string }>(
-  action: Action,
-): action is Action & PlainAction {
+function isPlain<Action extends { readonly kind: string }>(action: Action): action is Action & PlainAction {
   return PLAIN_KINDS.has(action.kind);
 }
 

@@ -281,7 +281,7 @@ describe("rows that cannot be used", () => {
     expect(await rejected()).toEqual([
       {
         id: "a",
-        reason: 'entry_id "a" stands in more than one row, and must be unique: the first of them is taken',
+        reason: 'entry_id "a" stands in more than one row, and must be unique: the first of them is used',
       },
     ]);
   });

@@ -103,7 +103,7 @@ function renderGaps({ productId, gaps: all }: Coverage, { mayWrite, lateBefore, 
   const isOnlyWaiting = gaps.every(({ reason }) => reason === NOT_FETCHED);
   return html`<p class="verdict" data-state="${isOnlyWaiting ? "warn" : "bad"}"><span>${productId} is not complete: ${showDuration(missingMs)} missing.${next}</span></p>
 <section class="sheet" aria-label="Gaps">${table}
-<p class="faint">A gap is tried again by itself, at most an hour after the last try.</p></section>`;
+<p class="faint">The worker retries a gap automatically, at most an hour after the last try.</p></section>`;
 }
 
 function renderWithoutWindows(ranges: readonly ShownRange[], { zone }: Reader): SafeHtml | null {

@@ -66,7 +66,7 @@ function describePulling(health: Health, { products, pull }: Config): WorkRow {
     })),
     ...gapped.map(({ productId, gaps, gapMs, firstGapAt }) => ({
       what: `${productId}: ${showDuration(gapMs)} cannot be fetched, in ${gaps === 1 ? "1 gap" : `${showCount(gaps)} gaps`}, the first at ${showInstant(firstGapAt ?? now)}`,
-      toDo: "The coverage of the product says why. The worker tries gaps again by itself.",
+      toDo: "The coverage of the product says why. The worker retries gaps automatically.",
     })),
     ...stallsOf(health, "product-stalled"),
     ...stallsOf(health, "resweep-behind"),

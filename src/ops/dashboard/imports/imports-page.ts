@@ -113,7 +113,7 @@ function renderTotals({ totals, error, endedAt }: PastImport): SafeHtml {
 ${figure("added", "new entries", totals.added)}
 ${figure("known", "entries that were there", totals.known)}
 ${figure("changed", "entries with other content", totals.changed)}
-${figure("skipped", "callbacks that are no entries", totals.skipped)}
+${figure("skipped", "callbacks that are not entries", totals.skipped)}
 ${figure("rejected", "lines that cannot be used", totals.rejectedLines)}
 </dl>${changed}`;
 }

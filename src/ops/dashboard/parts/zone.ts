@@ -41,7 +41,7 @@ export function tidyQuery(
   const entries = Object.entries(query).filter(
     (entry): entry is [string, string] => typeof entry[1] === "string",
   );
-  // A field that stands more than once is an error, which must stay.
+  // A field that is given more than once is an error, which must stay.
   if (entries.length < Object.keys(query).length) return null;
   const tidy = entries
     .filter(([, value]) => value.trim() !== "")
