@@ -133,7 +133,7 @@ describe("a table as operators have it", () => {
     await makeTable();
     const refused = checkLedger(contextOf("field_wallet"));
     await expect(refused).rejects.toThrow(/received_at is timestamp without time zone/);
-    await expect(refused).rejects.toThrow(/find out the zone of the clock that writes the column/);
+    await expect(refused).rejects.toThrow(/Find out the zone of the clock that writes the column/);
     await expect(refused).rejects.not.toThrow(/UTC|Bangkok/);
   });
 

@@ -117,7 +117,7 @@ describe("recon tap", () => {
     const first = await startTap();
     const second = await startTap({ opsPort: new URL(first.opsUrl).port });
     await eventually("it says so", () =>
-      second.said().includes("goes on without health and metrics: set OPS_PORT to a free port"),
+      second.said().includes("runs without health and metrics: set OPS_PORT to a free port"),
     );
     const taps = [first, second];
     for (const { port } of taps) expect(await placeBet(port, "both")).toBe(true);

@@ -46,22 +46,40 @@ export function sumThinned(world: World, { from, to }: TimeRange): Sums {
   const sums = new Sums();
   const quiet = Number.MAX_SAFE_INTEGER;
   const tips = new Set<string>();
+  const movedOf = new Map<string, Amount>();
   for (const entry of world.entriesReceived({ from, to })) {
     const { productId, currency, txnId, callback } = entry;
+    const bet = `${productId} ${txnId}`;
+    movedOf.set(bet, (movedOf.get(bet) ?? ZERO).plus(trueMove(entry)));
     sums.add(`${productId} ${currency} ledger.moved`, trueMove(entry));
     if (callback === "placeTips" || callback === "cancelTips") tips.add(`${productId} ${txnId}`);
     else sums.add(`${productId} ${currency} ledger.net`, trueMove(entry));
   }
   for (const { productId } of world.products) {
-    for (const record of world.recordsIn(productId, { from, to }, quiet)) {
+    const records = world.recordsIn(productId, { from, to }, quiet);
+    const ended = new Set(records.filter((one) => !isRunning(one)).map(({ betId }) => betId));
+    for (const record of records) {
+      // A later step of the bet has replaced this one.
+      if (STEP.test(record.id) && isRunning(record) && ended.has(record.betId)) continue;
       const isTip = tips.has(`${productId} ${record.betId}`) || tips.has(`${productId} ${record.id}`);
       if (record.betStatus === "VOID" || isTip) continue;
       const { stake, payout } = record;
       const side = { bets: 1, stake, payout, net: netOf(record) };
       sums.addSide(`${productId} ${record.currency} provider`, side);
+      const moved = movedOf.get(`${productId} ${record.betId}`) ?? movedOf.get(`${productId} ${record.id}`);
+      // While a bet runs, the parts that were paid are pending: the record does not have them yet.
+      if (isRunning(record) && moved !== undefined)
+        sums.add(`${productId} ${record.currency} pending`, side.net.minus(moved));
     }
   }
   return sums;
+}
+
+/** The id of a record that is one step of a bet: "s2-bet-7". */
+const STEP = /^s\d+-/;
+
+function isRunning({ betStatus }: BetRecord): boolean {
+  return betStatus === "OPEN" || betStatus === "UNSETTLED";
 }
 
 function netOf({ betStatus, stake, payout }: BetRecord): Amount {
