@@ -287,7 +287,7 @@ describe("an action on the selected mismatches", () => {
     expect(next.html).not.toContain("/mismatches/undo");
   });
 
-  test("leaves what somebody else changed before the undo, and says so", async () => {
+  test("leaves what another user changed before the undo, and says so", async () => {
     await open({}, {});
     const go = await visit();
     const done = await go("/mismatches", { id: ["1:open", "2:open"], action: "ack", note: "looking" });
@@ -300,7 +300,7 @@ describe("an action on the selected mismatches", () => {
     expect(undone.location).toBe("/");
     const next = await go("/mismatches", undefined, undone.cookie);
     expect(noticeOf(next.html)).toBe(
-      "Undone: 1 mismatch is as before. 1 mismatch stayed unchanged, because somebody else changed it since: #2.",
+      "Undone: 1 mismatch is as before. 1 mismatch stayed unchanged, because another user changed it since: #2.",
     );
     expect(await statuses()).toBe("open resolved");
   });

@@ -97,7 +97,7 @@ testInstalled("the package contains what the program reads, and nothing that onl
       "deploy/prometheus/recon.rules.yaml",
     ]),
   );
-  const unwanted = /(?<!\.d)\.ts$|^(?:test|bench)|\.test\.|snapshot|redis-program|node_modules/;
+  const unwanted = /(?<!\.d)\.ts$|^(?:test|bench)|\.test\.|snapshot|embedded\/redis|node_modules/;
   expect(files.filter((path) => unwanted.test(path))).toEqual([]);
 });
 
