@@ -186,7 +186,7 @@ test("the list also has what programs sent; an import that never ended is unknow
     expect.stringMatching(/^#1 books\.ndjson .*cli:ops by command callbacks unknown unknown .* not ended$/),
   ]);
   await page.goto("/imports/1");
-  await page.getByText("What became of its lines is unknown").waitFor();
+  await page.getByText("Still running, or its process was killed.").waitFor();
   clock.advance(400 * 24 * HOUR_MS + HOUR_MS);
   await dropExpired(context, new AbortController().signal);
   expect(await sql`select from ledger_imports`).toHaveLength(0);

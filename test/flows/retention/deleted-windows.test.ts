@@ -1,6 +1,6 @@
 /** Time whose windows were deleted was fetched: nothing calls it missing, and nothing concludes when it was fetched. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -184,39 +184,5 @@ ${from}  ${to}  deleted (retain.windows): when it was fetched is not known
     complete: true,
     gaps: [],
     windows: [],
-  });
-});
-
-describe("windows that an earlier version has deleted", () => {
-  /** What the migration stores, from what the database still has. */
-  async function migrate(): Promise<void> {
-    const text = readFileSync(
-      join(import.meta.dirname, "../../../src/db/migrations/0013_fetched_times.sql"),
-      "utf8",
-    );
-    await sql.unsafe(text.split("--> statement-breakpoint")[1] ?? "");
-  }
-
-  test("had fetched what live pulling left behind, except for its gaps, and up to where windows were deleted", async () => {
-    await fetched(daysAgo(60), daysAgo(1));
-    await window(hours(50, 0, 24), { kind: "lost", status: "gap", started_at: null, fetched_at: null });
-    await sql`delete from windows where status = 'done'`;
-    await sql`insert into retention_states (walk, deleted_up_to, began_at) values ('windows', ${daysAgo(40)}, ${daysAgo(58)})`;
-    await migrate();
-    expect((await coverage({ from: daysAgo(62), to: daysAgo(1) })).gaps).toEqual(
-      [
-        { from: daysAgo(62), to: daysAgo(58) },
-        { from: daysAgo(50), to: daysAgo(49) },
-        { from: daysAgo(40), to: daysAgo(1) },
-      ].map((gap) => ({ ...iso(gap), reason: "not-fetched" })),
-    );
-  });
-
-  test("leave nothing behind if none was deleted, or pulling began later", async () => {
-    await fetched(daysAgo(30), daysAgo(1));
-    await migrate();
-    await sql`insert into retention_states (walk, deleted_up_to) values ('windows', ${daysAgo(40)})`;
-    await migrate();
-    expect(await remembered()).toEqual([]);
   });
 });

@@ -57,10 +57,10 @@ export function sumThinned(world: World, { from, to }: TimeRange): Sums {
   }
   for (const { productId } of world.products) {
     const records = world.recordsIn(productId, { from, to }, quiet);
-    const ended = new Set(records.filter((one) => !isRunning(one)).map(({ betId }) => betId));
+    const ended = records.filter((one) => !isRunning(one));
     for (const record of records) {
       // A later step of the bet has replaced this one.
-      if (STEP.test(record.id) && isRunning(record) && ended.has(record.betId)) continue;
+      if (isRunning(record) && ended.some((one) => isLaterStep(one, record))) continue;
       const isTip = tips.has(`${productId} ${record.betId}`) || tips.has(`${productId} ${record.id}`);
       if (record.betStatus === "VOID" || isTip) continue;
       const { stake, payout } = record;
@@ -75,8 +75,13 @@ export function sumThinned(world: World, { from, to }: TimeRange): Sums {
   return sums;
 }
 
-/** The id of a record that is one step of a bet: "s2-bet-7". */
-const STEP = /^s\d+-/;
+/** Steps of one bet share its betId, player and stake (docs/mismatches.md#several-records-of-one-bet). */
+function isLaterStep(one: BetRecord, before: BetRecord): boolean {
+  const isSameBet = one.betId === before.betId && one.username === before.username;
+  return (
+    isSameBet && one.stake.eq(before.stake) && Date.parse(one.updatedDate) >= Date.parse(before.updatedDate)
+  );
+}
 
 function isRunning({ betStatus }: BetRecord): boolean {
   return betStatus === "OPEN" || betStatus === "UNSETTLED";
