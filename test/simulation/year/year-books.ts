@@ -55,32 +55,34 @@ export function sumThinned(world: World, { from, to }: TimeRange): Sums {
     if (callback === "placeTips" || callback === "cancelTips") tips.add(`${productId} ${txnId}`);
     else sums.add(`${productId} ${currency} ledger.net`, trueMove(entry));
   }
+  const faulty = new Set(world.plantedBy(quiet).map((fault) => `${fault.productId} ${fault.transactionId}`));
   for (const { productId } of world.products) {
     const records = world.recordsIn(productId, { from, to }, quiet);
-    const ended = records.filter((one) => !isRunning(one));
     for (const record of records) {
       // A later step of the bet has replaced this one.
-      if (isRunning(record) && ended.some((one) => isLaterStep(one, record))) continue;
+      if (records.some((one) => isLaterStep(one, record))) continue;
       const isTip = tips.has(`${productId} ${record.betId}`) || tips.has(`${productId} ${record.id}`);
       if (record.betStatus === "VOID" || isTip) continue;
       const { stake, payout } = record;
       const side = { bets: 1, stake, payout, net: netOf(record) };
       sums.addSide(`${productId} ${record.currency} provider`, side);
-      const moved = movedOf.get(`${productId} ${record.betId}`) ?? movedOf.get(`${productId} ${record.id}`);
-      // While a bet runs, the parts that were paid are pending: the record does not have them yet.
-      if (isRunning(record) && moved !== undefined)
-        sums.add(`${productId} ${record.currency} pending`, side.net.minus(moved));
+      const bet = [record.betId, record.id]
+        .map((id) => `${productId} ${id}`)
+        .find((name) => movedOf.has(name));
+      // While a bet runs, the parts that were paid are pending: the record does not have them yet. A fault is a mismatch.
+      if (isRunning(record) && bet !== undefined && !faulty.has(bet))
+        sums.add(`${productId} ${record.currency} pending`, side.net.minus(movedOf.get(bet) ?? ZERO));
     }
   }
   return sums;
 }
 
-/** Steps of one bet share its betId, player and stake (docs/mismatches.md#several-records-of-one-bet). */
+/** Steps of one bet share its betId, player and stake; some run, others have ended (docs/mismatches.md#several-records-of-one-bet). */
 function isLaterStep(one: BetRecord, before: BetRecord): boolean {
   const isSameBet = one.betId === before.betId && one.username === before.username;
-  return (
-    isSameBet && one.stake.eq(before.stake) && Date.parse(one.updatedDate) >= Date.parse(before.updatedDate)
-  );
+  if (!isSameBet || !one.stake.eq(before.stake) || isRunning(one) === isRunning(before)) return false;
+  const laterMs = Date.parse(one.updatedDate) - Date.parse(before.updatedDate);
+  return laterMs > 0 || (laterMs === 0 && isRunning(before));
 }
 
 function isRunning({ betStatus }: BetRecord): boolean {
