@@ -1,4 +1,4 @@
-/** A channel delivers alerts to ops or to their systems. */
+/** A channel delivers alerts to ops or to their systems; after a failure it backs off. */
 
 import type { Instant } from "../clock.ts";
 import type { Alert } from "./alert.ts";

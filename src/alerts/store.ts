@@ -1,4 +1,4 @@
-/** Undelivered alerts in PostgreSQL. */
+/** Alerts in PostgreSQL: the undelivered ones, the sums of the daily digest, and the deletion of old ones. */
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";

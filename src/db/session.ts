@@ -1,6 +1,6 @@
 /**
  * Sets what a session of PostgreSQL would otherwise inherit from `alter role … set`, `alter database … set` or a pooler
- * (docs/operations.md#sessions, decision 304).
+ * (docs/operations.md#sessions, decision 304), and refuses a pooler that shares sessions (decision 280).
  */
 
 import type { Client } from "pg";

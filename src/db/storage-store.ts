@@ -1,5 +1,5 @@
 /**
- * The space that the database takes. A worker measures it every ten minutes; pages, commands and metrics read the stored result, so none of
+ * The space that the database takes, and its vacuum and transaction ids. A worker measures it every ten minutes; pages, commands and metrics read the stored result, so none of
  * them counts. The size of the disk is a setting, because PostgreSQL does not know it. Considered: `statfs` of `data_directory`, which needs
  * a superuser, and silently measures another disk if the server runs in a container.
  */

@@ -247,9 +247,17 @@ export function ranAtLedgerStart(bet: LedgerBet, settings: CompareSettings): boo
   return bet.firstEntryAt - settings.ledgerStart <= settings.stuckOpenAfterMs;
 }
 
-/** Their stakes were debited before the ledger began, so neither side's stake counts. */
-export function allRanAtLedgerStart({ bets }: Pick<Pair, "bets">, settings: CompareSettings): boolean {
-  return bets.length > 0 && bets.every((bet) => ranAtLedgerStart(bet, settings));
+/**
+ * Whether the stakes of a pair were debited before the ledger began, so that neither side's stake counts. Not for two
+ * players: the advice about them follows from the sides alone.
+ */
+export function isDebitedBefore(
+  { bets }: Pick<Pair, "bets">,
+  { kind }: Pick<Difference, "kind">,
+  settings: CompareSettings,
+): boolean {
+  if (kind === "username-differs" || bets.length === 0) return false;
+  return bets.every((bet) => ranAtLedgerStart(bet, settings));
 }
 
 function describeSums({ status, stake, payout, currency }: Sums<BetStatus | LedgerStatus>): string {

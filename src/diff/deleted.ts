@@ -8,7 +8,7 @@ import type { PendingDifference } from "./assess.ts";
 import type { Pair } from "./match.ts";
 
 /** Kinds of a missing entry, and kinds of a missing record. */
-const MISSING_ENTRIES: ReadonlySet<MismatchKind> = new Set([
+export const MISSING_ENTRIES: ReadonlySet<MismatchKind> = new Set([
   "missing-in-ledger",
   "missing-placement",
   "missing-settlement",

@@ -8,10 +8,10 @@ import { parseInstant } from "../clock.ts";
 import type { MismatchContent, OtherCurrency } from "../mismatch.ts";
 import { type Amount, formatAmount, sumAmounts, ZERO } from "../money.ts";
 import {
-  allRanAtLedgerStart,
   type CompareSettings,
   type Difference,
   inSeveralCurrencies,
+  isDebitedBefore,
   unplacedOf,
 } from "./compare.ts";
 import type { Pair } from "./match.ts";
@@ -76,16 +76,16 @@ function nameBet(
  */
 function moneyOf(
   pair: Pair,
-  { kind }: Difference,
+  difference: Difference,
   settings: CompareSettings,
 ): { amountAtRisk: Amount; effect: Amount } {
-  if (kind === "net-differs") {
+  if (difference.kind === "net-differs") {
     const effect = movedBy(pair.bets).minus(askedByState(pair));
     return { amountAtRisk: effect.abs(), effect };
   }
-  // Advice about two players follows from the sides alone.
-  const isBefore = kind !== "username-differs" && allRanAtLedgerStart(pair, settings);
-  const debitedBefore = isBefore ? sumAmounts(pair.records.map(({ stake }) => stake)) : ZERO;
+  const debitedBefore = isDebitedBefore(pair, difference, settings)
+    ? sumAmounts(pair.records.map(({ stake }) => stake))
+    : ZERO;
   const effect = effectOfPair(pair).minus(debitedBefore);
   return { amountAtRisk: amountAtRisk(pair, effect), effect };
 }

@@ -5,7 +5,7 @@ import { type Instant, parseInstant } from "../clock.ts";
 import { sumAmounts, ZERO } from "../money.ts";
 import { type Compared, type Counted, type MovedMoney, NO_SUMS, type SideSums } from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
-import { allRanAtLedgerStart, type CompareSettings, isBeforeLedger, ranAtLedgerStart } from "./compare.ts";
+import { type CompareSettings, isBeforeLedger, isDebitedBefore, ranAtLedgerStart } from "./compare.ts";
 import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
 import { allowanceOf, isRunning, lastEntryOf } from "./sums.ts";
 
@@ -67,8 +67,7 @@ export function statePair(
     });
   }
   const currencies = [...new Set([...records, ...bets, ...others].map((side) => side.currency))];
-  const debitedBefore =
-    pending !== null && pending.content.kind !== "username-differs" && allRanAtLedgerStart(pair, settings);
+  const debitedBefore = pending !== null && isDebitedBefore(pair, pending.content, settings);
   const sayStakes = (sums: SideSums) => (debitedBefore ? { ...sums, stake: ZERO } : sums);
   return currencies.map((currency) => ({
     currency,

@@ -1,4 +1,4 @@
-/** What a command changes is in the audit log, as is what the ops server is asked for. */
+/** Writes the changes of a command to the audit log, under the name of its user. */
 
 import { userInfo } from "node:os";
 import { getuid } from "node:process";

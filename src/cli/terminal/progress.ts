@@ -1,4 +1,4 @@
-/** The progress of a backfill in one line. */
+/** The progress of a backfill or an import in one line. */
 
 import type { WriteStream } from "node:tty";
 import { type Clock, showDuration } from "../../clock.ts";

@@ -1,4 +1,4 @@
-/** Sends one alert again to one channel on request (decision 201). */
+/** Sends alerts on request: one again to one channel (decision 201), or an example to every channel. */
 
 import {
   claimAttempt,

@@ -1,4 +1,7 @@
-/** Closes days: stores a day's statement in the chain, with what each bet counted for. */
+/**
+ * Closes days: stores a day's statement in the chain, with what each bet counted for. Says what the first closed day gives
+ * up.
+ */
 
 import { mergeBets } from "../../closing/changed-bets.ts";
 import { writeClosedBets } from "../../closing/closed-bet-store.ts";

@@ -1,4 +1,7 @@
-/** Whether a day can be closed: it has ended, everything of it was fetched, and what was fetched was compared. */
+/**
+ * Why a day cannot be closed yet: it has not ended, or not everything of it was fetched and compared. Why a statement is
+ * empty.
+ */
 
 import { type Instant, showInstant } from "../../clock.ts";
 import type { DayStatement } from "../../closed.ts";

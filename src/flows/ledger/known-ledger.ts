@@ -4,11 +4,12 @@ import { type BetRecord, type LedgerBet, realRound } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
 import type { Config, ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
+import { MISSING_ENTRIES } from "../../diff/deleted.ts";
 import { keepLedgerStart, markEntriesWithin, markRecordsWithin } from "../../diff/mark-store.ts";
 import { readFollowing } from "../../ledger/follow-store.ts";
 import { areEntriesRejected } from "../../ledger/rejected-store.ts";
 import { readLedgerStart } from "../../ledger/store.ts";
-import type { MismatchContent, MismatchKind } from "../../mismatch.ts";
+import type { MismatchContent } from "../../mismatch.ts";
 import type { FlowContext } from "../context.ts";
 
 /**
@@ -56,12 +57,6 @@ export async function readLedgerMoment({ sql, config, clock }: FlowContext): Pro
   return readAt === null ? null : Math.min(readAt, now);
 }
 
-const MISSES_AN_ENTRY: ReadonlySet<MismatchKind> = new Set([
-  "missing-in-ledger",
-  "missing-placement",
-  "missing-settlement",
-]);
-
 /** A pending difference, with both sides. */
 interface Suspicion {
   readonly content: Pick<MismatchContent, "kind" | "productId" | "username">;
@@ -76,7 +71,7 @@ export async function findUnusableEntries<Suspected extends Suspicion>(
   tx: Query,
   suspicions: readonly Suspected[],
 ): Promise<Suspected[]> {
-  const lacking = suspicions.filter(({ content }) => MISSES_AN_ENTRY.has(content.kind));
+  const lacking = suspicions.filter(({ content }) => MISSING_ENTRIES.has(content.kind));
   if (lacking.length === 0) return [];
   const rejected = await areEntriesRejected(
     tx,

@@ -1,4 +1,4 @@
-/** The answers of the ops server if there is no route, or a route fails. */
+/** The answers of the ops server if there is no route, or a route fails or takes too long. */
 
 import { METHODS, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";

@@ -1,4 +1,4 @@
-/** One list of faults for all endpoints. A fault without an `endpoint` is one of the bet query. */
+/** Lists of faults for all endpoints, from a file or "hostile". A fault without an `endpoint` is one of the bet query. */
 
 import { readFileSync } from "node:fs";
 import { describeError, ReconError } from "../../errors.ts";

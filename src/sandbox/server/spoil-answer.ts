@@ -1,4 +1,4 @@
-/** Applies a fault to the answer of a bet query: to its content, and to the sending of its bytes. */
+/** Applies a fault to an answer, of the bet query or of another endpoint: to its content, and to the sending of its bytes. */
 
 import Big from "big.js";
 import type { BetRecord } from "../../bet.ts";

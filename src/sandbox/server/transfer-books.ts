@@ -1,4 +1,4 @@
-/** The stand-in provider's books of transfers: the true outcomes, in memory. */
+/** The stand-in provider's books of transfers and top-ups: the true outcomes, in memory. */
 
 import type { CallbackEntry } from "../../callback.ts";
 import type { Clock, Instant } from "../../clock.ts";

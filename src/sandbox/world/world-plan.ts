@@ -1,4 +1,4 @@
-/** The plan of a seeded world. It decides everything that happens in the world. */
+/** The plan of a seeded world, which decides everything that happens in it, and the script of one round. */
 
 import type { BetRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";

@@ -58,9 +58,10 @@ export function sumThinned(world: World, { from, to }: TimeRange): Sums {
   const faulty = new Set(world.plantedBy(quiet).map((fault) => `${fault.productId} ${fault.transactionId}`));
   for (const { productId } of world.products) {
     const records = world.recordsIn(productId, { from, to }, quiet);
+    const ofBet = Map.groupBy(records, ({ betId }) => betId);
     for (const record of records) {
       // A later step of the bet has replaced this one.
-      if (records.some((one) => isLaterStep(one, record))) continue;
+      if (ofBet.get(record.betId)?.some((one) => isLaterStep(one, record))) continue;
       const isTip = tips.has(`${productId} ${record.betId}`) || tips.has(`${productId} ${record.id}`);
       if (record.betStatus === "VOID" || isTip) continue;
       const { stake, payout } = record;

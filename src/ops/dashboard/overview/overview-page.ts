@@ -1,4 +1,4 @@
-/** `GET /`: whether all is well, at a glance. */
+/** `GET /`: whether all is well, at a glance, and each product. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance } from "fastify";
