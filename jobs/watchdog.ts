@@ -1,6 +1,6 @@
 /**
  * What a worker does each minute outside its queues: sends the heartbeat while all work continues, and runs the alert
- * job if the queue does not (decision 109).
+ * job if the queue does not. Otherwise nothing could report that Redis is gone.
  */
 
 import { setInterval } from "node:timers";

@@ -1,6 +1,9 @@
 /**
  * Deliveries in PostgreSQL. One worker at a time sends to a channel, so that alerts arrive in order. Other workers
- * may send to other channels. Leases use the database's clock; waits use the worker's clock (decision 42).
+ * may send to other channels. Leases use the database's clock; waits use the worker's clock.
+ * A failing channel backs off as a whole: with a backoff per alert, each of 1,000 waiting alerts would try a dead channel.
+ * After ten failures of the first alert, the next one tests the channel. If that one is accepted, only the refused alert
+ * backs off, so a message that is never accepted does not block the others.
  */
 
 import type { Instant } from "../clock.ts";

@@ -1,4 +1,8 @@
-/** Incidents in PostgreSQL. All transactions lock incidents in one order, so that each change counts once (decision 33). */
+/**
+ * Incidents in PostgreSQL. An incident keeps its counts on its own row and changes them under that row's lock, and all
+ * transactions lock incidents in one order. So two comparisons, or a comparison and a user, report or end it once. An
+ * ended incident stays ended, and later mismatches open another one. Only an undo of the decision that ended it reopens it.
+ */
 
 import type { Query } from "../db/client.ts";
 import type { KnownMismatch } from "./alert.ts";

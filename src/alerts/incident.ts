@@ -34,7 +34,10 @@ export interface Money {
 
 const GROWTH = 10;
 
-/** How long the alert of an end is delayed: if ops undo a misclick within this time, no alert is sent (decision 244). */
+/**
+ * How long the alert of an end is delayed: if ops undo a misclick within this time, no alert is sent. An undo after the
+ * alert sends `incident-opened` with the words "open again".
+ */
 export const END_SENT_AFTER_MS = 15_000;
 /** How long an undo may delete it: shorter, because the clocks of two processes may differ. */
 export const END_WITHDRAWN_WITHIN_MS = 10_000;

@@ -25,7 +25,8 @@ const MOST_COUNTED = 10_000;
 const LONGEST_WAIT_MS = 300_000;
 
 /**
- * Reads stored state only, so that no condition is missed, whichever worker runs (decision 43).
+ * Reads stored state only, so that no condition is missed, whichever worker runs: code that failed cannot notice that the
+ * failure is over. The start and the end of a condition commit with their alert.
  * @param channels the names of the configured channels
  */
 export async function watchConditions(context: FlowContext, channels: readonly string[]): Promise<void> {
