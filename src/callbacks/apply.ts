@@ -1,5 +1,5 @@
 /**
- * Applies requests in one transaction: a batch of them (`applyTogether`, decision 180) or a single one (`applyAlone`). Finds
+ * Applies requests in one transaction: a batch of them (`applyTogether`) or a single one (`applyAlone`). Finds
  * the outcome of a request whose connection was lost during its commit (`findOutcome`, decision 126).
  */
 
@@ -136,9 +136,10 @@ type OutcomeInBatch = CallbackOutcome | "alone" | "locked" | OutcomeUnknown;
 const LEAST_LEFT_MS = 1_000;
 
 /**
- * Applies requests in one transaction. Requests that cannot share it are retried individually (decision 181): a wallet is
+ * Applies requests in one transaction. Requests that cannot share it are retried individually: a wallet is
  * locked, the player or request id is already in the batch, or the deadline is less than a second away. All requests of a
  * batch that fails are retried individually too, so no request fails because of another.
+ * Savepoints for each request cost more than they save.
  */
 export async function applyTogether(
   pool: PipelinedPool,

@@ -1,6 +1,7 @@
 /**
- * Gathers waiting requests into batches (decision 180). No request waits for a batch to fill: the next batch is the requests
- * that arrive while the batches before it are under way.
+ * Gathers waiting requests into batches. No request waits for a batch to fill: the next batch is the requests that arrive while
+ * the batches before it are under way. A batch takes two round trips, like a single request. Considered: `commit_delay`,
+ * which saves only the flush and delays every request.
  */
 
 import type { Deadline } from "../db/deadline.ts";

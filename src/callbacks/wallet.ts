@@ -1,6 +1,6 @@
 /**
  * The built-in wallet. Waiting requests of different players share a transaction. A request that cannot share one is applied
- * alone (decisions 180 and 181).
+ * alone.
  */
 
 import pLimit from "p-limit";

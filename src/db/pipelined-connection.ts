@@ -1,5 +1,5 @@
 /**
- * A connection that sends several statements in one packet and gets their results in one packet (decision 45). If a statement fails, those
+ * A connection that sends several statements in one packet and gets their results in one packet. If a statement fails, those
  * after it do not run. postgres.js makes PostgreSQL answer every statement separately. Considered: the option `pipeline` of `pg`, which needs 80 lines less
  * but has the same effect: 0.75 and 0.92 of the requests a second in two runs, and 1.33 ms of processor time for a request instead of 1.02.
  * Considered too: optimistic versions without locks, which retry endlessly if one player is busy.
@@ -49,7 +49,7 @@ type SessionSettings = Readonly<Record<string, string>>;
 /**
  * Every statement here finds few rows by keys, so it is planned once and reads indexes. By itself PostgreSQL would plan each time if rows
  * are given as arrays: it assumes ten elements for each and estimates the kept plan as too expensive. And a plan that was made while a table
- * was empty reads the whole table, also when it has grown (decision 182).
+ * was empty reads the whole table, also when it has grown.
  */
 export const BY_KEYS: SessionSettings = {
   plan_cache_mode: "force_generic_plan",

@@ -1,5 +1,5 @@
 /**
- * Runs short transactions in two round trips (decision 45): `begin` is sent with the reads, and `commit` with the writes. The pool of
+ * Runs short transactions in two round trips: `begin` is sent with the reads, and `commit` with the writes. The pool of
  * postgres.js cannot do that, because it waits for the result of `begin`.
  */
 
@@ -19,6 +19,8 @@ import { LOST_RACES, STALE_PLANS } from "./transactions.ts";
 const MOST_TRIES = 5;
 /**
  * The longest wait for a result. If the server vanishes, the operating system reports nothing for a quarter of an hour.
+ * PostgreSQL ends the statement a second earlier, because a statement that waits for a lock would otherwise continue with
+ * its locks.
  */
 const LONGEST_RUN_MS = 10_000;
 const BEGIN: SqlStatement = { text: "begin isolation level read committed", values: [] };
