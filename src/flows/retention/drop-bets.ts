@@ -130,7 +130,7 @@ function openPace({ sql, clock }: FlowContext, lateMs: number, signal: AbortSign
 
 /**
  * Number of concurrent deletion transactions. One alone cannot keep up with ingestion. Each lane has its own players, and
- * takes its next slice without waiting for the others (decision 235).
+ * takes its next slice without waiting for the others: lanes never want the same row.
  */
 const LANES = 3;
 
@@ -163,7 +163,7 @@ export async function dropBets(
   return total;
 }
 
-/** The most rows to look at before a side is announced for the first time (decision 256). */
+/** The most rows to look at before a side is announced for the first time. */
 const MOST_LOOKED_AT = 1_000_000;
 
 /**

@@ -1,4 +1,8 @@
-/** Deletes plain old bets with everything that belongs to them, in one statement (decision 162). */
+/**
+ * Deletes plain old bets with everything that belongs to them, in one statement. Rollbacks, shared ids, large rounds, sessions
+ * and rows that change meanwhile are judged bet by bet (`decide-group`). Considered: partitions, which drop a twentieth of 20
+ * million records at once instead of in 1.9 s. But a record's key names no time: 5,000 lookups took 3.2 s instead of 0.25 s.
+ */
 
 import type { Query } from "../../db/client.ts";
 import { digestText } from "../../db/retention-store.ts";
