@@ -1,6 +1,8 @@
 /**
  * Large rounds: stores which of their bets do not agree by themselves, from one comparison to the next (table
- * `wide_rounds`, decision 122).
+ * `wide_rounds`). Only those bets are loaded. A bet that agrees influences its round by its existence alone, so a stand-in
+ * without amounts takes its place. If a difference concerns the whole round, the round is loaded whole, up to a limit.
+ * A property test compares this with the comparison of everything.
  */
 
 import type { Instant } from "../clock.ts";

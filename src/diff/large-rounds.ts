@@ -26,7 +26,7 @@ export interface SeparatedRound {
 /**
  * Separates the bets that agree by themselves from all others. Such a bet has ended on both sides with the same
  * amounts to the last digit, its wallet moved what the bet asks for, its ids belong to no other bet or record, and
- * all its records lie in the same round. So no change of another bet can make it differ (decision 122).
+ * all its records lie in the same round. So no change of another bet can make it differ.
  * @param rules the id rules in their order; all records of a bet must name it by the same rule
  * @param isDisturbed whether a bet or record has a difference, or is in doubt
  */

@@ -20,8 +20,8 @@ export function distinctMarks(marks: readonly DiffMark[]): DiffMark[] {
 }
 
 /**
- * Takes due marks of a product, oldest first. The commit of the transaction deletes them. Marks are append-only
- * (decision 4): a unique row for each round would make writers wait for a running comparison. A duplicate costs one
+ * Takes due marks of a product, oldest first. The commit of the transaction deletes them. Marks are append-only:
+ * a unique row for each round would make writers wait for a running comparison. A duplicate costs one
  * more comparison.
  * @param most the most marks to take; the last row taken may exceed it, because a row is taken whole
  */

@@ -1,6 +1,6 @@
 /**
  * Rounds, bets and sessions that could not be compared. They wait for another attempt, and everything else is
- * compared (decision 123, docs/operations.md#limits).
+ * compared (docs/operations.md#limits).
  */
 
 import type { Instant } from "../clock.ts";

@@ -209,8 +209,7 @@ export async function readHistory(sql: Query, id: string): Promise<MismatchEvent
 export type StatusCounts = Record<MismatchStatus, number>;
 
 /**
- * Nearly all mismatches are resolved, so their number is computed: the number of all rows minus the others (decision
- * 73).
+ * Nearly all mismatches are resolved, so their number is computed: the number of all rows minus the others.
  */
 export async function countByStatus(sql: Query): Promise<StatusCounts> {
   const rows = await sql.unsafe<{ status: MismatchStatus; count: number }[]>(COUNT_BY_STATUS, [], {

@@ -25,7 +25,7 @@ export const diffMarks = pgTable(
 
 /**
  * Rounds, bets and sessions that cannot be compared, because they are too large, take too long, or have unusable
- * data. The first comparison that succeeds deletes the row (decision 123).
+ * data. The first comparison that succeeds deletes the row.
  */
 export const comparisonsSetAside = pgTable(
   "comparisons_set_aside",
@@ -48,7 +48,7 @@ export const comparisonsSetAside = pgTable(
 
 /**
  * Large rounds: rounds with more bets than a comparison loads. All their bets reconcile by themselves, except for those that are named here
- * and those that a mark names (decision 122).
+ * and those that a mark names.
  */
 export const wideRounds = pgTable(
   "wide_rounds",

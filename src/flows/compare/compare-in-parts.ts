@@ -1,6 +1,7 @@
 /**
- * The parts of a comparison. A part that cannot be compared is set aside, and the others are compared without it
- * (decision 123, docs/operations.md#limits).
+ * The parts of a comparison. A comparison that reaches a limit, or fails because of its data, is repeated in halves, never
+ * cut. A part that fails alone is set aside, and the others are compared without it (docs/operations.md#limits). One mark
+ * stands for the whole round; new changes of the round add no mark and load nothing.
  */
 
 import { formatInstant } from "../../clock.ts";
