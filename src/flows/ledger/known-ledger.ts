@@ -27,7 +27,7 @@ export async function findLedgerStart(
 /**
  * `findLedgerStart` for a comparison. The start may move back, because entries are inserted in any order and settings
  * change. Records and entries between the new and the former start were skipped as too old; this function marks both for
- * comparison (decision 86).
+ * comparison.
  */
 export async function trackLedgerStart(
   tx: Query,
