@@ -171,7 +171,7 @@ export interface UndoneMismatch extends Omit<MismatchChange, "change"> {
 
 /**
  * Restores status, note and decider, with a line of history, if the step is the mismatch's last event and its
- * difference has not changed since (decision 62). The transaction has locked the mismatches of the step.
+ * difference has not changed since. Each event keeps what its step replaced. The transaction has locked the mismatches of the step.
  */
 export async function writeUndo(
   tx: Query,
