@@ -1,4 +1,4 @@
-/** Sends alerts on request: one again to one channel (decision 201), or an example to every channel. */
+/** Sends alerts on request: one again to one channel, or an example to every channel. */
 
 import {
   claimAttempt,
@@ -68,7 +68,8 @@ export interface AskedAgain {
 
 /**
  * Sends it at once with its own idempotency key, even if the channel is backing off or has received it. The worker's next
- * attempts stay as they are, unless the channel accepts it.
+ * attempts stay as they are, unless the channel accepts it. The number of attempts that the page showed is claimed first, so a form that
+ * is submitted twice sends one alert; Slack has no idempotency keys.
  * @returns the error of the channel; null: it accepted the alert
  * @throws ReconError `not-found`; `usage` if the channel is not set; `conflict` if it was sent since the page was
  * shown

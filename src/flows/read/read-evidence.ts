@@ -8,7 +8,7 @@ import type { FlowContext } from "../context.ts";
 import { readMismatch } from "./list-mismatches.ts";
 import { type MismatchEvidence, readMismatchEvidence } from "./mismatch-evidence.ts";
 
-/** The most mismatches of one evidence file (decision 245). */
+/** The most mismatches of one evidence file. A large incident comes in parts, by id: new mismatches have higher ids, so earlier parts stay. */
 export const MOST_IN_FILE = 500;
 const MOST_BYTES = 20 * 1024 * 1024;
 

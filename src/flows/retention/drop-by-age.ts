@@ -1,4 +1,4 @@
-/** Deletes old mismatches, and the old rows of closed days that belong to no bet, or to a deleted one (§3.10, decision 206). */
+/** Deletes old mismatches, and the old rows of closed days that belong to no bet, or to a deleted one (§3.10). */
 
 import { dropOldAlerts, dropOldIncidents } from "../../alerts/store.ts";
 import { LONGEST_BET_MS } from "../../bet.ts";

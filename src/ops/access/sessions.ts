@@ -1,6 +1,7 @@
 /**
- * Sessions of the dashboard: a cookie stands for a token, so the user types the token once and nothing stores it
- * (decision 56).
+ * Sessions of the dashboard: a cookie stands for a token, so the user types the token once and nothing stores it.
+ * The session proves the token by an HMAC keyed with the cookie's value: a reader of the database can neither sign in nor
+ * guess tokens offline. A removed or changed token ends its sessions.
  */
 
 import { createHash, randomBytes } from "node:crypto";

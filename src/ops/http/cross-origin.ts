@@ -1,4 +1,4 @@
-/** Recognises requests that a page of another site made a visitor's browser send (decision 57). */
+/** Recognises requests that a page of another site made a visitor's browser send. */
 
 import type { IncomingHttpHeaders } from "node:http";
 
