@@ -1,4 +1,8 @@
-/** The request budget in PostgreSQL, which all worker processes share (decision 18). */
+/**
+ * The request budget in PostgreSQL, which all worker processes share, with both queue backends. One statement acquires a slot
+ * and one releases it; slots are rows, taken with `skip locked`. Considered: BullMQ's limits, which count per queue or per job,
+ * and rate-limiter-flexible, which knows neither slots nor urgency.
+ */
 
 import { randomUUID } from "node:crypto";
 import { REQUEST_URGENCIES } from "../bet.ts";
@@ -50,7 +54,7 @@ export interface SlotChoice {
   readonly most: number;
   /**
    * true: the request takes the free slot with the lowest number. false: it takes the highest, and leaves the lower slots to requests
-   * that may hang (decision 135)
+   * that may hang
    */
   readonly fromBelow: boolean;
   /** the request takes a slot only in the turn of its kind (decision 267) */

@@ -1,4 +1,4 @@
-/** One request budget for all work and all worker processes: urgent requests first, and none during a pause (decision 18). */
+/** One request budget for all work and all worker processes: urgent requests first, and none during a pause. */
 
 import { randomUUID } from "node:crypto";
 import { setInterval } from "node:timers";

@@ -1,4 +1,9 @@
-/** Preempts slow requests that may hang, so hanging requests hold at most half of the slots (decision 135). */
+/**
+ * Preempts slow requests that may hang, so hanging requests hold at most half of the slots. Verify requests take the lower
+ * slots first, all others the higher ones. A verify request in the lower half is never preempted, so a slow provider can still
+ * answer; nor is one that moves money. With one slot there is no upper half: a hanging request holds it until
+ * `pull.requestTimeout`. Considered: a fixed share for verify requests, which halves verifying while nothing else waits.
+ */
 
 import { monotonicMs } from "../clock.ts";
 import type { RequestSlot } from "./budget-store.ts";

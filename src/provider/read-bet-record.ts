@@ -61,7 +61,7 @@ export function readBetRecord(item: unknown, productId: string | null): BetRecor
 
 /**
  * PostgreSQL can store neither NUL nor half of a surrogate pair. A record with such a text is rejected with its JSON text; otherwise its
- * page would fail for ever (decision 9).
+ * page would fail for ever.
  */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes("\0");

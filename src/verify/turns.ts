@@ -90,7 +90,7 @@ export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {
       try {
         return await work(own.ending.signal, queue.isThrottled);
       } catch (error) {
-        // The request budget gives questions up with the same error (decision 135).
+        // The request budget gives questions up with the same error.
         if (error instanceof Preempted) queue.isThrottled = true;
         throw error;
       } finally {
