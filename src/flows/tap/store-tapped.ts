@@ -1,4 +1,7 @@
-/** Turns the callbacks that the tap has recorded (docs/tap.md) into entries, whenever the database is available (decision 148). */
+/**
+ * Turns the callbacks that the tap has recorded (docs/tap.md) into entries, whenever the database is available. Runs in a thread
+ * with lower CPU priority that communicates with the tap by files, so its work or its crash never reaches a callback.
+ */
 
 import { readRecordedCallback } from "../../callbacks/entries-of-callback.ts";
 import { systemClock } from "../../clock.ts";
