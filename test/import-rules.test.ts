@@ -159,34 +159,35 @@ interface PartingImport {
   readonly target: string;
   /** the folder that both lie in */
   readonly folder: string;
-  /** the file or folder in it that the importing file is or lies in, and that of the imported file */
+  /** the folder in it that the importing file lies in, and that of the imported file; OWN_FILES: it lies in none */
   readonly parts: readonly [string, string];
 }
 
+/**
+ * The files of a folder that lie in none of its folders. Together they are one part of it: a folder in it imports them, or
+ * they import that folder, never both.
+ */
+const OWN_FILES = "its own files";
+
 function partingImports(of: readonly SourceFile[]): PartingImport[] {
   return of.flatMap((file) =>
-    importsOf(file).map((target) => {
+    importsOf(file).flatMap((target): PartingImport[] => {
       const [a, b] = [stepsOf(file.path), stepsOf(target)];
       const depth = a.findIndex((step, index) => step !== b[index]);
-      return {
-        from: file.path,
-        target,
-        folder: a.slice(0, depth).join("/"),
-        parts: [a[depth] ?? "", b[depth] ?? ""],
-      };
+      const parts = [a[depth] ?? "", b[depth] ?? ""] as const;
+      if (parts[0] === parts[1]) return [];
+      return [{ from: file.path, target, folder: a.slice(0, depth).join("/"), parts }];
     }),
   );
 }
 
 /** As if jobs were a folder of src: cli imports it, and it imports the others. */
 function stepsOf(path: string): string[] {
-  return ["src", ...path.replace(/^src\//, "").split("/")];
+  const folders = dirname(path.replace(/^src\//, "")).split("/");
+  return ["src", ...folders.filter((folder) => folder !== "."), OWN_FILES];
 }
 
-/**
- * @returns a line for each import of a circle of folders, at any depth. A file beside a folder may be part of the
- * circle; files alone make none.
- */
+/** @returns a line for each import of a circle of folders, at any depth. A type-only import counts like any other. */
 function circles(of: readonly SourceFile[]): string[] {
   return [...Map.groupBy(partingImports(of), ({ folder }) => folder)].flatMap(([folder, within]) => {
     const next = Map.groupBy(within, ({ parts: [importing] }) => importing);
@@ -198,7 +199,7 @@ function circles(of: readonly SourceFile[]): string[] {
         return reaches(part, to, seen);
       });
     return within
-      .filter(({ parts: [a, b] }) => !(a.endsWith(".ts") && b.endsWith(".ts")) && reaches(b, a))
+      .filter(({ parts: [a, b] }) => reaches(b, a))
       .map(
         ({ from, target, parts: [a, b] }) =>
           `${from} imports ${target}: a circle of ${a} and ${b} in ${folder}`,
@@ -285,7 +286,15 @@ describe("folders import each other in no circle", () => {
         ["src/flows/context.ts", "./status/a.ts"],
         ["src/flows/status/b.ts", "../context.ts"],
       ],
-      "a circle of context.ts and status in src/flows",
+      "a circle of its own files and status in src/flows",
+    ],
+    [
+      "a folder and two files beside it, by an import of a type",
+      [
+        ["src/ops/server.ts", "./dashboard/pages/a.ts"],
+        ["src/ops/dashboard/pages/b.ts", "../../worker.ts"],
+      ],
+      "a circle of its own files and dashboard in src/ops",
     ],
     [
       "two folders far apart",
@@ -297,7 +306,7 @@ describe("folders import each other in no circle", () => {
     ],
   ])("%s that do are reported", (_, planted, folders) => {
     const reported = circles(
-      planted.map(([path, target]) => ({ path, text: `import { x } from "${target}";` })),
+      planted.map(([path, target]) => ({ path, text: `import type { X } from "${target}";` })),
     );
     expect(reported).toHaveLength(planted.length);
     expect(reported[0]).toContain(folders);

@@ -16,7 +16,7 @@ export interface FlowContext {
 }
 
 export interface PullContext extends FlowContext {
-  /** one page of bet records, within the request budget (`worker-requests.ts`) */
+  /** one page of bet records, within the request budget (`openWorkerRequests`) */
   readonly fetchPage: FetchBetPage;
   /** called for each committed page; must not throw */
   readonly onPage?: (page: CommittedPage) => void;

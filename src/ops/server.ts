@@ -16,6 +16,7 @@ import { addApi } from "./api/api.ts";
 import { addBoard, type OpenBoard } from "./board.ts";
 import { addAssets } from "./dashboard/assets.ts";
 import type { GuideStep } from "./dashboard/overview/guide.ts";
+import type { OwnWorker } from "./dashboard/parts/own-worker.ts";
 import { addDashboard } from "./dashboard/routes.ts";
 import { addHealth } from "./health.ts";
 import { sendProblem } from "./http/problem.ts";
@@ -23,7 +24,6 @@ import { addRefusals, limitPages, PAGE_MS, refuseBroken } from "./http/refusals.
 import { openReportQueue } from "./http/report-queue.ts";
 import { LONGEST_STILL_MS, openImportSeats } from "./http/sent-lines.ts";
 import { addMetrics, type Metrics } from "./metrics/metrics.ts";
-import type { OwnWorker } from "./own-worker.ts";
 import { addSecurityHeaders, setHeadersAtLeast } from "./security-headers.ts";
 
 /** A transactionRef in a path may be long. */

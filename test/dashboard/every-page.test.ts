@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openChannels } from "../../src/alerts/open-channels.ts";
-import type { OwnWorker } from "../../src/ops/own-worker.ts";
+import type { OwnWorker } from "../../src/ops/dashboard/parts/own-worker.ts";
 import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
 import { useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";

@@ -5,7 +5,7 @@ import { parseConfig } from "../../src/config-file.ts";
 import { writeStorage } from "../../src/db/storage-store.ts";
 import { deliverAlerts } from "../../src/flows/alerts/deliver-alerts.ts";
 import { silentLog } from "../../src/log.ts";
-import type { OwnWorker } from "../../src/ops/own-worker.ts";
+import type { OwnWorker } from "../../src/ops/dashboard/parts/own-worker.ts";
 import type { OpsParts } from "../../src/ops/server.ts";
 import { noteDone, noteFailed, writeQueues } from "../../src/work/work-store.ts";
 import { channelsTo, useAlertListener } from "../support/alert-listener.ts";

@@ -12,7 +12,7 @@ import type { Config } from "../../config-file.ts";
 import type { Sql } from "../../db/client.ts";
 import { ensureChainIndex, migrateDatabase } from "../../db/migrate.ts";
 import { describeError } from "../../errors.ts";
-import { openWorkerRequests } from "../../flows/worker-requests.ts";
+import { openWorkerRequests } from "../../flows/verify/ask-outcome.ts";
 import type { Log } from "../../log.ts";
 import { listMismatches } from "../../mismatches/store.ts";
 import type { GuideStep } from "../../ops/dashboard/overview/guide.ts";

@@ -7,11 +7,12 @@ import type { TopUpAnswer, TransferAnswer, TransferApi } from "../../agent-api.t
 import type { Instant } from "../../clock.ts";
 import type { Config, ProductConfig } from "../../config-file.ts";
 import { describeError, ReconError } from "../../errors.ts";
-import type { About, RequestBudget } from "../../provider/budget.ts";
+import { type About, openBudget, type RequestBudget, withinBudget } from "../../provider/budget.ts";
+import type { ProviderClient } from "../../provider/client.ts";
 import { isTopUp, type TopUp, type TopUpType, type Transfer } from "../../transfer.ts";
 import { compareBooking, type Saying, type VerifyAnswer } from "../../verify/answer.ts";
 import { Preempted } from "../../verify/turns.ts";
-import type { FlowContext } from "../context.ts";
+import type { FlowContext, PullContext } from "../context.ts";
 
 /** A classified answer with its evidence. */
 export interface ClassifiedAnswer {
@@ -50,6 +51,23 @@ export interface VerifyContext extends FlowContext {
 }
 
 type VerifyApi = Pick<TransferApi, "verifyDepositWithdraw" | "verifyTopUp">;
+
+/**
+ * How a worker's flows reach the provider: bet pages and questions share one request budget. Sends nothing and opens no
+ * connection yet.
+ */
+export function openWorkerRequests(
+  context: FlowContext,
+  provider: ProviderClient,
+): Pick<PullContext, "fetchPage"> & Pick<VerifyContext, "ask"> {
+  const { sql, config, clock } = context;
+  const { concurrency, minInterval, requestTimeout } = config.pull;
+  const budget = openBudget(sql, { concurrency, minIntervalMs: minInterval }, requestTimeout, clock);
+  return {
+    fetchPage: withinBudget(provider.fetchBetPage, budget),
+    ask: openAskOutcome(provider, budget, context),
+  };
+}
 
 /** Asks within the request budget, after live pulling and before everything else. */
 export function openAskOutcome(

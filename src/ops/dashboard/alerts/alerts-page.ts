@@ -8,9 +8,9 @@ import { readAlert, sendAgain, type TestedChannel, testAlerts } from "../../../f
 import type { FlowContext } from "../../../flows/context.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { FILTER, ONCE, orNull, PAGE, read } from "../../input/fields.ts";
-import type { OwnWorker } from "../../own-worker.ts";
 import { problemOf } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
+import type { OwnWorker } from "../parts/own-worker.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { type AlertFilters, renderAlert, renderAlerts } from "./render-alerts.ts";

@@ -9,8 +9,8 @@ import { watermarkOf } from "../../../sync/progress-store.ts";
 import { sayEmptied } from "../../../work/other-work.ts";
 import { findState, NO_WORKER, type StallKind } from "../../../work/stall.ts";
 import type { WorkKind } from "../../../work/work-store.ts";
-import type { OwnWorker } from "../../own-worker.ts";
 import type { Tone } from "../overview/health-verdict.ts";
+import type { OwnWorker } from "../parts/own-worker.ts";
 import { showCount } from "../parts/show.ts";
 
 /** What holds work up, and what to do; null: nothing to do. */

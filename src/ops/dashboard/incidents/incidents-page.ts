@@ -6,10 +6,10 @@ import { listIncidentsWithMoney, readIncidentStory } from "../../../flows/read/r
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readIncidentQuery } from "../../input/incident-query.ts";
-import type { OwnWorker } from "../../own-worker.ts";
 import { addTypedComment } from "../comments/render-comments.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
+import type { OwnWorker } from "../parts/own-worker.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { renderIncident } from "./render-incident.ts";

@@ -1,7 +1,7 @@
 /** What the pages know of the worker in whose process they are served. */
 
-import type { AlertChannel } from "../alerts/channel.ts";
-import type { QueueState } from "./metrics/state-gauges.ts";
+import type { AlertChannel } from "../../../alerts/channel.ts";
+import type { QueueState } from "../../metrics/state-gauges.ts";
 
 export interface OwnWorker {
   /** its alert channels; none: no channel is set */
