@@ -1,4 +1,7 @@
-/** Stores which records the provider no longer returns (decision 37). */
+/**
+ * Stores which records the provider no longer returns: a complete pass compares what it returned with the stored records of its
+ * window. Considered: last-seen times, which write every unchanged record at every resweep.
+ */
 
 import { type BetRecord, realRound } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";

@@ -1,6 +1,8 @@
 /**
- * The backlog in PostgreSQL: the time that an outage of the provider, or of this program, left behind (decision 117). A backlog
- * range is a row of `windows` with the kind "lost" and any length. It is never leased; live windows are cut from it.
+ * The backlog in PostgreSQL: the time that an outage of the provider, or of this program, left behind. A backlog
+ * range is a row of `windows` with the kind "lost" and any length. It is never leased. Each next
+ * window is cut from its newest end with the length known then: cut at once, an outage of days would give thousands of windows of a
+ * length that was learned while the provider failed.
  */
 
 import type { Instant } from "../clock.ts";
@@ -73,7 +75,7 @@ function reasonOf(range: TimeRange, before: readonly BacklogRange[], isProbe: bo
 
 /**
  * Moves a product's live windows into the backlog when an outage begins, if they failed at most once. A window that failed more
- * often, while others were answered, keeps its own delays (decision 118).
+ * often, while others were answered, keeps its own delays.
  */
 export async function convertLiveWindowsToBacklog(
   sql: Query,

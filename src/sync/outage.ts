@@ -1,4 +1,4 @@
-/** Decides when a provider that does not answer is probed again (decision 118, docs/operations.md#provider-outage). Pure. */
+/** Decides when a provider that does not answer is probed again (docs/operations.md#provider-outage). Pure. */
 
 import type { Instant } from "../clock.ts";
 
@@ -20,7 +20,8 @@ const PROBE_STEP_MS = 30_000;
  */
 const LONGEST_OWN_WAIT_MS = 90_000;
 /**
- * The time between the probes of different products. The first answer makes the probes of all others due.
+ * The time between the probes of different products. The first answer of a product in an outage makes the probes of all
+ * others due. The success of a product outside an outage does not: it would always wake a product that fails alone.
  */
 const BETWEEN_PRODUCTS_MS = 60_000;
 const LONGEST_WAIT_MS = 3_600_000;

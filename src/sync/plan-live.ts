@@ -1,4 +1,4 @@
-/** Plans the next live windows: new time first, then the backlog (decision 117, docs/operations.md#provider-outage). */
+/** Plans the next live windows: new time first, then the backlog (docs/operations.md#provider-outage). */
 
 import type { Instant } from "../clock.ts";
 import { cutIntoPieces, LONGEST_RANGE_MS, mergeRanges, subtractRanges, type TimeRange } from "../window.ts";

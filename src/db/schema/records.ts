@@ -46,7 +46,7 @@ export const betRecordVersions = pgTable(
   ],
 );
 
-/** Records that a complete pass did not return, and no later pass either (decision 37). */
+/** Records that a complete pass did not return, and no later pass either. */
 export const recordAbsences = pgTable(
   "record_absences",
   {
