@@ -1,6 +1,7 @@
 /**
- * Decides which question is sent next: queues take turns, and a queue with slow questions makes room for a queue
- * without a running one (decision 110).
+ * Decides which question is sent next: that of the queue with the fewest running questions. One queue may use all slots
+ * while no other waits. If another has none, a question that has taken two seconds is preempted, and its queue is throttled
+ * to half of the slots until it gets a quick answer. Considered: fixed shares, which leave slots idle.
  */
 
 import { clearTimeout, setTimeout } from "node:timers";

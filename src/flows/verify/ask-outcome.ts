@@ -26,7 +26,7 @@ export interface ClassifiedAnswer {
   readonly refused: ReconError | null;
 }
 
-/** Nothing was asked, because the provider paused the product (429, decision 136). */
+/** Nothing was asked, because the provider paused the product (429). The question is postponed: it is no attempt and leaves no answer. */
 export class Paused extends Error {
   readonly forMs: number;
   constructor(cause: ReconError, forMs: number) {

@@ -1,4 +1,4 @@
-/** Reports refused credentials for questions about transfers: a product without pulling shows no other sign (decision 111). */
+/** Reports refused credentials for questions about transfers: a product without pulling shows no other sign. */
 
 import { type Condition, type ConditionName, isSame } from "../../alerts/condition.ts";
 import { beginCondition, endCondition, readConditions } from "../../alerts/condition-store.ts";

@@ -1,4 +1,4 @@
-/** Verifies every due transfer and top-up, several at once, and settles the answers. Both kinds are claimed in turn (decision 76). */
+/** Verifies every due transfer and top-up, several at once, and settles the answers. Both kinds are claimed in turn, or the hanging transfers of one product would starve every top-up. */
 
 import { setInterval } from "node:timers";
 import pLimit from "p-limit";
