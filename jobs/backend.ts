@@ -150,7 +150,7 @@ function openPostgresBackend(
 
 /**
  * The longest wait of a worker for its next job. BullMQ waits by the machine's clock: after the clock was set back,
- * it would wait for as long, up to an hour (decision 132). With Redis, BullMQ itself asks every ten seconds.
+ * it would wait for as long, up to an hour. With Redis, BullMQ itself asks every ten seconds.
  */
 export const LONGEST_WAIT_SECONDS = 4;
 

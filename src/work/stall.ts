@@ -34,7 +34,8 @@ export interface Stall {
 export interface Watch {
   readonly now: Instant;
   /**
-   * the beginning of the time in which the work was watched without a pause: earlier time does not count as late (decision 108); null:
+   * the beginning of the time in which the work was watched without a pause: earlier time does not count as late, or a worker that starts
+   * after an outage would report everything before any of it can continue; null:
    * all time counts, and work that was never done is not late
    */
   readonly watchedSince: Instant | null;

@@ -1,5 +1,6 @@
 /**
- * The progress of each kind of work in PostgreSQL (decision 107): workers write it, all processes read it. `readWorkFacts` reads it
+ * The progress of each kind of work in PostgreSQL: workers write it, all processes read it. The queues cannot be asked while
+ * they are down, and forget what ran. `readWorkFacts` reads it
  * together with the waiting work, from a few index rows for each product.
  */
 

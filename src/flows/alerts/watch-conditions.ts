@@ -43,8 +43,8 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   for (const condition of [...certain, ...judgeWork(context, work, "begins").stalls]) {
     if (!standing.some((one) => isSame(one, condition))) await beginCondition(sql, condition, now);
   }
-  // Work that was not watched, such as during a restart, gets time to continue (decision 108). A reported stall ends only when its work has
-  // continued (decision 107).
+  // Work that was not watched, such as during a restart, gets time to continue. A reported stall ends only when its work has
+  // continued.
   const present: ConditionName[] = [...certain, ...judgeWork(context, work, "reported").stalls];
   await remindOfMoney(context, present, standing, now);
   for (const condition of standing) {
