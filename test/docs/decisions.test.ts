@@ -12,9 +12,9 @@ const decisions = globSync("{src,jobs}/**/README.md", { cwd: ROOT })
   .join("\n");
 const numbers = Array.from(decisions.matchAll(/^(?:- )?\*\*(\d+)\.[ *]/gm), ([, number]) => Number(number));
 
-/** "decision 1", "decisions 1 and 2". */
+/** "decision 1", "decisions 1 and 2", also over the end of a line of a comment. */
 function citedIn(text: string): number[] {
-  const lists = text.matchAll(/\bdecisions? (\d+(?:(?:, | and )\d+)*)/gi);
+  const lists = text.matchAll(/\bdecisions?(?: |\n\s*(?:\*|\/\/) )(\d+(?:(?:, | and )\d+)*)/gi);
   return Array.from(lists, ([, list = ""]) => list.match(/\d+/g) ?? [])
     .flat()
     .map(Number);
