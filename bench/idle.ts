@@ -7,7 +7,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startRedis } from "../src/embedded/redis.ts";
+import { startRedis } from "../test/support/redis-server.ts";
 import { withDatabase } from "./support/database.ts";
 import type { Figure } from "./support/figure.ts";
 import { startPageProvider } from "./support/page-provider.ts";

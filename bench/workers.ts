@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { systemClock } from "../src/clock.ts";
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
-import { startRedis } from "../src/embedded/redis.ts";
+import { startRedis } from "../test/support/redis-server.ts";
 import { planBackfill, requestBackfill } from "../src/flows/pull/backfill.ts";
 import { silentLog } from "../src/log.ts";
 import { ensurePullState } from "../src/sync/pull-state-store.ts";

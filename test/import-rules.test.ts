@@ -233,7 +233,7 @@ describe("imports go one way", () => {
     ["src/sync/window-store.ts", '"../ledger/fold.ts"', "sync may not import ledger"],
     ["src/diff/assess.ts", '"../provider/client.ts"', "diff may not import provider"],
     ["src/sandbox/world.ts", '"../db/client.ts"', "sandbox may not import db"],
-    ["src/embedded/redis.ts", '"../flows/context.ts"', "embedded may not import flows"],
+    ["src/embedded/child-process.ts", '"../flows/context.ts"', "embedded may not import flows"],
     ["src/flows/pull/plan-product.ts", '"../../../jobs/worker.ts"', "flows may not import jobs"],
     ["jobs/worker.ts", '"../src/ops/server.ts"', "jobs may not import ops"],
     ["src/ops/server.ts", '"../cli/print.ts"', "ops may not import cli"],

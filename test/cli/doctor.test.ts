@@ -5,7 +5,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { startRedis } from "../../src/embedded/redis.ts";
+import { startRedis } from "../support/redis-server.ts";
 import { measureStorage } from "../../src/flows/retention/measure-storage.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";

@@ -1,6 +1,6 @@
 /** A process that holds a server and that tests can kill. Arguments: `postgres <home>` or `redis <cache>`. */
 import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
-import { startRedis } from "../../src/embedded/redis.ts";
+import { startRedis } from "../support/redis-server.ts";
 
 const [kind, folder = "", mode] = process.argv.slice(2);
 const server =

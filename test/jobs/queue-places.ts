@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
-import { type RedisServer, startRedis } from "../../src/embedded/redis.ts";
+import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";

@@ -13,7 +13,7 @@ import { checkRedis } from "../../jobs/redis.ts";
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { freePort } from "../../src/embedded/child-process.ts";
-import { findRedis, startRedis } from "../../src/embedded/redis.ts";
+import { findRedis, startRedis } from "../support/redis-server.ts";
 import { readStatus } from "../../src/flows/read/read-status.ts";
 import { readRedisUrl } from "../../src/redis-url.ts";
 import { PROGRAM, startRecon } from "../cli/run-recon.ts";

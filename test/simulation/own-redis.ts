@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { startRedis } from "../../src/embedded/redis.ts";
+import { startRedis } from "../support/redis-server.ts";
 import { ownPort } from "../support/own-port.ts";
 
 export interface OwnRedis {

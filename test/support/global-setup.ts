@@ -6,7 +6,7 @@ import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
-import { startRedis } from "../../src/embedded/redis.ts";
+import { startRedis } from "./redis-server.ts";
 import { findChromium } from "./chromium.ts";
 
 declare module "vitest" {
