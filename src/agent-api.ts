@@ -1,17 +1,7 @@
-/** The requests and answers of the agent API about money (§4.B, §4.C), which the client and the flows share. */
+/** The answers of the agent API about money (§4.B, §4.C), which the client and the flows share. */
 
+import type { MoneyRequest, TopUpQuestion, TransferQuestion } from "./agent-endpoints.ts";
 import type { Amount } from "./money.ts";
-import type { TransferType } from "./transfer.ts";
-
-/** Moves credit between the operator and a product (§4.C2, §4.C3). */
-export interface MoneyRequest {
-  readonly username: string;
-  readonly productId: string;
-  /** decimal text above 0 with exactly two decimals, such as "10.00" (§8) */
-  readonly amount: string;
-  /** unique among all transfers, chosen by the operator */
-  readonly transactionRef: string;
-}
 
 /** The immediate answer to a deposit or withdrawal (§4.C2, §4.C3). Only a verification makes the outcome certain. */
 export interface MoneyAnswer {
@@ -26,14 +16,6 @@ export interface MoneyAnswer {
   readonly status: string;
   /** the fields that the interface does not name, as JSON text of an object; null: there are none */
   readonly extra: string | null;
-}
-
-/** A question about a transfer (§4.C4). */
-export interface TransferQuestion {
-  readonly username: string;
-  readonly productId: string;
-  readonly transactionRef: string;
-  readonly type: TransferType;
 }
 
 interface AnsweredTransfer {
@@ -61,13 +43,6 @@ export type TransferAnswer = (
   /** the text of the answer, up to 256 KiB; may contain any character, also NUL */
   readonly raw: string;
 };
-
-/** A question about the move of a game in play (§4.B5). */
-export interface TopUpQuestion {
-  readonly username: string;
-  /** the refId of its adjustBalance callback */
-  readonly transactionId: string;
-}
 
 export const TOP_UP_ITEM_TYPES = ["TopUp", "Withdraw"] as const;
 

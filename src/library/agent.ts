@@ -10,28 +10,19 @@ import { openDatabase, type Sql } from "../db/client.ts";
 import { sendTransfer, type TransferOrder } from "../flows/verify/send-transfer.ts";
 import { openProvider, type ProviderClient } from "../provider/client.ts";
 
+export type { MoneyAnswer, TopUpAnswer, TopUpItem, TransferAnswer } from "../agent-api.ts";
 export type {
-  MoneyAnswer,
-  TopUpAnswer,
-  TopUpItem,
+  BetLimitQuestion,
+  FreeGameRequest,
+  SeamlessLogInRequest,
   TopUpQuestion,
-  TransferAnswer,
+  TransferLogInRequest,
   TransferQuestion,
-} from "../agent-api.ts";
+} from "../agent-endpoints.ts";
 export type { BetPage, BetPageRequest, BetRecord } from "../bet.ts";
 export type { ErrorCode, ProviderAnswer, ReconError } from "../errors.ts";
 export type { TransferOrder } from "../flows/verify/send-transfer.ts";
-export type {
-  BetLimitGroup,
-  BetLimitQuestion,
-  FreeGame,
-  FreeGameRequest,
-  Game,
-  SeamlessLogIn,
-  SeamlessLogInRequest,
-  TransferLogIn,
-  TransferLogInRequest,
-} from "../lobby.ts";
+export type { BetLimitGroup, FreeGame, Game, SeamlessLogIn, TransferLogIn } from "../lobby.ts";
 export type { Amount } from "../money.ts";
 export type { BetDayRequest } from "../provider/client.ts";
 

@@ -3,22 +3,21 @@
  * the code that the caller gets and the wait for a slot does not count.
  */
 
-import type { MoneyAnswer, MoneyRequest, TransferApi } from "../agent-api.ts";
+import type { TransferApi } from "../agent-api.ts";
+import {
+  AGENT_ENDPOINTS,
+  type AgentEndpoint,
+  type AgentRequest,
+  type BetLimitQuestion,
+  type FreeGameRequest,
+  type SeamlessLogInRequest,
+  type TransferLogInRequest,
+} from "../agent-endpoints.ts";
 import type { BetPage, BetPageRequest } from "../bet.ts";
 import { type Clock, formatInstant } from "../clock.ts";
 import type { ProviderSettings } from "../config.ts";
 import { ReconError } from "../errors.ts";
-import type {
-  BetLimitGroup,
-  BetLimitQuestion,
-  FreeGame,
-  FreeGameRequest,
-  Game,
-  SeamlessLogIn,
-  SeamlessLogInRequest,
-  TransferLogIn,
-  TransferLogInRequest,
-} from "../lobby.ts";
+import type { BetLimitGroup, FreeGame, Game, SeamlessLogIn, TransferLogIn } from "../lobby.ts";
 import type { BegunRequest, RequestOutcome, WatchRequest } from "../provider-request.ts";
 import type { TimeRange } from "../window.ts";
 import type { ReceivedAnswer } from "./envelope.ts";
@@ -31,18 +30,7 @@ import {
   readTransferLogIn,
 } from "./lobby-answers.ts";
 import { readMoneyAnswer, readTopUpAnswer, readTransferAnswer } from "./money-answers.ts";
-import {
-  checkBetLimitQuestion,
-  checkDate,
-  checkFreeGame,
-  checkMoneyRequest,
-  checkProductId,
-  checkSeamlessLogIn,
-  checkTopUpPath,
-  checkTopUpQuestion,
-  checkTransferLogIn,
-  checkTransferQuestion,
-} from "./requests.ts";
+import { checkDate, checkRequest, checkTopUpPath } from "./requests.ts";
 import { LARGEST_PAGE_BYTES, openBetPage } from "./wire.ts";
 
 /** Enough for some thousand games. Not more, because parsing the list blocks the process. */
@@ -101,8 +89,7 @@ export function openProvider(
   const http = openHttp(settings, options, clock);
   const call = openCall(http, options);
   return {
-    ...openLobby(call),
-    ...openMoney(call),
+    ...openEndpoints(call),
     fetchBetPage: (request, signal) => {
       const { productId, from, to, nextId } = request;
       const what = `betTransactionsV2 of ${productId} from ${formatInstant(from)} to ${formatInstant(to)}`;
@@ -110,7 +97,7 @@ export function openProvider(
       return fetchBets(call, clock, { productId, nextId, what, by, window: { from, to } }, signal);
     },
     fetchBetDay: async ({ productId, date, nextId }, signal) => {
-      checkProductId(productId);
+      checkRequest("games", { productId });
       const what = `betTransactionsV2 of ${productId} on ${checkDate(date)}`;
       return await fetchBets(call, clock, { productId, nextId, what, by: { date } }, signal);
     },
@@ -152,94 +139,81 @@ async function fetchBets(
   return await call(question, read, signal);
 }
 
-type Lobby = Omit<ProviderClient, keyof TransferApi | "fetchBetPage" | "fetchBetDay" | "close">;
-
-function openLobby(call: Call): Lobby {
-  const list = async (path: string, productId: string, ofTransfer: boolean, signal?: AbortSignal) => {
-    const query = checkProductId(productId);
-    const what = `${path} of ${productId}`;
-    return await call(
-      { method: "GET", path, query, what, productId, largestBytes: LARGEST_LIST_BYTES },
-      (answered) => readGames(answered, ofTransfer),
-      signal,
+function openEndpoints(call: Call): Omit<ProviderClient, "fetchBetPage" | "fetchBetDay" | "close"> {
+  const list = (endpoint: "seamless/games" | "seamless/freeGameList" | "games") => {
+    const ask = asking(
+      call,
+      endpoint,
+      ({ productId }) => `of ${productId}`,
+      (answered) => readGames(answered, endpoint === "games"),
     );
+    return (productId: string, signal?: AbortSignal) => ask({ productId }, signal);
   };
-  const logIn = async <LogIn>(
-    path: string,
-    { username, productId }: { username: string; productId: string },
-    body: object,
-    read: (answered: ReceivedAnswer) => LogIn,
-    signal?: AbortSignal,
-  ) => {
-    const what = `${path} of ${username} to ${productId}`;
-    return await call(
-      { method: "POST", path, body, what, productId, largestBytes: LARGEST_ANSWER_BYTES, secrets: "all" },
-      read,
-      signal,
+  const toGame = ({ username, productId }: TransferLogInRequest) => `of ${username} to ${productId}`;
+  const move = (endpoint: "deposit" | "withdraw") =>
+    asking(
+      call,
+      endpoint,
+      ({ transactionRef, username, productId }) => `${transactionRef} of ${username} at ${productId}`,
+      (answered, { transactionRef }) => readMoneyAnswer(answered, transactionRef),
     );
-  };
   return {
-    logInSeamless: async (request, signal) =>
-      await logIn("seamless/logIn", request, checkSeamlessLogIn(request), readSeamlessLogIn, signal),
-    logInTransfer: async (request, signal) =>
-      await logIn("logIn", request, checkTransferLogIn(request), readTransferLogIn, signal),
-    listSeamlessGames: (productId, signal) => list("seamless/games", productId, false, signal),
-    listFreeGames: (productId, signal) => list("seamless/freeGameList", productId, false, signal),
-    listTransferGames: (productId, signal) => list("games", productId, true, signal),
-    listBetLimits: async (question, signal) => {
-      const query = checkBetLimitQuestion(question);
-      const { productId, username } = question;
-      const what = `betLimitsV2 of ${username} at ${productId}`;
-      return await call(
-        { method: "GET", path: "betLimitsV2", query, what, productId, largestBytes: LARGEST_LIST_BYTES },
-        readBetLimits,
-        signal,
-      );
-    },
-    grantFreeGame: async (request, signal) => {
-      const body = checkFreeGame(request);
-      const what = `free-game ${request.freeGameName} for ${request.playerName}`;
-      const question = { path: "free-game", body, what, productId: request.productId };
-      return await post(call, question, readFreeGame, signal);
-    },
-  };
-}
-
-function openMoney(call: Call): TransferApi {
-  const move = async (path: "deposit" | "withdraw", request: MoneyRequest, signal?: AbortSignal) => {
-    const body = checkMoneyRequest(request);
-    const { transactionRef, productId, username } = request;
-    const what = `${path} ${transactionRef} of ${username} at ${productId}`;
-    const read = (answered: ReceivedAnswer): MoneyAnswer => readMoneyAnswer(answered, transactionRef);
-    return await post(call, { path, body, what, productId }, read, signal);
-  };
-  return {
-    deposit: (request, signal) => move("deposit", request, signal),
-    withdraw: (request, signal) => move("withdraw", request, signal),
-    verifyDepositWithdraw: async (question, signal) => {
-      const body = checkTransferQuestion(question);
-      const { transactionRef, productId } = question;
-      const path = "verifyDepositWithdraw";
-      const what = `${path} of ${transactionRef} at ${productId}`;
-      const read = (answered: ReceivedAnswer) => readTransferAnswer(answered, transactionRef);
-      return await post(call, { path, body, what, productId }, read, signal);
-    },
+    logInSeamless: asking(call, "seamless/logIn", toGame, readSeamlessLogIn),
+    logInTransfer: asking(call, "logIn", toGame, readTransferLogIn),
+    listSeamlessGames: list("seamless/games"),
+    listFreeGames: list("seamless/freeGameList"),
+    listTransferGames: list("games"),
+    listBetLimits: asking(
+      call,
+      "betLimitsV2",
+      ({ username, productId }) => `of ${username} at ${productId}`,
+      readBetLimits,
+    ),
+    grantFreeGame: asking(
+      call,
+      "free-game",
+      ({ freeGameName, playerName }) => `${freeGameName} for ${playerName}`,
+      readFreeGame,
+    ),
+    deposit: move("deposit"),
+    withdraw: move("withdraw"),
+    verifyDepositWithdraw: asking(
+      call,
+      "verifyDepositWithdraw",
+      ({ transactionRef, productId }) => `of ${transactionRef} at ${productId}`,
+      (answered, { transactionRef }) => readTransferAnswer(answered, transactionRef),
+    ),
     verifyTopUp: async (topUpPath, question, signal) => {
       const path = `${checkTopUpPath(topUpPath)}/verify-topup`;
-      const body = checkTopUpQuestion(question);
-      const what = `${path} of ${question.transactionId}`;
-      return await post(call, { path, body, what, productId: null }, readTopUpAnswer, signal);
+      const name = ({ transactionId }: { transactionId: string }) => `of ${transactionId}`;
+      return await asking(call, "verify-topup", name, readTopUpAnswer, path)(question, signal);
     },
   };
 }
 
-function post<Result>(
+/**
+ * Makes the method of an endpoint, which checks a request, sends it once and reads the answer.
+ * @param nameOf names the request after its path in messages: "R1 of anna at P1"
+ */
+function asking<Endpoint extends AgentEndpoint, Answer>(
   call: Call,
-  question: Pick<ProviderCall, "path" | "what" | "productId"> & { readonly body: object },
-  read: (answered: ReceivedAnswer) => Result,
-  signal: AbortSignal | undefined,
-): Promise<Result> {
-  return call({ method: "POST", ...question, largestBytes: LARGEST_ANSWER_BYTES }, read, signal);
+  endpoint: Endpoint,
+  nameOf: (request: AgentRequest<Endpoint>) => string,
+  read: (answered: ReceivedAnswer, request: AgentRequest<Endpoint>) => Answer,
+  path: string = endpoint,
+): (request: AgentRequest<Endpoint>, signal?: AbortSignal) => Promise<Answer> {
+  const { method } = AGENT_ENDPOINTS[endpoint];
+  const largestBytes = method === "GET" ? LARGEST_LIST_BYTES : LARGEST_ANSWER_BYTES;
+  // The answer to a log-in holds a token.
+  const secrets = endpoint.endsWith("logIn") ? { secrets: "all" as const } : {};
+  return async (request, signal) => {
+    const fields = checkRequest(endpoint, request);
+    const { productId = null } = fields as { readonly productId?: string };
+    const what = `${path} ${nameOf(request)}`;
+    const sent = method === "GET" ? { query: fields as Record<string, string> } : { body: fields };
+    const question = { method, path, ...sent, what, productId, largestBytes, ...secrets };
+    return await call(question, (answered) => read(answered, request), signal);
+  };
 }
 
 interface ProviderCall extends ProviderRequest {

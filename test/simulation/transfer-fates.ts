@@ -3,7 +3,8 @@
 import { formatInstant } from "../../src/clock.ts";
 import type { Config } from "../../src/config-file.ts";
 import type { MismatchKind } from "../../src/mismatch.ts";
-import type { AgentEndpoint, AgentFault } from "../../src/sandbox/faults/agent-fault.ts";
+import type { AgentEndpoint } from "../../src/agent-endpoints.ts";
+import type { AgentFault } from "../../src/sandbox/faults/agent-fault.ts";
 import type { Random } from "../../src/sandbox/world/random.ts";
 import type { TimeRange } from "../../src/window.ts";
 

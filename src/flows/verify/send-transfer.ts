@@ -1,9 +1,10 @@
 /** Sends a deposit or withdrawal, once, with its record in the database first, so it is verified even after a crash (decision 29). */
 
-import type { MoneyAnswer, MoneyRequest, TransferApi } from "../../agent-api.ts";
+import type { MoneyAnswer, TransferApi } from "../../agent-api.ts";
+import type { MoneyRequest } from "../../agent-endpoints.ts";
 import { ReconError } from "../../errors.ts";
 import { parseAmount } from "../../money.ts";
-import { checkMoneyRequest } from "../../provider/requests.ts";
+import { checkRequest } from "../../provider/requests.ts";
 import type { TransferType } from "../../transfer.ts";
 import { addTransfer } from "../../verify/store.ts";
 import { type FlowContext, findProduct } from "../context.ts";
@@ -49,7 +50,7 @@ export async function sendTransfer(
 
 /** @throws ReconError `bad-request` */
 export function checkOrder({ currency, ...request }: TransferOrder): void {
-  checkMoneyRequest(request);
+  checkRequest("deposit", request);
   if (/^[A-Z]{3}$/.test(currency)) return;
   throw new ReconError(
     "bad-request",

@@ -4,6 +4,7 @@
  */
 
 import { z } from "zod";
+import { AGENT_ENDPOINTS, type AgentEndpoint } from "../../agent-endpoints.ts";
 import type { Instant } from "../../clock.ts";
 import { hashText } from "../world/random.ts";
 import {
@@ -84,23 +85,8 @@ function hasLuck(share: number, ref: string | null, luck: string): boolean {
   return ref !== null && hashText(`${luck}|${ref}`) < share * 2 ** 32;
 }
 
-/** The paths of the endpoints of §4.B and §4.C, without betTransactionsV2. */
-export const AGENT_ENDPOINTS = [
-  "seamless/logIn",
-  "seamless/games",
-  "seamless/freeGameList",
-  "verify-topup",
-  "logIn",
-  "deposit",
-  "withdraw",
-  "verifyDepositWithdraw",
-  "games",
-  "betLimitsV2",
-  "free-game",
-] as const;
-export type AgentEndpoint = (typeof AGENT_ENDPOINTS)[number];
-
-const endpoint = z.enum(AGENT_ENDPOINTS, `must be one of ${AGENT_ENDPOINTS.join(", ")}`);
+const NAMES = Object.keys(AGENT_ENDPOINTS) as AgentEndpoint[];
+const endpoint = z.enum(NAMES, `must be one of ${NAMES.join(", ")}`);
 
 const pattern = z.string().transform((text, context) => {
   try {
@@ -115,7 +101,7 @@ const pattern = z.string().transform((text, context) => {
 const when = (productIds: readonly string[]) =>
   z.strictObject({
     endpoint: z.union([endpoint, z.array(endpoint).min(1)], {
-      error: `must be one of ${AGENT_ENDPOINTS.join(", ")}, or a list of them`,
+      error: `must be one of ${NAMES.join(", ")}, or a list of them`,
     }),
     product: productOf(productIds),
     username: z.string().optional(),

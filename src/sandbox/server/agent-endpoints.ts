@@ -4,15 +4,11 @@
 
 import Big from "big.js";
 import { z } from "zod";
+import type { AgentEndpoint } from "../../agent-endpoints.ts";
 import type { Clock } from "../../clock.ts";
 import { type Amount, formatAmount, parseAmount } from "../../money.ts";
 import { TRANSFER_TYPES } from "../../transfer.ts";
-import {
-  type AgentEndpoint,
-  type AgentFault,
-  checkAgentFaults,
-  createAgentRules,
-} from "../faults/agent-fault.ts";
+import { type AgentFault, checkAgentFaults, createAgentRules } from "../faults/agent-fault.ts";
 import { hashText } from "../world/random.ts";
 import type { World } from "../world/world.ts";
 import { CODES, type SandboxAnswer, type SandboxRefusal, writeBare, writeEnvelope } from "./answer.ts";

@@ -2,10 +2,11 @@
 
 import { timingSafeEqual } from "node:crypto";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import { AGENT_ENDPOINTS, type AgentEndpoint } from "../../agent-endpoints.ts";
 import { type Clock, systemClock } from "../../clock.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
-import { AGENT_FAULT_KINDS, type AgentEndpoint, type AgentFaultKind } from "../faults/agent-fault.ts";
+import { AGENT_FAULT_KINDS, type AgentFaultKind } from "../faults/agent-fault.ts";
 import { FAULT_KINDS, type FaultKind } from "../faults/fault.ts";
 import { type AnyFault, sortFaults } from "../faults/fault-list.ts";
 import {
@@ -74,21 +75,19 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     send(reply, answerBetQuery(request.query), waits, counts),
   );
   const agent = createAgentEndpoints({ ...options, ...sorted });
-  for (const endpoint of GETS) {
-    app.get<{ Querystring: object }>(`/${endpoint}`, (request, reply) =>
-      send(reply, agent.answer(endpoint, request.query), waits, counts),
-    );
+  for (const [endpoint, { method }] of Object.entries(AGENT_ENDPOINTS)) {
+    const url = endpoint === "verify-topup" ? "/:path/verify-topup" : `/${endpoint}`;
+    app.route<{ Params: { path?: string } }>({
+      method,
+      url,
+      handler: (request, reply) => {
+        const { path } = request.params;
+        if (path !== undefined && !isTopUpPath(path, options.world)) return reply.callNotFound();
+        const fields = method === "GET" ? request.query : request.body;
+        return send(reply, agent.answer(endpoint as AgentEndpoint, fields, path), waits, counts);
+      },
+    });
   }
-  for (const endpoint of POSTS) {
-    app.post(`/${endpoint}`, (request, reply) =>
-      send(reply, agent.answer(endpoint, request.body), waits, counts),
-    );
-  }
-  app.post<{ Params: { path: string } }>("/:path/verify-topup", (request, reply) => {
-    const { path } = request.params;
-    if (!isTopUpPath(path, options.world)) return reply.callNotFound();
-    return send(reply, agent.answer("verify-topup", request.body, path), waits, counts);
-  });
 
   const { host, port, log } = options;
   const url = await app.listen({ host, port }).catch((cause: unknown) => {
@@ -109,16 +108,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     books: agent.books,
   };
 }
-
-const GETS: readonly AgentEndpoint[] = ["seamless/games", "seamless/freeGameList", "games", "betLimitsV2"];
-const POSTS: readonly AgentEndpoint[] = [
-  "seamless/logIn",
-  "logIn",
-  "deposit",
-  "withdraw",
-  "verifyDepositWithdraw",
-  "free-game",
-];
 
 type RequestCounter = ReturnType<typeof startCounting>;
 

@@ -2,16 +2,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TransferAnswer } from "../../../src/agent-api.ts";
+import { AGENT_ENDPOINTS } from "../../../src/agent-endpoints.ts";
 import type { CallbackEntry } from "../../../src/callback.ts";
 import { systemClock } from "../../../src/clock.ts";
 import { ReconError } from "../../../src/errors.ts";
 import { parseAmount } from "../../../src/money.ts";
 import { openProvider, type ProviderClient } from "../../../src/provider/client.ts";
-import {
-  AGENT_ENDPOINTS,
-  AGENT_FAULT_KINDS,
-  type AgentFault,
-} from "../../../src/sandbox/faults/agent-fault.ts";
+import { AGENT_FAULT_KINDS, type AgentFault } from "../../../src/sandbox/faults/agent-fault.ts";
 import { type Sandbox, startSandbox } from "../../../src/sandbox/server/server.ts";
 import { createWorld } from "../../../src/sandbox/world/world.ts";
 import { CREDENTIALS } from "../agent.ts";
@@ -403,5 +400,5 @@ describe("which requests a fault strikes", () => {
 it("the README lists every endpoint, and every kind of its faults", () => {
   const readme = readFileSync(join(import.meta.dirname, "../../../src/sandbox/README.md"), "utf8");
   const section = readme.slice(readme.indexOf("## The other endpoints"));
-  for (const name of [...AGENT_ENDPOINTS, ...AGENT_FAULT_KINDS]) expect(section).toContain(`\`${name}\``);
+  for (const name of [...Object.keys(AGENT_ENDPOINTS), ...AGENT_FAULT_KINDS]) expect(section).toContain(`\`${name}\``);
 });

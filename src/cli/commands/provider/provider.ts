@@ -7,7 +7,7 @@ import { parseInstant } from "../../../clock.ts";
 import { describeError, ReconError } from "../../../errors.ts";
 import { findProduct } from "../../../flows/context.ts";
 import { checkOrder, type TransferOrder } from "../../../flows/verify/send-transfer.ts";
-import { checkFreeGame } from "../../../provider/requests.ts";
+import { checkRequest } from "../../../provider/requests.ts";
 import type { TransferType } from "../../../transfer.ts";
 import { EXIT_FAILED } from "../../run/run-command.ts";
 import { showText } from "../../terminal/print.ts";
@@ -284,7 +284,7 @@ function addFreeGameCommand(parent: Command): void {
         productId: options.product,
       };
       const hand = readProvider();
-      checkFirst(() => checkFreeGame(request));
+      checkFirst(() => checkRequest("free-game", request));
       const action = `grant ${request.gameCount} free games of ${request.betAmount} each to ${request.playerName} at ${request.productId} of ${new URL(hand.provider.baseUrl).host}`;
       if (await confirmAction(action, options)) {
         await callProvider(hand, options, (one) => one.grantFreeGame(request));
