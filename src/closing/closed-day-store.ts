@@ -5,7 +5,7 @@ import type { Query, Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { TimeRange } from "../window.ts";
 import type { ZonedDay } from "./day-bounds.ts";
-import type { Statement, StatementBody } from "./statement.ts";
+import type { ClosedBounds, Statement, StatementBody } from "./statement.ts";
 
 /** A stored closed day. */
 export interface ClosedDay extends Statement {
@@ -101,9 +101,6 @@ export async function readClosedDaysOf(tx: Query, month: string): Promise<Closed
     where day >= ${`${month}-01`}::text::date and day < ${`${month}-01`}::text::date + interval '1 month' order by number`;
   return rows.map(toClosedDay);
 }
-
-/** A closed day and its time. */
-export type ClosedBounds = TimeRange & { readonly day: string };
 
 /** The bounds of all closed days, in their order: consecutive ranges. */
 export async function readClosedBounds(tx: Query): Promise<ClosedBounds[]> {

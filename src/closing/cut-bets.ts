@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { BetName, DeletedTime } from "../db/retention-store.ts";
 import type { ChangedBet, ClosedBet } from "./changed-bets.ts";
-import type { ClosedBounds } from "./closed-day-store.ts";
+import type { ClosedBounds } from "./statement.ts";
 
 /** The stored bets of a neighbourhood, and the names of its loaded rows. */
 export interface LoadedBets {

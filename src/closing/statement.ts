@@ -5,8 +5,10 @@ import { formatInstant, type Instant } from "../clock.ts";
 import type { Correction } from "../closed.ts";
 import type { ReportRow } from "../report.ts";
 import type { TimeRange } from "../window.ts";
-import type { ClosedBounds } from "./closed-day-store.ts";
 import { dayAfter, dayAt, dayOf, type ZonedDay } from "./day-bounds.ts";
+
+/** A closed day and its time. */
+export type ClosedBounds = TimeRange & { readonly day: string };
 
 /** Dates outside, such as 9999-12-31 for "no date", are in no statement. */
 const DATED: TimeRange = { from: Date.parse("0001-01-03T00:00:00Z"), to: Date.parse("9999-12-29T00:00:00Z") };

@@ -11,7 +11,14 @@ import { idRulesOf, matchBets, namesBet, type Pair } from "./match.ts";
 import { toContent } from "./mismatch-content.ts";
 import { joinPaidElsewhere } from "./paid-elsewhere.ts";
 import { type EntryTimes, entryTimesOf, isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
-import type { Absences } from "./vanished.ts";
+
+/** The records that the provider no longer returns, by certainty. */
+export interface Absences {
+  /** certainly absent: they count as if the provider had never listed them */
+  readonly absent: readonly StoredRecord[];
+  /** in doubt: their old content opens no mismatch, and ends none */
+  readonly doubtful: readonly StoredRecord[];
+}
 
 /** A difference of a pair that is not a mismatch yet, with everything that its required conditions depend on. */
 export interface PendingDifference {

@@ -6,9 +6,6 @@ import { sumAmounts, ZERO } from "../money.ts";
 import { type IdRule, idRulesOf, type MatchSettings, type Pair } from "./match.ts";
 import { allowanceOf, differByAtMost, isRunning, type Sums, sumBets, sumRecords } from "./sums.ts";
 
-/** How the operator writes a settlement that pays 0: as an entry, or not at all. */
-export type LostBets = "written" | "omitted";
-
 /**
  * Counts an open bet as settled if its record says that the bet ended and paid nothing (`lostBets: "omitted"`,
  * decision 98). A bet that waits for its placement stays open, because its placement is missing. A void or running

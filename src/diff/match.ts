@@ -5,7 +5,6 @@
 
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { type Amount, sumAmounts } from "../money.ts";
-import type { LostBets } from "./counted-bets.ts";
 import { allowanceOf, differByAtMost, type Tolerance } from "./sums.ts";
 
 export type IdRule = "betId" | "id";
@@ -23,7 +22,8 @@ export interface Pair {
 
 export interface MatchSettings {
   readonly matchBy: readonly MatchRule[];
-  readonly lostBets: LostBets;
+  /** how the operator writes a settlement that pays 0: as an entry, or not at all */
+  readonly lostBets: "written" | "omitted";
   /** a record counts with a stake of 0 if the ledger has its bet with a stake of 0 */
   readonly nominalStakes: boolean;
   readonly tolerance: Tolerance;

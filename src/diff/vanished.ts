@@ -6,6 +6,7 @@
 import { type LedgerBet, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { hoursOf, mergeRanges, subtractRanges, type TimeRange } from "../window.ts";
+import type { Absences } from "./assess.ts";
 import {
   type Fetched,
   fetchable,
@@ -14,14 +15,6 @@ import {
   type Pass,
   type UnmetCondition,
 } from "./required-conditions.ts";
-
-/** The records that the provider no longer returns, by certainty. */
-export interface Absences {
-  /** certainly absent: they count as if the provider had never listed them */
-  readonly absent: readonly StoredRecord[];
-  /** in doubt: their old content opens no mismatch, and ends none */
-  readonly doubtful: readonly StoredRecord[];
-}
 
 export const NO_ABSENCES: Absences = { absent: [], doubtful: [] };
 

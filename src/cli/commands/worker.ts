@@ -22,11 +22,11 @@ import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
 import { openProvider } from "../../provider/client.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { proveConnections } from "../run/open.ts";
-import { LONGEST_WAIT_MS, type Part, runUntilStopped } from "../run/run-until-stopped.ts";
+import { type Part, runUntilStopped } from "../run/run-until-stopped.ts";
 import type { TryOut } from "../run/try-out.ts";
 import { sendTryOutTransfers } from "../run/try-out.ts";
 import { tryOutConfig } from "../run/try-out-config.ts";
-import { waitUntilReady } from "../run/wait-until-ready.ts";
+import { LONGEST_WAIT_MS, waitUntilReady } from "../run/wait-until-ready.ts";
 import { printLine, showText } from "../terminal/print.ts";
 import { showAtRisk } from "./mismatches/mismatches.ts";
 

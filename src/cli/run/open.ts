@@ -16,9 +16,8 @@ import type { FlowContext } from "../../flows/context.ts";
 import { createLog } from "../../log.ts";
 import { secretsOf } from "../../secrets.ts";
 import { readableLog } from "../terminal/readable-log.ts";
-import { LONGEST_WAIT_MS } from "./run-until-stopped.ts";
 import { tryOutConfig } from "./try-out-config.ts";
-import { waitUntilReady } from "./wait-until-ready.ts";
+import { LONGEST_WAIT_MS, waitUntilReady } from "./wait-until-ready.ts";
 
 /** What a pooler that drops the limits of statements must get instead; follows a colon. */
 export const LIMITS_LOST =

@@ -7,6 +7,7 @@ import { describeError } from "../../errors.ts";
 import { endsInTime } from "../../in-time.ts";
 import type { Log } from "../../log.ts";
 import { type OpenRecon, openRecon } from "./open.ts";
+import { LONGEST_WAIT_MS } from "./wait-until-ready.ts";
 
 /**
  * Resolves at the first SIGINT or SIGTERM. Later signals have no effect, because npm repeats the terminal's Ctrl-C.
@@ -26,8 +27,6 @@ export interface Part {
   close(): Promise<void> | void;
 }
 
-/** The longest wait of a start for the database and Redis. */
-export const LONGEST_WAIT_MS = 60_000;
 /** The longest end of all parts together: service managers kill a process ten seconds after the signal. */
 const LONGEST_END_MS = 9_000;
 /** The time that each part has at least, however late it is. */

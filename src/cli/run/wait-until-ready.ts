@@ -4,6 +4,8 @@ import { type Clock, showDuration } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import type { Log } from "../../log.ts";
 
+/** The longest wait of a start for the database and Redis. */
+export const LONGEST_WAIT_MS = 60_000;
 const TRY_EVERY_MS = 500;
 const REPORT_EVERY_MS = 10_000;
 

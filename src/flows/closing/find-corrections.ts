@@ -3,7 +3,7 @@
 import { parseInstant } from "../../clock.ts";
 import { type ChangedBet, findChangedBets } from "../../closing/changed-bets.ts";
 import { readClosedBets, readClosedSessions } from "../../closing/closed-bet-store.ts";
-import { type ClosedBounds, lockClosing, readClosedBounds } from "../../closing/closed-day-store.ts";
+import { lockClosing, readClosedBounds } from "../../closing/closed-day-store.ts";
 import {
   type ClosingMark,
   keepMarksBefore,
@@ -12,6 +12,7 @@ import {
   writeMarkAgain,
 } from "../../closing/correction-store.ts";
 import { isOfNewRecord } from "../../closing/cut-bets.ts";
+import type { ClosedBounds } from "../../closing/statement.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
 import { inSnapshot } from "../../db/transactions.ts";

@@ -3,7 +3,7 @@
 import { LONGEST_BET_MS } from "../../bet.ts";
 import { parseInstant } from "../../clock.ts";
 import type { ChangedBet } from "../../closing/changed-bets.ts";
-import type { ClosedBounds } from "../../closing/closed-day-store.ts";
+import type { ClosedBounds } from "../../closing/statement.ts";
 import {
   beganBefore,
   type LoadedBets,

@@ -2,10 +2,11 @@
 
 import type { ChangedBet, ClosedBet } from "../../closing/changed-bets.ts";
 import { deleteClosedBets, writeClosedBets } from "../../closing/closed-bet-store.ts";
-import { type ClosedBounds, readClosedBounds } from "../../closing/closed-day-store.ts";
+import { readClosedBounds } from "../../closing/closed-day-store.ts";
 import { reasonsOf, sayDecisions, seemsToArrive } from "../../closing/correction-reason.ts";
 import { readCorrectionTime, writeCorrections } from "../../closing/correction-store.ts";
 import { dayAfter, dayAt } from "../../closing/day-bounds.ts";
+import type { ClosedBounds } from "../../closing/statement.ts";
 import type { Query } from "../../db/client.ts";
 import { readDecisionsSinceClosing } from "../../mismatches/explaining-store.ts";
 import type { Counted } from "../../report.ts";

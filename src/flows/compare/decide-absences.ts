@@ -2,13 +2,13 @@
 
 import type { LedgerBet, StoredRecord } from "../../bet.ts";
 import type { Instant } from "../../clock.ts";
+import type { Absences } from "../../diff/assess.ts";
 import { readTimesOfRound } from "../../diff/large-round-store.ts";
 import type { UnloadedBets } from "../../diff/large-rounds.ts";
 import { type NotedAbsence, readNotedAbsences, writeAbsent } from "../../diff/record-store.ts";
 import type { UnmetCondition } from "../../diff/required-conditions.ts";
 import {
   type AbsenceConditions,
-  type Absences,
   type BetTimes,
   longestRest,
   NO_ABSENCES,

@@ -7,24 +7,7 @@ import { completeAt, type PlayedBet, type PlayedRound, reportBet, storyOf } from
 import { createRandom, hashText, type Random } from "./random.ts";
 import { amountOf, CENT, type Ticks } from "./stakes.ts";
 import { type BetEvent, type Story, stateAfter } from "./story.ts";
-import { MINUTE_MS, type WorldPlan } from "./world-plan.ts";
-
-/** A fault, as the mismatch that must be found. */
-export interface PlantedFault {
-  readonly kind: MismatchKind;
-  readonly productId: string;
-  readonly username: string;
-  /** of the record; null: there is no record */
-  readonly betId: string | null;
-  /** of the ledger; null: no callback arrived */
-  readonly transactionId: string | null;
-  /** null: the mismatch has no round */
-  readonly roundId: string | null;
-  /** decimal text */
-  readonly amountAtRisk: string;
-  /** neither side reports anything new about the round after this time */
-  readonly completeAt: Instant;
-}
+import { MINUTE_MS, type PlantedFault, type WorldPlan } from "./world-plan.ts";
 
 interface Stories {
   readonly callbacks: Story;

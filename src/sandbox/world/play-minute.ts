@@ -1,13 +1,13 @@
 /** The rounds that begin in one minute of one product. The world is computed by such minutes. */
 
 import type { Instant } from "../../clock.ts";
-import { isFaultDue, type PlantedFault, plantFault } from "./plant-fault.ts";
+import { isFaultDue, plantFault } from "./plant-fault.ts";
 import { type BetIds, type PlayedRound, reportBet, type SandboxPlayer } from "./played-round.ts";
 import { createRandom, hashText, type Random } from "./random.ts";
 import { type Currency, drawPayout, drawStake, drawUsualPayout, drawUsualStake } from "./stakes.ts";
 import { STYLES, type Style } from "./styles.ts";
 import type { Script } from "./world-plan.ts";
-import { MINUTE_MS, type PlainStyle, type ProductPlan, type WorldPlan } from "./world-plan.ts";
+import { MINUTE_MS, type PlainStyle, type PlantedFault, type ProductPlan, type WorldPlan } from "./world-plan.ts";
 
 /** The players of the plain styles. */
 export function seatPlayers(seed: number, count: number): SandboxPlayer[] {

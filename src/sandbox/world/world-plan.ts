@@ -3,8 +3,25 @@
 import type { BetRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import type { Instant } from "../../clock.ts";
+import type { MismatchKind } from "../../mismatch.ts";
 import type { TimeRange } from "../../window.ts";
-import type { PlantedFault } from "./plant-fault.ts";
+
+/** A fault, as the mismatch that must be found. */
+export interface PlantedFault {
+  readonly kind: MismatchKind;
+  readonly productId: string;
+  readonly username: string;
+  /** of the record; null: there is no record */
+  readonly betId: string | null;
+  /** of the ledger; null: no callback arrived */
+  readonly transactionId: string | null;
+  /** null: the mismatch has no round */
+  readonly roundId: string | null;
+  /** decimal text */
+  readonly amountAtRisk: string;
+  /** neither side reports anything new about the round after this time */
+  readonly completeAt: Instant;
+}
 
 /** The entries and records of a round, with their times. */
 export interface Script {

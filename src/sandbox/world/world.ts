@@ -5,14 +5,13 @@ import { type CallbackEntry, type CallbackName, inLedgerOrder } from "../../call
 import type { Instant } from "../../clock.ts";
 import type { TimeRange } from "../../window.ts";
 import { createCache } from "./bounded-cache.ts";
-import type { PlantedFault } from "./plant-fault.ts";
 import { type Play, type PlayedMinute, playPlain } from "./play-minute.ts";
 import { type PlayedBet, type PlayedRound, storyOf } from "./played-round.ts";
 import { recordOf, stateShown } from "./provider-side.ts";
 import { amountOf } from "./stakes.ts";
 import { type BetEvent, stateAfter } from "./story.ts";
 import type { Script } from "./world-plan.ts";
-import { MINUTE_MS, type ProductPlan, type WorldPlan } from "./world-plan.ts";
+import { MINUTE_MS, type PlantedFault, type ProductPlan, type WorldPlan } from "./world-plan.ts";
 
 const CALLBACK_OF: Readonly<Record<BetEvent["type"], { callback: CallbackName; status: string }>> = {
   placed: { callback: "placeBets", status: "OPEN" },
