@@ -3,12 +3,11 @@
 import type { StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import type { Instant } from "../../clock.ts";
-import { type AssessedPair, transactionOf } from "../../diff/assess.ts";
+import { type Absences, type AssessedPair, transactionOf } from "../../diff/assess.ts";
 import { findBalances, subjectOfRequest } from "../../diff/balance.ts";
 import { findInconsistent } from "../../diff/inconsistent.ts";
 import type { Neighbourhood } from "../../diff/neighbourhood.ts";
 import type { UnmetCondition } from "../../diff/required-conditions.ts";
-import type { Absences } from "../../diff/vanished.ts";
 import type { MismatchContent } from "../../mismatch.ts";
 import type { SeenDifference } from "../../mismatches/transitions.ts";
 import type { Amount } from "../../money.ts";

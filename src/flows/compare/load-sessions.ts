@@ -3,6 +3,7 @@
 import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
 import { type CallbackEntry, inLedgerOrder } from "../../callback.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
+import type { Absences } from "../../diff/assess.ts";
 import { withoutEarlierSteps } from "../../diff/counted-records.ts";
 import type { Reference } from "../../diff/link-store.ts";
 import { readRecords } from "../../diff/record-store.ts";
@@ -11,7 +12,6 @@ import { findBetIds, findRoundsOfBets, readRecordsWithin } from "../../diff/sess
 import { isClosed, type PlayerSession } from "../../diff/sessions.ts";
 import { LONGEST_JOINED_QUIETS, splitSessions } from "../../diff/split-sessions.ts";
 import { isRunning } from "../../diff/sums.ts";
-import type { Absences } from "../../diff/vanished.ts";
 import { ReconError } from "../../errors.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import { readEntries, readEntriesWithin } from "../../ledger/store.ts";
