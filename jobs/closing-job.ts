@@ -4,7 +4,7 @@ import { closeDueDays } from "../src/flows/closing/close-days.ts";
 import { findCorrections } from "../src/flows/closing/find-corrections.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { noting } from "../src/flows/note-work.ts";
-import { DAY_OPEN } from "../src/work/stall.ts";
+import { DAY_OPEN } from "../src/health/finding.ts";
 import { noteFailed, type WorkName } from "../src/work/work-store.ts";
 import type { TickJob } from "./schedules.ts";
 

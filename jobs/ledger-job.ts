@@ -5,7 +5,7 @@ import { checkLedger } from "../src/flows/ledger/check-ledger.ts";
 import { followLedger } from "../src/flows/ledger/follow-ledger.ts";
 import { reportRejectedEntries } from "../src/flows/ledger/report-rejected-entries.ts";
 import { noting } from "../src/flows/note-work.ts";
-import { sayEmptied } from "../src/work/other-work.ts";
+import { sayEmptied } from "../src/health/installation.ts";
 import type { TickJob } from "./schedules.ts";
 
 export function openLedgerJob(context: FlowContext): TickJob {

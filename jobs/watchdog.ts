@@ -44,9 +44,9 @@ export function startWatchdog(
 
   const check = async () => {
     const { alerting, stop } = await readWorkReport(context, MOST_COUNTED);
-    if (alerting.doneAt !== null && alerting.problem !== null) {
+    if (alerting.doneAt !== null && alerting.finding !== null) {
       log.warn(
-        { problem: alerting.problem },
+        { problem: alerting.finding.what },
         "the alert job is late; the watchdog runs it outside its queue",
       );
       await alertJob.run(signal, log).catch((error: unknown) => {

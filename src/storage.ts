@@ -44,12 +44,9 @@ export function judgeStorage({ measuredAt, bytes, diskBytes, tables, before }: S
   return { measuredAt: formatInstant(measuredAt), bytes, bytesPerDay, diskBytes, daysLeft, tables };
 }
 
-/** Fewer days than this are a warning: enough to order and connect a disk. */
-const FEW_DAYS = 30;
-
-/** Will the disk be full within a month? False if unknown. */
-export function isFullSoon({ daysLeft, diskBytes, bytes }: Storage): boolean {
-  return (daysLeft !== null && daysLeft < FEW_DAYS) || (diskBytes !== null && bytes >= diskBytes);
+/** Whether the database takes all that it may take. False if unknown. */
+export function isFull({ diskBytes, bytes }: Storage): boolean {
+  return diskBytes !== null && bytes >= diskBytes;
 }
 
 /** "grows by 410.0 MB a day" */

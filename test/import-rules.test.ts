@@ -25,6 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   access: ["words", "db"],
   work: ["words", "db"],
   closing: ["words", "db"],
+  health: ["words", "sync", "alerts", "work"],
   sandbox: ["words"],
   embedded: ["words"],
   flows: [
@@ -42,6 +43,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     "access",
     "work",
     "closing",
+    "health",
     "sandbox",
     "embedded",
   ],
@@ -232,6 +234,8 @@ describe("imports go one way", () => {
     ["src/provider/client.ts", '"../sync/window-store.ts"', "provider may not import sync"],
     ["src/sync/window-store.ts", '"../ledger/fold.ts"', "sync may not import ledger"],
     ["src/diff/assess.ts", '"../provider/client.ts"', "diff may not import provider"],
+    ["src/health/finding.ts", '"../flows/context.ts"', "health may not import flows"],
+    ["src/alerts/condition.ts", '"../health/finding.ts"', "alerts may not import health"],
     ["src/sandbox/world.ts", '"../db/client.ts"', "sandbox may not import db"],
     ["src/embedded/child-process.ts", '"../flows/context.ts"', "embedded may not import flows"],
     ["src/flows/pull/plan-product.ts", '"../../../jobs/worker.ts"', "flows may not import jobs"],
@@ -328,7 +332,7 @@ describe("folders import each other in no circle", () => {
 /** @returns a line for each way to the database, the disk or the network in a file that judges */
 function impure(of: readonly SourceFile[]): string[] {
   return of
-    .filter(({ path }) => /\/judge-[\w-]+\.ts$/.test(path))
+    .filter(({ path }) => /\/judge-[\w-]+\.ts$|^src\/health\//.test(path))
     .flatMap(({ path, text }) => [
       ...(/\b(?:await|async)\b/.test(text) ? [`${path} waits`] : []),
       ...Array.from(
@@ -341,7 +345,7 @@ function impure(of: readonly SourceFile[]): string[] {
 }
 
 describe("who judges does nothing else", () => {
-  test("judge-*.ts neither wait nor import a store", () => {
+  test("judge-*.ts and health neither wait nor import a store", () => {
     expect(files.filter(({ path }) => path.includes("/judge-"))).not.toEqual([]);
     expect(impure(files)).toEqual([]);
   });
@@ -358,10 +362,12 @@ describe("who judges does nothing else", () => {
     ["import { inSnapshot } from '../../db/transactions.ts';", "imports more than types"],
     ["export async function judge() {}", "waits"],
   ])("«%s» is reported", (line, reason) => {
-    const planted = { path: "src/flows/compare/judge-example.ts", text: line.replaceAll("'", '"') };
-    expect(impure([planted])).toEqual([expect.stringContaining(reason)]);
-    const types = planted.text.replace("import {", "import type {").replace("async ", "");
-    expect(impure([{ ...planted, text: types }])).toEqual([]);
+    for (const path of ["src/flows/compare/judge-example.ts", "src/health/example.ts"]) {
+      const planted = { path, text: line.replaceAll("'", '"') };
+      expect(impure([planted])).toEqual([expect.stringContaining(reason)]);
+      const types = planted.text.replace("import {", "import type {").replace("async ", "");
+      expect(impure([{ ...planted, text: types }])).toEqual([]);
+    }
   });
 });
 

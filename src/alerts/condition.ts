@@ -3,7 +3,7 @@
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Alert } from "./alert.ts";
 
-type ConditionKind =
+export type ConditionKind =
   | "product-stalled"
   | "resweep-behind"
   | "credentials-refused"
@@ -19,7 +19,9 @@ type ConditionKind =
   | "queue-unserved"
   | "money-outside"
   | "unknown-product"
-  | "books-wrong";
+  | "books-wrong"
+  | "disk-full"
+  | "backfill-failed";
 
 /** The identity of a condition. */
 export interface ConditionName {
@@ -31,7 +33,8 @@ export interface ConditionName {
 export interface Condition extends ConditionName {
   readonly productId: string | null;
   readonly what: string;
-  readonly toDo: string;
+  /** what to do, in sentences */
+  readonly remedy: string;
   readonly whatWhenOver: string;
   /** the heads of the affected products; the condition cannot end before these heads have moved */
   readonly heads?: Readonly<Record<string, Instant>>;
@@ -62,8 +65,8 @@ export function isWitnessGone({ since, heads }: StandingCondition, now: Instant)
   return now - (heads[SEEN_AT] ?? since) > LONGEST_SILENCE_MS;
 }
 
-export function beginningAlert({ kind, subject, productId, what, toDo }: Condition, at: Instant): Alert {
-  const body = { what, toDo, productId, since: formatInstant(at) };
+export function beginningAlert({ kind, subject, productId, what, remedy }: Condition, at: Instant): Alert {
+  const body = { what, toDo: remedy, productId, since: formatInstant(at) };
   return { idempotencyKey: `${kind}/${subject}/${formatInstant(at)}`, kind, productId, body, at };
 }
 

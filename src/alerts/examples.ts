@@ -15,7 +15,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: PRODUCT,
     productId: PRODUCT,
     what: `${PRODUCT} is stalled: some of its time cannot be fetched`,
-    toDo: "Newer time is still fetched. The worker retries the gap automatically.",
+    remedy: "Newer time is still fetched. The worker retries the gap automatically.",
     whatWhenOver: `${PRODUCT} is not stalled any more: no gap is left`,
   },
   {
@@ -23,7 +23,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "provider",
     productId: null,
     what: `the provider refuses the credentials: ${PRODUCT} is not pulled`,
-    toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker.",
+    remedy: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker.",
     whatWhenOver: "the provider accepts the credentials again",
   },
   {
@@ -31,7 +31,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "webhook",
     productId: null,
     what: "webhook does not accept alerts: 2 wait",
-    toDo: "No alert is lost: all are sent when the webhook accepts alerts again.",
+    remedy: "No alert is lost: all are sent when the webhook accepts alerts again.",
     whatWhenOver: "no alert waits for webhook any more",
   },
   {
@@ -39,7 +39,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: PRODUCT,
     productId: PRODUCT,
     what: `${PRODUCT} has not been compared for ten minutes`,
-    toDo: "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem.",
+    remedy: "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem.",
     whatWhenOver: `${PRODUCT} is compared again`,
   },
   {
@@ -47,7 +47,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: PRODUCT,
     productId: PRODUCT,
     what: `${PRODUCT}: 1 thing cannot be compared and is set aside`,
-    toDo: "Everything else is compared, and the worker retries automatically.",
+    remedy: "Everything else is compared, and the worker retries automatically.",
     whatWhenOver: `${PRODUCT}: nothing is set aside any more`,
   },
   {
@@ -55,7 +55,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "example.ledger",
     productId: null,
     what: 'the ledger "example.ledger" cannot be read: there is no such table or view',
-    toDo: "Restore the relation, or set ledger.relation. Newer bets are compared when it can be read.",
+    remedy: "Restore the relation, or set ledger.relation. Newer bets are compared when it can be read.",
     whatWhenOver: 'the ledger "example.ledger" is read again',
   },
   {
@@ -63,7 +63,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: `transfer ${PRODUCT}`,
     productId: PRODUCT,
     what: `no question about transfers of ${PRODUCT} is answered`,
-    toDo: "Ask the provider about its verify endpoint. The worker decides nothing without an answer.",
+    remedy: "Ask the provider about its verify endpoint. The worker decides nothing without an answer.",
     whatWhenOver: `questions about transfers of ${PRODUCT} are answered again`,
   },
   {
@@ -71,7 +71,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: PRODUCT,
     productId: PRODUCT,
     what: `${PRODUCT}: time that is 1 h old has not been fetched again since noon`,
-    toDo: "New time comes first. Raise pull.concurrency, or shorten pull.resweepAfter.",
+    remedy: "New time comes first. Raise pull.concurrency, or shorten pull.resweepAfter.",
     whatWhenOver: `${PRODUCT}: old time is fetched again when it is due`,
   },
   {
@@ -79,7 +79,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "closing",
     productId: null,
     what: `no day has been closed since noon: 2026-11-20 stays open. ${PRODUCT} was not fetched from 03:00 to 04:00`,
-    toDo: "Fix what the reason names. The worker then closes the day by itself.",
+    remedy: "Fix what the reason names. The worker then closes the day by itself.",
     whatWhenOver: "days are closed again",
   },
   {
@@ -87,7 +87,8 @@ const CONDITIONS: readonly Condition[] = [
     subject: "2026-11-20T03:00:00.000Z",
     productId: null,
     what: "callback_entries does not have the entries that were accepted. By day (UTC): 2026-11-20: 1204 accepted, 1201 found",
-    toDo: "Find out who changes the table past its triggers, and insert the missing rows again from a backup.",
+    remedy:
+      "Find out who changes the table past its triggers, and insert the missing rows again from a backup.",
     whatWhenOver:
       "the missing entries of 2026-11-20 are there again, or the operator accepted that they are gone",
   },
@@ -96,7 +97,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: PRODUCT,
     productId: PRODUCT,
     what: `${PRODUCT}: 5000.00 THB moved since midnight by 1 entry that nothing compares`,
-    toDo: `Check products[].walletMode and products[].settlement of ${PRODUCT}, or correct the money.`,
+    remedy: `Check products[].walletMode and products[].settlement of ${PRODUCT}, or correct the money.`,
     whatWhenOver: `${PRODUCT}: no money moved outside the comparison any more on days that are not closed`,
   },
   {
@@ -104,7 +105,7 @@ const CONDITIONS: readonly Condition[] = [
     subject: "EXAMPLE-NEW",
     productId: "EXAMPLE-NEW",
     what: "EXAMPLE-NEW is not in the settings, and nothing of it is compared: it has 2 entries in the ledger; 15.00 THB moved since midnight",
-    toDo: "Add EXAMPLE-NEW to products of recon.config.json and restart the worker.",
+    remedy: "Add EXAMPLE-NEW to products of recon.config.json and restart the worker.",
     whatWhenOver: "EXAMPLE-NEW is in the settings, or nothing of it is new any more",
   },
   {
@@ -112,15 +113,31 @@ const CONDITIONS: readonly Condition[] = [
     subject: `${PRODUCT} THB`,
     productId: PRODUCT,
     what: `${PRODUCT}: the entries of the ledger moved 120.00 THB, but the statements of all days have 100.00 THB, and 0.00 THB outside: 20.00 THB is in no statement`,
-    toDo: "Do not rely on the figures of this product. This is an error of wallet-recon: please report it.",
+    remedy: "Do not rely on the figures of this product. This is an error of wallet-recon: please report it.",
     whatWhenOver: `${PRODUCT}: all money of the ledger in THB is in statements again`,
+  },
+  {
+    kind: "disk-full",
+    subject: "database",
+    productId: null,
+    what: "the database's disk: 29 days of disk left at this rate, of the 500 GB that DATABASE_DISK allows",
+    remedy: "Add disk and raise DATABASE_DISK, or close days and let retain delete sooner.",
+    whatWhenOver: "the database's disk lasts for 35 days again, or the database does not grow any more",
+  },
+  {
+    kind: "backfill-failed",
+    subject: "backfill 7",
+    productId: PRODUCT,
+    what: `backfill 7 of ${PRODUCT} from 2026-11-20 03:00:00Z to 2026-11-20 04:00:00Z has failed: 1 window could not be fetched`,
+    remedy: "When the provider answers again: recon backfill resume 7.",
+    whatWhenOver: `backfill 7 of ${PRODUCT} was resumed, or a later one has fetched what it lacked`,
   },
   {
     kind: "queue-unserved",
     subject: "backfill",
     productId: null,
     what: 'no job of the queue "backfill" has begun for ten minutes',
-    toDo: "Check that a worker runs, and that the queues can be reached (REDIS_URL).",
+    remedy: "Check that a worker runs, and that the queues can be reached (REDIS_URL).",
     whatWhenOver: 'the queue "backfill" is served again',
   },
   {
@@ -128,7 +145,8 @@ const CONDITIONS: readonly Condition[] = [
     subject: "worker 12 on example",
     productId: null,
     what: "the clock of the worker 12 on example is 7 h ahead of the database's: it plans, compares and verifies nothing",
-    toDo: "Set the clock of that machine right, and keep it right with NTP. The worker then resumes by itself.",
+    remedy:
+      "Set the clock of that machine right, and keep it right with NTP. The worker then resumes by itself.",
     whatWhenOver: "the clock of the worker 12 on example is right again, or it has ended",
   },
   {
@@ -136,7 +154,8 @@ const CONDITIONS: readonly Condition[] = [
     subject: "Redis",
     productId: null,
     what: "Redis at redis.example:6379 has the queues of another installation, and each would slow the other",
-    toDo: "Give each installation a REDIS_PREFIX, a Redis or a database of Redis of its own, and restart its workers.",
+    remedy:
+      "Give each installation a REDIS_PREFIX, a Redis or a database of Redis of its own, and restart its workers.",
     whatWhenOver: "no other installation uses this Redis any more",
   },
 ];

@@ -96,7 +96,7 @@ const REJECTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "ledger-changed": { side: "entry", kind: "changed" },
 };
 
-/** The path of the page that shows what an alert speaks of: its incident, the rejected ones, or the health of all work. */
+/** The path of the page that shows what an alert speaks of: its incident, the rejected ones, the backfills, or the health of all work. */
 export function pageOf({ kind, body, productId }: Pick<Alert, "kind" | "body" | "productId">): string {
   if (kind === "digest") return "/mismatches";
   const rejected = REJECTED[kind];
@@ -105,6 +105,7 @@ export function pageOf({ kind, body, productId }: Pick<Alert, "kind" | "body" | 
     return `/rejected?${new URLSearchParams({ ...rejected, ...whose })}`;
   }
   const { incidentId, test: isTest } = body as AlertBody;
+  if (kind.startsWith("backfill-failed")) return "/backfills";
   if (incidentId === undefined) return "/health";
   // The incident of a test does not exist.
   return isTest === true ? "/incidents" : `/incidents/${incidentId}`;

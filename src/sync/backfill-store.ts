@@ -229,20 +229,32 @@ export async function readFetchedSince(
   return row;
 }
 
-/** A backfill for the overview. */
-export interface PresentBackfill extends ProductRange {
+/** A failed backfill, and what it lacks. */
+export interface FailedBackfill extends ProductRange {
   readonly id: number;
-  readonly status: Extract<BackfillStatus, "queued" | "running" | "paused" | "failed">;
+  /** windows that were given up; 0: they were deleted with their closed days */
+  readonly gaps: number;
+  /** the error code and the message of the first of them; null: unknown */
+  readonly code: string | null;
+  readonly reason: string | null;
 }
 
-/** Backfills that have not ended, and backfills that failed at `since` or later; the newest first. */
-export async function readPresentBackfills(
-  sql: Query,
-  since: Instant,
-  most: number,
-): Promise<PresentBackfill[]> {
-  return await sql<PresentBackfill[]>`
-    select id, product_id as "productId", from_at as "from", to_at as "to", status from backfills
-    where status in ('queued', 'running', 'paused') or (status = 'failed' and ended_at >= ${since})
-    order by id desc limit ${most}`;
+/** More are not read. The oldest come first, so that none seems to be over because others fail. */
+const MOST_FAILED = 1000;
+
+/** The failed backfills whose missing time no later backfill has fetched, the oldest first. */
+export async function readFailedBackfills(sql: Query): Promise<FailedBackfill[]> {
+  return await sql<FailedBackfill[]>`
+    select b.id, b.product_id as "productId", b.from_at as "from", b.to_at as "to", g.gaps, g.code, g.reason
+    from backfills b
+    cross join lateral (
+      select count(*) as gaps, min(from_at) as first, max(to_at) as last,
+        (array_agg(error_code order by from_at))[1] as code, (array_agg(error_message order by from_at))[1] as reason
+      from windows where backfill_id = b.id and status = 'gap'
+    ) g
+    where b.status = 'failed' and not exists (
+      select from backfills later
+      where later.product_id = b.product_id and later.status = 'done' and later.ended_at > b.ended_at
+        and later.from_at <= coalesce(g.first, b.from_at) and later.to_at >= coalesce(g.last, b.to_at))
+    order by b.id limit ${MOST_FAILED}`;
 }

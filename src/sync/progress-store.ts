@@ -8,10 +8,7 @@ import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
 import type { StepWindows } from "./coverage.ts";
 
-export interface PullProgress {
-  readonly productId: string;
-  readonly head: Instant;
-  readonly windowMs: number;
+export interface PullProgress extends PullSummary {
   /** the beginning of the earliest gap, gaps under retry included; null: there is no gap */
   readonly firstGapAt: Instant | null;
   /** the earliest planned or lost time that is not fetched, gaps included; null: there is none */
@@ -20,21 +17,16 @@ export interface PullProgress {
   readonly gaps: number;
   /** the total length of these ranges */
   readonly gapMs: number;
-  readonly stoppedUntil: Instant | null;
-}
-
-/** The watermark: everything before this time was fetched. */
-export function watermarkOf({ head, firstMissingAt }: PullProgress): Instant {
-  return Math.min(head, firstMissingAt ?? head);
-}
-
-export function isStalled({ gaps, stoppedUntil }: Pick<PullProgress, "gaps" | "stoppedUntil">): boolean {
-  return gaps > 0 || stoppedUntil !== null;
+  /** the error message of the earliest gap; null: there is no gap, or another attempt is under way */
+  readonly gapReason: string | null;
 }
 
 export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
   return await sql<PullProgress[]>`
-    select s.product_id as "productId", s.head, s.window_ms as "windowMs", s.stopped_until as "stoppedUntil",
+    select s.product_id as "productId", s.begin, s.head, s.window_ms as "windowMs", s.stopped_until as "stoppedUntil",
+      (select error_message from windows w
+        where w.product_id = s.product_id and kind in ('live', 'lost') and status = 'gap' and attempts > 0
+        order by from_at limit 1) as "gapReason",
       min(lower(missing.gap)) as "firstMissingAt", min(lower(missing.gap)) filter (where missing.tried) as "firstGapAt",
       count(missing.gap) filter (where missing.tried) as gaps,
       coalesce(sum(extract(epoch from upper(missing.gap) - lower(missing.gap)) * 1000)
@@ -53,17 +45,8 @@ export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
     order by s.product_id`;
 }
 
-/** The error message of a product's earliest live gap; null: there is no gap, or another attempt is under way. */
-export async function readGapReason(sql: Query, productId: string): Promise<string | null> {
-  const [row] = await sql<{ reason: string | null }[]>`
-    select error_message as reason from windows
-    where product_id = ${productId} and kind in ('live', 'lost') and status = 'gap' and attempts > 0
-    order by from_at limit 1`;
-  return row?.reason ?? null;
-}
-
 /** The pull state of one product among many. */
-export interface PullSummary {
+interface PullSummary {
   readonly productId: string;
   /** the beginning of live pulling */
   readonly begin: Instant;

@@ -93,6 +93,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "alerts-undelivered",
     "alerts-undelivered-over",
     "answers-truncated",
+    "backfill-failed",
+    "backfill-failed-over",
     "books-wrong",
     "books-wrong-over",
     "clock-wrong",
@@ -106,6 +108,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "credentials-refused",
     "credentials-refused-over",
     "digest",
+    "disk-full",
+    "disk-full-over",
     "entries-vanished",
     "entries-vanished-over",
     "incident-grown",
@@ -133,6 +137,8 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "verifying-stalled",
     "verifying-stalled-over",
   ]);
+  const failed = examples.find(({ kind }) => kind === "backfill-failed");
+  expect(failed && describeOne(failed).link).toBe("http://127.0.0.1:3000/backfills");
   for (const one of examples) expect(describeOne(one).title).toMatch(/^TEST, nothing happened: /);
   expect(new Set(examples.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(examples.length);
   const again = exampleAlerts(NOON + 1);

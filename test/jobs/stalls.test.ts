@@ -141,11 +141,11 @@ describe("the heartbeat", () => {
     );
     const heartbeat = async () => (await readHealth(base)).heartbeat;
     await eventually("the page about health names the error", async () =>
-      ((await heartbeat()).problem?.what ?? "").includes("HEARTBEAT_URL answered with HTTP 302"),
+      ((await heartbeat()).finding?.what ?? "").includes("HEARTBEAT_URL answered with HTTP 302"),
     );
     beats.answer((_, response) => response.writeHead(200).end());
     await eventually("it is accepted", async () => (await heartbeat()).doneAt !== null);
-    expect((await heartbeat()).problem).toBeNull();
+    expect((await heartbeat()).finding).toBeNull();
   });
 });
 

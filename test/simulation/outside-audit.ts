@@ -9,8 +9,8 @@ import type { FlowContext } from "../../src/flows/context.ts";
 import { measureOutside } from "../../src/flows/read/read-outside.ts";
 import { readReport } from "../../src/flows/reports/read-report.ts";
 import { addUpMoney } from "../../src/flows/reports/sum-money.ts";
+import { missingOf } from "../../src/health/money.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../src/money.ts";
-import { missingOf } from "../../src/work/money.ts";
 
 const DAY_MS = 86_400_000;
 

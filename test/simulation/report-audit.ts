@@ -5,6 +5,7 @@ import type { FlowContext } from "../../src/flows/context.ts";
 import { inspectEntryDays } from "../../src/flows/ledger/compare-entry-days.ts";
 import { listMismatches } from "../../src/flows/read/list-mismatches.ts";
 import { readReport } from "../../src/flows/reports/read-report.ts";
+import { sayGone } from "../../src/health/other-work.ts";
 import {
   type LedgerSide,
   MISMATCH_STATUSES,
@@ -15,7 +16,6 @@ import {
 import { type Amount, formatAmount, parseAmount, sumAmounts, ZERO } from "../../src/money.ts";
 import type { ReportRow } from "../../src/report.ts";
 import type { TimeRange } from "../../src/window.ts";
-import { sayGone } from "../../src/work/other-work.ts";
 
 const DAY_MS = 86_400_000;
 

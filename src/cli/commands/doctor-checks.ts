@@ -9,8 +9,9 @@ import { findLongAmounts, MOST_DECIMALS } from "../../diff/long-amount-store.ts"
 import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { checkLedger } from "../../flows/ledger/check-ledger.ts";
 import { askProviderOnce, type ClockSkew, type ProviderVisit } from "../../flows/verify/ask-provider-once.ts";
+import { sayEmptied } from "../../health/installation.ts";
+import { MEND_CREDENTIALS } from "../../health/products.ts";
 import { countUnknownBalances } from "../../ledger/store.ts";
-import { sayEmptied } from "../../work/other-work.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { checkConnections } from "./doctor-connections.ts";
 import {
@@ -254,8 +255,7 @@ async function checkProvider({ settings, context }: OpenRecon): Promise<Diagnosi
 }
 
 const MEND_PROVIDER: Partial<Record<ErrorCode, string>> = {
-  "provider-refused":
-    "correct PROVIDER_USERNAME and PROVIDER_PASSWORD, and ask the provider whether this machine's address may call",
+  "provider-refused": MEND_CREDENTIALS,
   "provider-unreachable":
     "correct PROVIDER_BASE_URL, and check that this machine can reach it (name, firewall, proxy)",
   "provider-timeout":

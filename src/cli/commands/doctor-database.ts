@@ -7,13 +7,14 @@ import { readUpkeep } from "../../db/storage-store.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { inspectEntryDays } from "../../flows/ledger/compare-entry-days.ts";
-import { readStorage } from "../../flows/read/read-health.ts";
 import { measureOutside, settingsOfMoney } from "../../flows/read/read-outside.ts";
+import { readStorage } from "../../flows/read/read-work.ts";
+import { judgeDisk } from "../../health/installation.ts";
+import { judgeMoney } from "../../health/money.ts";
+import { judgeGone } from "../../health/other-work.ts";
 import type { SumsSeen } from "../../money-outside.ts";
-import { isFullSoon, largeTables, sayAllDue, sayDisk, sayGrowth, sayMeasured } from "../../storage.ts";
+import { largeTables, sayAllDue, sayDisk, sayGrowth, sayMeasured } from "../../storage.ts";
 import { judgeUpkeep } from "../../upkeep.ts";
-import { judgeMoney } from "../../work/money.ts";
-import { judgeGone } from "../../work/other-work.ts";
 import { readMoneyStates } from "../../work/work-store.ts";
 import type { Diagnosis } from "./doctor-checks.ts";
 
@@ -52,14 +53,14 @@ export async function checkMoney(context: FlowContext): Promise<Diagnosis[]> {
   const { sums } = await readMoneyStates(sql, settingsOfMoney(config));
   const outside = await measureOutside(context);
   const known = config.products.map(({ productId }) => productId);
-  const wrong = judgeMoney({ outside, sums }, known, clock.now(), config.alerts.every).stalls.map(
-    ({ kind, what, toDo }) => ({
+  const wrong = judgeMoney({ outside, sums }, known, clock.now(), config.alerts.every)
+    .findings.filter(({ severity }) => severity === "bad")
+    .map(({ kind, what, remedy }) => ({
       check: kind === "books-wrong" ? "books" : "money",
       ok: false,
       found: what,
-      mend: toDo,
-    }),
-  );
+      mend: remedy,
+    }));
   const { unknown, from } = outside.content;
   const old = unknown.filter(({ until }) => until < from).map(({ productId }) => productId);
   const kept =
@@ -114,7 +115,12 @@ export async function checkEntries(context: FlowContext): Promise<Diagnosis[]> {
     const found = `the entries of ${compared} ${compared === 1 ? "day" : "days"} are those that were accepted${rest}`;
     return [{ check, ok: true, found, mend: null }];
   }
-  return judgeGone(gone).map(({ what, toDo }) => ({ check, ok: false, found: `${what}${rest}`, mend: toDo }));
+  return judgeGone(gone).map(({ what, remedy }) => ({
+    check,
+    ok: false,
+    found: `${what}${rest}`,
+    mend: remedy,
+  }));
 }
 
 /** The largest tables that are named. */
@@ -122,7 +128,7 @@ const MOST_NAMED = 5;
 
 /** Size, growth and the days that the disk lasts. */
 export async function checkStorage(context: FlowContext): Promise<Diagnosis[]> {
-  const storage = await readStorage(context);
+  const storage = await readStorage(context.sql);
   const check = "disk";
   if (storage === null) {
     const found = "the size of the database is unknown: no worker has measured yet";
@@ -131,10 +137,8 @@ export async function checkStorage(context: FlowContext): Promise<Diagnosis[]> {
   const named = largeTables(storage).large.slice(0, MOST_NAMED);
   const largest = named.map(({ table, bytes }) => `${table} ${showBytes(bytes)}`).join(", ");
   const found = `the database has ${showBytes(storage.bytes)}, ${sayGrowth(storage)}; ${sayDisk(storage)}; ${sayAllDue(storage)}; ${sayMeasured(storage, context.clock.now())}${largest === "" ? "" : `\nlargest: ${largest}`}`;
-  if (isFullSoon(storage)) {
-    const mend = "add disk and raise DATABASE_DISK, or close days and let retain delete sooner";
-    return [{ check, ok: false, found, mend }];
-  }
+  const [full] = judgeDisk(storage, false);
+  if (full !== undefined) return [{ check, ok: false, found, mend: full.remedy }];
   const unset = storage.diskBytes === null;
   const mend = unset ? "set DATABASE_DISK of the worker to what the database may take, such as 500GB" : null;
   return [{ check, ok: true, found, mend }];

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { showBytes } from "../../bytes.ts";
 import { type Instant, showDuration } from "../../clock.ts";
 import { readStatusForPeople, type Status, type StatusForPeople } from "../../flows/read/read-status.ts";
+import { sayEmptied } from "../../health/installation.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import {
   largeTables,
@@ -14,7 +15,6 @@ import {
   sayGrowth,
   sayMeasured,
 } from "../../storage.ts";
-import { sayEmptied } from "../../work/other-work.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printJson, printLine, printTable } from "../terminal/print.ts";
 
@@ -35,7 +35,7 @@ export function addStatusCommand(program: Command): void {
     );
 }
 
-function printStatus({ status, work, emptied, storage }: StatusForPeople, now: Instant): void {
+function printStatus({ status, work, emptied }: StatusForPeople, now: Instant): void {
   printTable(
     ["PRODUCT", "FETCHED UNTIL", "LAG", "WINDOW", "GAPS", "RECORDS", "REJECTED", "OPEN MISMATCHES"],
     status.products.map((product) => [
@@ -70,7 +70,7 @@ function printStatus({ status, work, emptied, storage }: StatusForPeople, now: I
     printLine(
       `unknown     ${status.unknownProducts.map(({ productId }) => productId).join(", ")}, not in the settings: neither compared nor deleted (recon doctor)`,
     );
-  printStorage(storage, now);
+  printStorage(work.storage, now);
 }
 
 function printStorage(storage: Storage | null, now: Instant): void {
@@ -95,7 +95,7 @@ function printStorage(storage: Storage | null, now: Instant): void {
 /** The age of each kind of work, and its stalls. */
 function printWork(
   { comparing, verifying, rejected }: Status,
-  { following, alerting, stalls }: StatusForPeople["work"],
+  { following, alerting, findings }: StatusForPeople["work"],
   now: Instant,
 ): void {
   const aside = comparing.setAside === 0 ? "" : `, ${comparing.setAside} set aside`;
@@ -104,7 +104,11 @@ function printWork(
   printLine(`verifying   ${sayBehind(verifying.behindSeconds)}, ${verifying.due} due`);
   const where = rejected.records + rejected.entries === 0 ? "" : ": recon rejected list";
   printLine(`rejected    ${rejected.records} records, ${rejected.entries} entries${where}`);
-  const problems = [comparing.problem, alerting.problem, ...stalls.map(({ what }) => what)];
+  const problems = [
+    comparing.problem,
+    alerting.finding?.what ?? null,
+    ...findings.filter(({ severity }) => severity !== "unknown").map(({ what }) => what),
+  ];
   for (const problem of new Set(problems)) if (problem !== null) printLine(`problem     ${problem}`);
 }
 

@@ -5,11 +5,10 @@
 
 import { hostname } from "node:os";
 import { pid } from "node:process";
-import type { Condition } from "../../alerts/condition.ts";
 import { beginCondition, endConditionNamed, keepCondition } from "../../alerts/condition-store.ts";
-import { showDuration } from "../../clock.ts";
 import type { DatabaseClock } from "../../db/database-clock.ts";
 import { describeError } from "../../errors.ts";
+import { wrongClock } from "../../health/installation.ts";
 import type { FlowContext } from "../context.ts";
 
 /** The clock may be changed at any time, so it is measured at this interval. */
@@ -35,8 +34,9 @@ export function openClockWatch(
   const report = async () => {
     const isRight = clock.isRight();
     if (!isRight && !isReported) {
-      const condition = describeWrong(subject, user, clock.aheadMs() ?? 0);
-      log.error({ aheadMs: clock.aheadMs() }, `${condition.what}. ${condition.toDo}`);
+      const { consequence } = user;
+      const condition = wrongClock(subject, { aheadMs: clock.aheadMs() ?? 0, consequence });
+      log.error({ aheadMs: clock.aheadMs() }, `${condition.what}. ${condition.remedy}`);
       await beginCondition(sql, condition, clock.now());
       isReported = true;
     } else if (!isRight) {
@@ -55,17 +55,5 @@ export function openClockWatch(
       log.warn({ error: describeError(error) }, "the clock cannot be compared with the database's");
     }
     return clock.isRight();
-  };
-}
-
-function describeWrong(subject: string, { consequence }: ClockUser, aheadMs: number): Condition {
-  const by = `${showDuration(Math.abs(aheadMs))} ${aheadMs > 0 ? "ahead of" : "behind"}`;
-  return {
-    kind: "clock-wrong",
-    subject,
-    productId: null,
-    what: `the clock of the ${subject} is ${by} the database's: ${consequence}`,
-    toDo: "Set that machine's clock right, and keep it right with NTP. All work then resumes by itself.",
-    whatWhenOver: `the clock of the ${subject} is right again, or it has ended`,
   };
 }

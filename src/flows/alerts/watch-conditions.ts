@@ -1,9 +1,8 @@
-/** Begins and ends conditions: stalls, refused credentials, undelivered alerts. */
+/** Begins and ends the conditions of what is found, and of channels that do not accept alerts. */
 
 import {
   beginningAlert,
   type Condition,
-  type ConditionName,
   isSame,
   isSeenByOne,
   isWitnessGone,
@@ -12,11 +11,13 @@ import {
 import { beginCondition, endCondition, readConditions } from "../../alerts/condition-store.ts";
 import { readBacklogs } from "../../alerts/delivery-store.ts";
 import { recordAlert } from "../../alerts/store.ts";
-import { formatInstant, type Instant, showInstant } from "../../clock.ts";
-import { type PullProgress, readGapReason, readPullProgress } from "../../sync/progress-store.ts";
+import type { Instant } from "../../clock.ts";
+import { type Finding, isReported } from "../../health/finding.ts";
+import { failingChannel } from "../../health/installation.ts";
+import { isAboutTransfers } from "../../health/products.ts";
+import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import type { FlowContext } from "../context.ts";
 import { judgeWork, seeWork } from "../read/read-work.ts";
-import { isAboutTransfers } from "../verify/report-refused-credentials.ts";
 
 /** Waiting work is counted up to this number. */
 const MOST_COUNTED = 10_000;
@@ -35,20 +36,19 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   const standing = await readConditions(sql);
   const progress = await readPullProgress(sql);
   const work = { ...(await seeWork(context, now, MOST_COUNTED)), progress };
-  const certain = [
-    ...(await findStalled(context, progress)),
-    ...findRefused(progress),
-    ...(await findUndelivered(context, channels, now)),
-  ];
-  for (const condition of [...certain, ...judgeWork(context, work, "begins").stalls]) {
-    if (!standing.some((one) => isSame(one, condition))) await beginCondition(sql, condition, now);
+  const backlogs = channels.length === 0 ? [] : await readBacklogs(sql, channels, now - LONGEST_WAIT_MS);
+  const find = (judging: "begins" | "reported") =>
+    [...judgeWork(context, work, judging).findings, ...backlogs.map(failingChannel)].filter(isReported);
+  for (const condition of find("begins")) {
+    // The verifying process itself notices new answers about transfers.
+    if (isAboutTransfers(condition) || standing.some((one) => isSame(one, condition))) continue;
+    await beginCondition(sql, condition, now);
   }
   // Work that was not watched, such as during a restart, gets time to continue. A reported stall ends only when its work has
   // continued.
-  const present: ConditionName[] = [...certain, ...judgeWork(context, work, "reported").stalls];
-  await remindOfMoney(context, present, standing, now);
+  const present = find("reported");
+  await remind(context, present, standing, now);
   for (const condition of standing) {
-    // The verifying process itself notices new answers about transfers.
     if (isAboutTransfers(condition)) continue;
     // The process that sees the condition also sees its end, unless the process has ended.
     if (isSeenByOne(condition) && !isWitnessGone(condition, now)) continue;
@@ -57,76 +57,28 @@ export async function watchConditions(context: FlowContext, channels: readonly s
   }
 }
 
-const REMINDED: ReadonlySet<string> = new Set(["money-outside", "unknown-product"]);
+/** Money that nothing compares, because it grows without a mismatch, and a disk that is full within days. */
+function isReminded({ kind, severity }: Finding): boolean {
+  if (kind === "disk-full") return severity === "bad";
+  return kind === "money-outside" || kind === "unknown-product";
+}
+
 const DAY_MS = 24 * 3_600_000;
 
-/** Money that nothing compares is reported once a day while it lasts: it grows without a mismatch. */
-async function remindOfMoney(
+/** Some conditions are reported once a day while they last. */
+async function remind(
   { sql }: FlowContext,
-  present: readonly ConditionName[],
+  present: readonly (Finding & Condition)[],
   standing: readonly StandingCondition[],
   now: Instant,
 ): Promise<void> {
   for (const { since, ...name } of standing) {
     const days = Math.floor((now - since) / DAY_MS);
-    const found = present.find((one): one is Condition => isSame(one, name) && "what" in one);
-    if (!REMINDED.has(name.kind) || days === 0 || found === undefined) continue;
+    const found = present.find((one) => isSame(one, name));
+    if (days === 0 || found === undefined || !isReminded(found)) continue;
     const alert = beginningAlert(found, since);
     await recordAlert(sql, { ...alert, idempotencyKey: `${alert.idempotencyKey}/day ${days}`, at: now });
   }
-}
-
-async function findStalled({ sql, config }: FlowContext, progress: readonly PullProgress[]) {
-  const found: Condition[] = [];
-  for (const { productId, gaps, firstGapAt } of progress) {
-    if (gaps === 0 || firstGapAt === null) continue;
-    if (!config.products.some((one) => one.productId === productId)) continue;
-    const reason = await readGapReason(sql, productId);
-    found.push({
-      kind: "product-stalled",
-      subject: productId,
-      productId,
-      what: `${productId} is stalled: its records from ${showInstant(firstGapAt)} on cannot be fetched${reason === null ? "" : ` (${reason})`}`,
-      toDo: `Newer time is still fetched. The worker retries the gap automatically. To see what is missing: recon coverage --product ${productId} --from ${formatInstant(firstGapAt)} --to …`,
-      whatWhenOver: `${productId} is not stalled any more: no gap is left`,
-    });
-  }
-  return found;
-}
-
-/** One condition for all products, because they share the credentials. */
-function findRefused(progress: readonly PullProgress[]): Condition[] {
-  const stopped = progress.filter(({ stoppedUntil }) => stoppedUntil !== null);
-  if (stopped.length === 0) return [];
-  const products = stopped.map(({ productId }) => productId).join(", ");
-  return [
-    {
-      kind: "credentials-refused",
-      subject: "provider",
-      productId: null,
-      what: `the provider refuses the credentials: the worker cannot pull ${products}`,
-      toDo: "Check PROVIDER_USERNAME and PROVIDER_PASSWORD, then restart the worker. Without a restart the worker tries again every hour.",
-      whatWhenOver: "the provider accepts the credentials again",
-      heads: Object.fromEntries(stopped.map(({ productId, head }) => [productId, head])),
-    },
-  ];
-}
-
-async function findUndelivered(
-  { sql }: FlowContext,
-  channels: readonly string[],
-  now: Instant,
-): Promise<Condition[]> {
-  if (channels.length === 0) return [];
-  const backlogs = await readBacklogs(sql, channels, now - LONGEST_WAIT_MS);
-  return backlogs.map(({ channel, waiting, oldestAt, lastError }) => ({
-    kind: "alerts-undelivered",
-    subject: channel,
-    productId: null,
-    what: `${channel} does not accept alerts: ${waiting} wait, the oldest since ${showInstant(oldestAt)}${lastError === null ? "" : `; ${lastError}`}`,
-    toDo: "No alert is lost: all are sent when the channel accepts alerts again. To test the channel: recon alerts test",
-    whatWhenOver: `no alert waits for ${channel} any more`,
-  }));
 }
 
 /**

@@ -1,8 +1,8 @@
 /** Reports that another installation uses the Redis of this one, and that this is over (docs/operations.md#several-workers). */
 
-import type { Condition } from "../../alerts/condition.ts";
 import { beginCondition, endConditionNamed, keepCondition } from "../../alerts/condition-store.ts";
 import { ReconError } from "../../errors.ts";
+import { sharedRedis } from "../../health/installation.ts";
 import type { FlowContext } from "../context.ts";
 
 const SHARED = { kind: "redis-shared", subject: "Redis" } as const;
@@ -24,22 +24,12 @@ export function openSharingWatch(
     if (failure instanceof ReconError && failure.code === SHARED.kind) {
       if (isReported) return await keepCondition(sql, SHARED, clock.now());
       log.error({ code: failure.code }, failure.message);
-      await beginCondition(sql, describe(failure), clock.now());
+      await beginCondition(sql, sharedRedis(failure.message), clock.now());
       isReported = true;
     } else if (failure === null && isReported) {
       log.info("no other installation uses this Redis any more");
       await endConditionNamed(sql, SHARED, clock.now());
       isReported = false;
     }
-  };
-}
-
-function describe({ message }: ReconError): Condition {
-  return {
-    ...SHARED,
-    productId: null,
-    what: message,
-    toDo: "Give each installation a REDIS_PREFIX, a Redis or a database of Redis of its own, and restart its workers.",
-    whatWhenOver: "no other installation uses this Redis any more, or the worker that saw it has ended",
   };
 }

@@ -9,7 +9,7 @@ import { readDeletedTime } from "../../db/retention-store.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import { type DiffMark, lockProduct, markOpenMismatches, takeMarks } from "../../diff/mark-store.ts";
 import type { StaleKind } from "../../diff/stale-store.ts";
-import { isFailing } from "../../work/stall.ts";
+import { isFailing } from "../../health/finding.ts";
 import { readFailures } from "../../work/work-store.ts";
 import { type FlowContext, findProduct } from "../context.ts";
 import { readLedgerMoment, trackLedgerStart } from "../ledger/known-ledger.ts";

@@ -3,6 +3,7 @@
 import { type Instant, monotonicMs, parseInstant } from "../../clock.ts";
 import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import { markRecordsWithin } from "../../diff/mark-store.ts";
+import { sayGone } from "../../health/other-work.ts";
 import { compareDay } from "../../ledger/compare-day.ts";
 import {
   findDueDays,
@@ -12,7 +13,6 @@ import {
   writeComparedDay,
 } from "../../ledger/entry-days-store.ts";
 import type { TimeRange } from "../../window.ts";
-import { sayGone } from "../../work/other-work.ts";
 import { type FlowContext, pulledProducts } from "../context.ts";
 
 const DAY_MS = 24 * 3_600_000;

@@ -3,24 +3,17 @@
 import { readConditions } from "../../alerts/condition-store.ts";
 import { countUndelivered } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
-import type { Query } from "../../db/client.ts";
 import { countRows } from "../../db/row-counts.ts";
-import { readStorageFacts } from "../../db/storage-store.ts";
+import type { Finding } from "../../health/finding.ts";
+import { judgeEmptyLedger, ofConditions } from "../../health/installation.ts";
+import { judgeHeartbeat, judgeRetention, type SideWork } from "../../health/other-work.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { countFirstRejected } from "../../ledger/rejected-store.ts";
 import { readLastReceived } from "../../ledger/store.ts";
-import { judgeStorage, type Storage } from "../../storage.ts";
 import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
-import { judgeHeartbeat, judgeRetention, type SideWork } from "../../work/other-work.ts";
 import type { WorkState } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
-
-/** @returns null: no worker has measured yet */
-export async function readStorage({ sql }: { readonly sql: Query }): Promise<Storage | null> {
-  const facts = await readStorageFacts(sql);
-  return facts === null ? null : judgeStorage(facts);
-}
 
 export interface Health {
   readonly now: Instant;
@@ -36,12 +29,8 @@ export interface Health {
   readonly emptied: number;
   readonly rejected: RejectedCounts;
   readonly undelivered: number;
-  /** channels that have not accepted alerts for some minutes */
-  readonly failingChannels: readonly string[];
-  /** processes whose clocks are wrong: "worker 12 on host" */
-  readonly wrongClocks: readonly string[];
-  /** null: no worker has measured yet */
-  readonly storage: Storage | null;
+  /** of the work, and of what is around it */
+  readonly findings: readonly Finding[];
 }
 
 interface RejectedCounts {
@@ -60,7 +49,7 @@ export async function readHealth(context: FlowContext): Promise<Health> {
   const pulled = new Set(
     config.products.filter(({ walletMode }) => walletMode === "seamless").map(({ productId }) => productId),
   );
-  const [all, seen, undelivered, conditions, rejected, lastReceivedAt, emptied, storage] = await Promise.all([
+  const [all, seen, undelivered, conditions, rejected, lastReceivedAt, emptied] = await Promise.all([
     readPullProgress(sql),
     seeWork(context, now, MOST_COUNTED),
     countUndelivered(sql),
@@ -68,16 +57,15 @@ export async function readHealth(context: FlowContext): Promise<Health> {
     countRejected(sql),
     readLastReceived(sql),
     countOfEmptied(sql),
-    readStorage(context),
   ]);
   const progress = all.filter(({ productId }) => pulled.has(productId));
-  const subjectsOf = (wanted: string) =>
-    conditions.filter(({ kind }) => kind === wanted).map(({ subject }) => subject);
   const watched = { now, watchedSince: null, states: seen.states };
+  const work = judgeWork(context, { ...seen, progress }, "as-is");
+  const isEmpty = lastReceivedAt === null && pulled.size > 0;
   return {
     now,
     progress,
-    work: judgeWork(context, { ...seen, progress }, "as-is"),
+    work,
     states: seen.states,
     heartbeat: judgeHeartbeat(watched),
     retention: judgeRetention(watched),
@@ -85,9 +73,11 @@ export async function readHealth(context: FlowContext): Promise<Health> {
     emptied,
     rejected,
     undelivered,
-    failingChannels: subjectsOf("alerts-undelivered"),
-    wrongClocks: subjectsOf("clock-wrong"),
-    storage,
+    findings: [
+      ...work.findings,
+      ...ofConditions(conditions, undelivered),
+      ...judgeEmptyLedger(isEmpty, emptied),
+    ],
   };
 }
 

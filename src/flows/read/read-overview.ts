@@ -5,25 +5,25 @@ import { countUndelivered } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import { countFirstOfBoth } from "../../db/rejected-rows.ts";
+import type { Finding } from "../../health/finding.ts";
+import { judgeEmptyLedger, ofConditions } from "../../health/installation.ts";
+import { longestLag, type PullState, stateOf, watermarkOf } from "../../health/products.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { readLastReceived } from "../../ledger/store.ts";
 import { type Risk, readRisk } from "../../mismatches/risk-store.ts";
-import type { Storage } from "../../storage.ts";
-import { type PresentBackfill, readPresentBackfills } from "../../sync/backfill-store.ts";
 import { type CoverageHour, describeHistory, describeHours, type HistoryStep } from "../../sync/coverage.ts";
 import {
   type FetchedSteps,
-  type PullSummary,
+  type PullProgress,
   readFetchedSteps,
-  readPullSummaries,
+  readPullProgress,
   readUnfetched,
   type Unfetched,
 } from "../../sync/progress-store.ts";
 import { countWaiting, type WaitingCount } from "../../verify/store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
-import { readStorage } from "./read-health.ts";
-import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
+import { judgeWork, seeWork } from "./read-work.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -31,9 +31,6 @@ const DAY_MS = 24 * HOUR_MS;
 const COVERAGE_DAYS = 7;
 const HISTORY_MS = 12 * HOUR_MS;
 const HISTORY_STEP_MS = 900_000;
-/** The time for which a failed backfill is shown. */
-const RECENTLY_MS = DAY_MS;
-const MOST_BACKFILLS = 20;
 
 export interface ProductOverview {
   readonly productId: string;
@@ -48,7 +45,7 @@ export interface ProductOverview {
  * transfers-only: the product is not pulled; not-begun: nothing was fetched yet; stopped: the credentials are
  * refused; stalled: there are gaps; behind: the lag is too long; current: everything that may be fetched was fetched.
  */
-export type ProductState = "transfers-only" | "not-begun" | "stopped" | "stalled" | "behind" | "current";
+export type ProductState = PullState | "transfers-only";
 
 interface PulledOverview {
   readonly head: Instant;
@@ -56,7 +53,6 @@ interface PulledOverview {
   readonly watermark: Instant;
   readonly lagMs: number;
   readonly windowMs: number;
-  readonly stoppedUntil: Instant | null;
   /** in order of time */
   readonly gaps: readonly Unfetched[];
   /** of the last days, or since pulling began */
@@ -72,25 +68,10 @@ export interface Overview {
   /** of all products together, including those that have left the config */
   readonly risk: readonly Risk[];
   readonly waiting: readonly WaitingCount[];
-  readonly undelivered: number;
-  /** channels that have not accepted alerts for some minutes */
-  readonly failingChannels: readonly string[];
-  /** processes whose clocks are wrong: "worker 12 on host" */
-  readonly wrongClocks: readonly string[];
-  /** another installation uses the same Redis */
-  readonly isRedisShared: boolean;
-  /** the time of the newest entry; null: there is none */
-  readonly lastReceivedAt: Instant | null;
-  /** the number of accepted entries, if `callback_entries` is empty all the same; otherwise 0 */
-  readonly emptied: number;
   /** what cannot be used, and is in no comparison; of each at most 10,000 are counted */
   readonly rejected: { readonly records: number; readonly entries: number };
-  /** running backfills and recently failed ones; the newest first */
-  readonly backfills: readonly PresentBackfill[];
-  /** whether pulling, comparing, following, verifying and alerting make progress */
-  readonly work: WorkReport;
-  /** the space that the database takes; null: no worker has measured yet */
-  readonly storage: Storage | null;
+  /** what is wrong or unknown with the work, and with what is around it */
+  readonly findings: readonly Finding[];
 }
 
 /** The limit of counting for an overview. */
@@ -126,7 +107,7 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     .filter(({ walletMode }) => walletMode === "seamless")
     .map(({ productId }) => productId);
   const [
-    stands,
+    all,
     unfetched,
     fetched,
     risk,
@@ -136,11 +117,9 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     lastReceivedAt,
     emptied,
     rejected,
-    backfills,
-    work,
-    storage,
+    seen,
   ] = await Promise.all([
-    readPullSummaries(sql, products),
+    readPullProgress(sql),
     readUnfetched(sql, products),
     readHistory(products, now),
     readRisk(sql),
@@ -150,30 +129,27 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     readLastReceived(sql),
     countOfEmptied(sql),
     countFirstOfBoth(sql, MOST_COUNTED),
-    readPresentBackfills(sql, now - RECENTLY_MS, MOST_BACKFILLS),
     seeWork(context, now, MOST_COUNTED),
-    readStorage(context),
   ]);
-  const [standOf, unfetchedOf, fetchedOf, riskOf] = [
-    new Map(stands.map((one) => [one.productId, one])),
+  const progress = all.filter(({ productId }) => products.includes(productId));
+  const [progressOf, unfetchedOf, fetchedOf, riskOf] = [
+    new Map(progress.map((one) => [one.productId, one])),
     Map.groupBy(unfetched, (one) => one.productId),
     Map.groupBy(fetched, (one) => one.productId),
     Map.groupBy(risk, (one) => one.productId),
   ];
-  const progressOf = ({ productId, head, stoppedUntil }: PullSummary) => {
-    const gaps = unfetchedOf.get(productId)?.filter(({ isGap }) => isGap).length ?? 0;
-    return { productId, head, stoppedUntil, gaps };
-  };
   const describe = (product: ProductConfig): ProductOverview => {
     const { productId } = product;
     const found = {
-      stand: standOf.get(productId) ?? null,
+      progress: progressOf.get(productId) ?? null,
       unfetched: unfetchedOf.get(productId) ?? [],
       fetched: fetchedOf.get(productId) ?? [],
     };
     const pulled = product.walletMode === "transfer" ? null : describePulled(context, now, found);
     const state =
-      product.walletMode === "transfer" ? "transfers-only" : stateOf(context, pulled, found.stand);
+      product.walletMode === "transfer"
+        ? "transfers-only"
+        : stateOf(found.progress, now, longestLag(config.pull));
     return { productId, state, pulled, risk: riskOf.get(productId) ?? [] };
   };
   return {
@@ -181,23 +157,18 @@ async function readOverview(context: FlowContext, readHistory: ReadHistory): Pro
     products: config.products.map(describe),
     risk: riskOf.get(null) ?? [],
     waiting,
-    undelivered,
-    failingChannels: conditions
-      .filter(({ kind }) => kind === "alerts-undelivered")
-      .map(({ subject }) => subject),
-    wrongClocks: conditions.filter(({ kind }) => kind === "clock-wrong").map(({ subject }) => subject),
-    isRedisShared: conditions.some(({ kind }) => kind === "redis-shared"),
-    lastReceivedAt,
-    emptied,
     rejected,
-    backfills,
-    work: judgeWork(context, { ...work, progress: stands.map(progressOf) }, "as-is"),
-    storage,
+    findings: [
+      ...judgeWork(context, { ...seen, progress }, "as-is").findings,
+      ...ofConditions(conditions, undelivered),
+      // Products with transfers only need no ledger.
+      ...judgeEmptyLedger(lastReceivedAt === null && products.length > 0, emptied),
+    ],
   };
 }
 
 interface PulledRows {
-  readonly stand: PullSummary | null;
+  readonly progress: PullProgress | null;
   readonly unfetched: readonly Unfetched[];
   readonly fetched: readonly FetchedSteps[];
 }
@@ -205,12 +176,12 @@ interface PulledRows {
 function describePulled(
   { config }: FlowContext,
   now: Instant,
-  { stand, unfetched, fetched }: PulledRows,
+  { progress, unfetched, fetched }: PulledRows,
 ): PulledOverview | null {
-  if (stand === null) return null;
-  const { begin, head, windowMs, stoppedUntil } = stand;
+  if (progress === null) return null;
+  const { begin, head, windowMs, stoppedUntil } = progress;
   const gaps = unfetched.filter(({ isGap }) => isGap);
-  const watermark = Math.min(head, ...unfetched.map(({ from }) => from));
+  const watermark = watermarkOf(progress);
   const settledUntil = now - config.pull.settleDelay;
   const stoppedBy = stoppedUntil === null ? null : "provider-refused";
   return {
@@ -218,7 +189,6 @@ function describePulled(
     watermark,
     lagMs: Math.max(0, now - watermark),
     windowMs,
-    stoppedUntil,
     gaps,
     hours: describeHours(rangeOfHours(begin, now), {
       begin,
@@ -245,24 +215,4 @@ function rangeOfHours(begin: Instant, now: Instant): TimeRange {
 function rangeOfHistory(now: Instant): TimeRange {
   const to = (Math.floor(now / HISTORY_STEP_MS) + 1) * HISTORY_STEP_MS;
   return { from: to - HISTORY_MS, to };
-}
-
-const PATIENCE_TICKS = 5;
-const LEAST_PATIENCE_MS = 300_000;
-
-/** The lag that a product may have before it counts as behind. */
-export function longestLag({ settleDelay, every }: FlowContext["config"]["pull"]): number {
-  return settleDelay + Math.max(PATIENCE_TICKS * every, LEAST_PATIENCE_MS);
-}
-
-function stateOf(
-  { config }: FlowContext,
-  pulled: PulledOverview | null,
-  stand: PullSummary | null,
-): ProductState {
-  if (pulled === null) return "not-begun";
-  if (pulled.stoppedUntil !== null) return "stopped";
-  if (pulled.gaps.length > 0) return "stalled";
-  if (stand?.head === stand?.begin) return "not-begun";
-  return pulled.lagMs > longestLag(config.pull) ? "behind" : "current";
 }

@@ -2,17 +2,16 @@
 
 import { countUndelivered } from "../../alerts/store.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
+import { isStalled, watermarkOf } from "../../health/products.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { countRejectedEntries } from "../../ledger/rejected-store.ts";
 import { readLedgerExtent } from "../../ledger/store.ts";
 import { countByStatus, countOpenByProduct, type StatusCounts } from "../../mismatches/store.ts";
-import type { Storage } from "../../storage.ts";
-import { isStalled, readPullProgress, watermarkOf } from "../../sync/progress-store.ts";
+import { readPullProgress } from "../../sync/progress-store.ts";
 import { countRecords } from "../../sync/record-store.ts";
 import type { TransferStatus } from "../../transfer.ts";
 import { countTransfers } from "../../verify/store.ts";
 import type { FlowContext } from "../context.ts";
-import { readStorage } from "./read-health.ts";
 import { readOutside } from "./read-outside.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
@@ -86,8 +85,6 @@ export interface StatusForPeople {
   readonly work: WorkReport;
   /** the number of accepted entries, if `callback_entries` is empty all the same; otherwise 0 */
   readonly emptied: number;
-  /** the space that the database takes; null: no worker has measured yet */
-  readonly storage: Storage | null;
 }
 
 export async function readStatus(context: FlowContext): Promise<Status> {
@@ -96,7 +93,7 @@ export async function readStatus(context: FlowContext): Promise<Status> {
 
 export async function readStatusForPeople(context: FlowContext): Promise<StatusForPeople> {
   const { sql, config, clock } = context;
-  const [progress, records, open, ledger, mismatches, transfers, undelivered, rejected, emptied, storage] =
+  const [progress, records, open, ledger, mismatches, transfers, undelivered, rejected, emptied] =
     await Promise.all([
       readPullProgress(sql),
       countRecords(sql),
@@ -107,7 +104,6 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       countUndelivered(sql),
       countRejectedEntries(sql),
       countOfEmptied(sql),
-      readStorage(context),
     ]);
   const now = clock.now();
   const outside = await readOutside(context);
@@ -164,7 +160,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       entries: rejected.unusable + rejected.changed,
     },
   };
-  return { status, work, emptied, storage };
+  return { status, work, emptied };
 }
 
 function resweepBehindOf({ resweeps }: WorkReport, productId: string, now: Instant): number | null {

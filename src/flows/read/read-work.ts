@@ -5,11 +5,11 @@
 
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
-import type { MoneySeen } from "../../money-outside.ts";
-import { dueResweeps } from "../../sync/plan-resweep.ts";
-import { isStalled, type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
-import { type Comparing, judgeComparing } from "../../work/comparing.ts";
-import { judgeMoney, type MoneyReport } from "../../work/money.ts";
+import { readStorageFacts } from "../../db/storage-store.ts";
+import { type Comparing, judgeComparing } from "../../health/comparing.ts";
+import { type Finding, findState } from "../../health/finding.ts";
+import { judgeBackfill, judgeDisk } from "../../health/installation.ts";
+import { judgeMoney, type MoneyReport } from "../../health/money.ts";
 import {
   type Alerting,
   type Following,
@@ -17,13 +17,15 @@ import {
   judgeClosing,
   judgeFollowing,
   judgeGone,
-  judgePulling,
   judgeQueues,
-  judgeResweeps,
-  type ResweepsSeen,
-} from "../../work/other-work.ts";
-import { findState, type Stall } from "../../work/stall.ts";
-import { judgeVerifying, type Verifying } from "../../work/verifying.ts";
+} from "../../health/other-work.ts";
+import { judgePulling, judgeResweeps, type ResweepsSeen } from "../../health/products.ts";
+import { judgeVerifying, type Verifying } from "../../health/verifying.ts";
+import type { MoneySeen } from "../../money-outside.ts";
+import { judgeStorage, type Storage } from "../../storage.ts";
+import { type FailedBackfill, readFailedBackfills } from "../../sync/backfill-store.ts";
+import { dueResweeps } from "../../sync/plan-resweep.ts";
+import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import {
   longestPause,
   type ResweepFacts,
@@ -35,14 +37,20 @@ import {
 import type { FlowContext } from "../context.ts";
 import { settingsOfMoney } from "./read-outside.ts";
 
-/** The progress of pulling a product. */
-type PulledProgress = Pick<PullProgress, "productId" | "head" | "gaps" | "stoppedUntil">;
+/** @returns null: no worker has measured yet */
+export async function readStorage(sql: Query): Promise<Storage | null> {
+  const facts = await readStorageFacts(sql);
+  return facts === null ? null : judgeStorage(facts);
+}
 
 /** The facts about all work, in one snapshot. */
 export interface WorkSeen extends WorkFacts {
   readonly now: Instant;
   readonly money: MoneySeen;
-  readonly progress: readonly PulledProgress[];
+  readonly progress: readonly PullProgress[];
+  /** the space that the database takes; null: no worker has measured yet */
+  readonly storage: Storage | null;
+  readonly failedBackfills: readonly FailedBackfill[];
 }
 
 export interface WorkReport {
@@ -54,8 +62,9 @@ export interface WorkReport {
   /** of the products that are pulled and have begun */
   readonly resweeps: readonly ResweepsSeen[];
   readonly money: MoneyReport;
-  /** all stalls */
-  readonly stalls: readonly Stall[];
+  readonly storage: Storage | null;
+  /** what is wrong or unknown with all of this */
+  readonly findings: readonly Finding[];
   /** why the work as a whole has stopped; null: it has not */
   readonly stop: string | null;
 }
@@ -80,6 +89,8 @@ export async function seeWork(
     ...seen,
     now,
     money: await readMoneyStates(sql, settingsOfMoney(config)),
+    storage: await readStorage(sql),
+    failedBackfills: await readFailedBackfills(sql),
     due: seen.due.filter(({ kind, productId }) => kind === "transfer" || isAsked(productId)),
   };
 }
@@ -92,9 +103,10 @@ export type Judging = "as-is" | "begins" | "reported";
 
 export function judgeWork(
   { config }: Pick<FlowContext, "config">,
-  { now, states, progress, marks, due, resweeps: resweepFacts, readAt, gone, money: seenMoney }: WorkSeen,
+  facts: WorkSeen,
   judging: Judging,
 ): WorkReport {
+  const { now, states, progress, marks, due, readAt, storage } = facts;
   const { pull, diff, verify, alerts, ledger } = config;
   const watchedSince = { "as-is": null, begins: watchedFrom(states, now, alerts.every), reported: 0 }[
     judging
@@ -112,39 +124,40 @@ export function judgeWork(
     requestTimeoutMs: pull.requestTimeout,
   });
   const pulled = config.products.filter(({ walletMode }) => walletMode === "seamless");
-  const products = pulled.flatMap(({ productId }) => {
-    const state = progress.find((one) => one.productId === productId);
-    return state !== undefined && isStalled(state) ? [] : [{ productId, head: state?.head ?? null }];
-  });
+  const products = pulled.map(({ productId }) => ({
+    productId,
+    progress: progress.find((one) => one.productId === productId) ?? null,
+  }));
   const pulling = judgePulling({
     ...seen,
     products,
-    all: pulled.length,
     everyMs: pull.every,
     settleDelayMs: pull.settleDelay,
   });
-  const resweeps = resweepFacts.map((facts) => seeResweeps(config, facts, now));
-  const heldUp = new Set(resweepFacts.filter(({ isHeldUp }) => isHeldUp).map(({ productId }) => productId));
+  const resweeps = facts.resweeps.map((one) => seeResweeps(config, one, now));
+  const heldUp = new Set(facts.resweeps.filter(({ isHeldUp }) => isHeldUp).map(({ productId }) => productId));
   const alerting = judgeAlerting({ ...seen, everyMs: alerts.every });
   const money = judgeMoney(
-    seenMoney,
+    facts.money,
     config.products.map(({ productId }) => productId),
     now,
     alerts.every,
   );
-  const stalls = [
+  const findings = [
+    ...(alerting.finding === null ? [] : [alerting.finding]),
     ...pulling,
     // Other texts speak of a provider that does not answer.
     ...judgeResweeps({ ...seen, products: resweeps.filter(({ productId }) => !heldUp.has(productId)) }),
-    ...comparing.stalls,
-    ...(following?.stalls ?? []),
-    ...verifying.stalls,
+    ...comparing.findings,
+    ...(following?.findings ?? []),
+    ...verifying.findings,
     ...judgeClosing(seen),
-    ...judgeGone(gone),
+    ...judgeGone(facts.gone),
     ...judgeQueues(seen),
-    ...money.stalls,
+    ...money.findings,
+    ...facts.failedBackfills.map(judgeBackfill),
+    ...judgeDisk(storage, judging === "reported"),
   ];
-  const isRefused = pulled.length > 0 && pulled.every(({ productId }) => isStopped(progress, productId));
   return {
     comparing,
     following,
@@ -152,11 +165,9 @@ export function judgeWork(
     alerting,
     resweeps,
     money,
-    stalls,
-    stop:
-      alerting.problem ??
-      stalls.find(({ isWhole }) => isWhole)?.what ??
-      (isRefused ? "the provider refuses the credentials: nothing is pulled" : null),
+    storage,
+    findings,
+    stop: findings.find(({ isWhole }) => isWhole)?.what ?? null,
   };
 }
 
@@ -167,10 +178,6 @@ function seeResweeps({ pull }: FlowContext["config"], facts: ResweepFacts, now: 
     sweptUntil: swept.find((one) => one.ageMs === ageMs)?.sweptUntil ?? begin,
   }));
   return { productId, due: dueResweeps(states, waiting, { head, now, windowMs, everyMs: pull.every }) };
-}
-
-function isStopped(progress: readonly PulledProgress[], productId: string): boolean {
-  return progress.some((one) => one.productId === productId && one.stoppedUntil !== null);
 }
 
 /** The begin of watching: after a start or a pause, all work gets time to continue. */

@@ -4,14 +4,10 @@
  */
 
 import type { Instant } from "../../clock.ts";
+import { watermarkOf } from "../../health/products.ts";
 import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/risk-store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
-import {
-  readPullProgress,
-  readPullSummaries,
-  readUnfetched,
-  watermarkOf,
-} from "../../sync/progress-store.ts";
+import { readPullProgress, readPullSummaries, readUnfetched } from "../../sync/progress-store.ts";
 import type { TimeRange } from "../../window.ts";
 import { QUARTER_MS, readWorkSteps, type WorkStep } from "../../work/trend-store.ts";
 import { readWorkFacts } from "../../work/work-store.ts";

@@ -1,6 +1,7 @@
 /** Writes the samples of the trends: otherwise a month's chart would count millions of rows. */
 
-import { readPullProgress, watermarkOf } from "../../sync/progress-store.ts";
+import { watermarkOf } from "../../health/products.ts";
+import { readPullProgress } from "../../sync/progress-store.ts";
 import { addQuarters, countCallbacks, countRecords, noteLags, QUARTER_MS } from "../../work/trend-store.ts";
 import type { FlowContext } from "../context.ts";
 

@@ -4,6 +4,7 @@ import type { LimitFunction } from "p-limit";
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { ReconError } from "../../errors.ts";
+import { queueNameOf } from "../../health/verifying.ts";
 import type { MismatchContent } from "../../mismatch.ts";
 import { readKnown } from "../../mismatches/store.ts";
 import { decideTransitions } from "../../mismatches/transitions.ts";
@@ -17,7 +18,6 @@ import {
 import { decide, type VerifyDecision, type VerifyState } from "../../verify/decide.ts";
 import { describeAfterClose, subjectOf } from "../../verify/finding.ts";
 import { Preempted, type Turns } from "../../verify/turns.ts";
-import { queueNameOf } from "../../work/verifying.ts";
 import type { FlowContext } from "../context.ts";
 import { recordTransitions } from "../mismatches/record-transitions.ts";
 import { type ClassifiedAnswer, Paused, type VerifyContext } from "./ask-outcome.ts";

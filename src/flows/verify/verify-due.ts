@@ -4,6 +4,7 @@ import { setInterval } from "node:timers";
 import pLimit from "p-limit";
 import type { Config } from "../../config-file.ts";
 import { describeError, type ReconError } from "../../errors.ts";
+import { queueNameOf } from "../../health/verifying.ts";
 import type { Log } from "../../log.ts";
 import { CLAIM_SECONDS, type Claim, claimDue, releaseClaims, renewClaims } from "../../verify/claim-store.ts";
 import { firstDelayMs } from "../../verify/decide.ts";
@@ -11,7 +12,6 @@ import { VERIFY_KINDS, type VerifyKind } from "../../verify/row-store.ts";
 import { readDueProducts } from "../../verify/store.ts";
 import { pickUpTopUps } from "../../verify/top-up-store.ts";
 import { openTurns } from "../../verify/turns.ts";
-import { queueNameOf } from "../../work/verifying.ts";
 import type { VerifyContext } from "./ask-outcome.ts";
 import {
   countUnsettled,

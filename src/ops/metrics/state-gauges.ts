@@ -5,9 +5,9 @@ import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { Query, Sql } from "../../db/client.ts";
 import { readUpkeep } from "../../db/storage-store.ts";
-import { readStorage } from "../../flows/read/read-health.ts";
+import { readStorage } from "../../flows/read/read-work.ts";
+import { isStalled, watermarkOf } from "../../health/products.ts";
 import type { Storage } from "../../storage.ts";
-import { isStalled, watermarkOf } from "../../sync/progress-store.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
 import type { Upkeep } from "../../upkeep.ts";
 import { limitStatements, type VerifyCount } from "./counts-store.ts";
@@ -26,7 +26,7 @@ const LONGEST_STATEMENT_MS = 2_000;
 export async function readDatabaseState(sql: Sql): Promise<DatabaseState> {
   return await sql.begin("read only", async (tx: Query) => {
     await limitStatements(tx, LONGEST_STATEMENT_MS);
-    return { upkeep: await readUpkeep(tx), storage: await readStorage({ sql: tx }) };
+    return { upkeep: await readUpkeep(tx), storage: await readStorage(tx) };
   });
 }
 

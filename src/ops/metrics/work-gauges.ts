@@ -4,7 +4,8 @@ import type { Gauge } from "prom-client";
 import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import { judgeWork } from "../../flows/read/read-work.ts";
-import type { StallKind } from "../../work/stall.ts";
+import type { FindingKind } from "../../health/finding.ts";
+import { isStalled } from "../../health/products.ts";
 import type { OpenState } from "./read-state.ts";
 
 export type AddGauge = <Label extends string>(
@@ -13,7 +14,8 @@ export type AddGauge = <Label extends string>(
   ...labelNames: Label[]
 ) => Gauge<Label>;
 
-const STALL_KINDS: readonly StallKind[] = [
+/** The kinds that are counted. Gaps, refused credentials and what one process sees have metrics of their own. */
+const STALL_KINDS: readonly FindingKind[] = [
   "product-stalled",
   "resweep-behind",
   "comparing-stalled",
@@ -26,6 +28,8 @@ const STALL_KINDS: readonly StallKind[] = [
   "unknown-product",
   "books-wrong",
   "queue-unserved",
+  "backfill-failed",
+  "disk-full",
 ];
 
 /** Work that was never done has no age, because a 0 would hide it. `absent` finds such work. */
@@ -70,7 +74,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
     if (state === null) return;
     const work = { ...state.work, now };
     const judged = judgeWork({ config }, work, "as-is");
-    const { comparing, following, verifying, alerting, stalls: found } = judged;
+    const { comparing, following, verifying, alerting } = judged;
     const ages = {
       comparing: comparing.upTo,
       following: following?.readAt ?? null,
@@ -87,9 +91,13 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
     }
     for (const { productId, due: dueOf } of judged.resweeps)
       resweepBehind.set({ product: productId }, (now - (dueOf[0]?.dueAt ?? now)) / 1000);
+    const gapped = new Set(work.progress.filter(isStalled).map(({ productId }) => productId));
+    const found = judged.findings.filter(
+      ({ kind, productId }) => !(kind === "product-stalled" && productId !== null && gapped.has(productId)),
+    );
     for (const kind of STALL_KINDS) stalls.set({ kind }, found.filter((one) => one.kind === kind).length);
     for (const { productId, setAside: count } of work.marks) setAside.set({ product: productId }, count);
-    stalls.set({ kind: "alerting-stalled" }, alerting.problem === null ? 0 : 1);
+    stalls.set({ kind: "alerting-stalled" }, alerting.finding === null ? 0 : 1);
     waiting.set(comparing.waiting);
     due.set(verifying.due);
     rejected.set(state.rejectedEntries);

@@ -42,7 +42,12 @@ test("a wrong clock is reported once, with its difference, and once more when it
   const watch = open();
   aheadMs = 7 * HOUR_MS;
   expect([await watch(), await watch()]).toEqual([false, false]);
-  expect((await openOverview(context)()).wrongClocks).toEqual([expect.stringMatching(/^worker \d+ on /)]);
+  expect((await openOverview(context)()).findings).toContainEqual(
+    expect.objectContaining({
+      kind: "clock-wrong",
+      what: expect.stringMatching(/^the clock of the worker \d+ on .* is wrong/),
+    }),
+  );
   aheadMs = 0;
   expect(await watch()).toBe(true);
   const alerts = await readAlerts();

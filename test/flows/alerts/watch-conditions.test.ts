@@ -6,6 +6,7 @@ import { watchConditions } from "../../../src/flows/alerts/watch-conditions.ts";
 import { writeDigest } from "../../../src/flows/alerts/write-digest.ts";
 import type { PullContext } from "../../../src/flows/context.ts";
 import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
+import { measureStorage } from "../../../src/flows/retention/measure-storage.ts";
 import type { AskOutcome } from "../../../src/flows/verify/ask-outcome.ts";
 import { reportingRefusals } from "../../../src/flows/verify/report-refused-credentials.ts";
 import { silentLog } from "../../../src/log.ts";
@@ -71,7 +72,9 @@ describe("a product that cannot be fetched", () => {
       kind: "product-stalled",
       productId: "P1",
       body: {
-        what: "P1 is stalled: its records from 2026-11-20 11:45:00Z on cannot be fetched (it says <provider-server-error>)",
+        what: expect.stringMatching(
+          /^P1 is stalled: [\d a-z]+ cannot be fetched, in 1 gap at 2026-11-20 11:45:00Z \(it says <provider-server-error>\)$/,
+        ),
         since: expect.stringMatching(/^2026-11-20T12:0/),
       },
     });
@@ -142,6 +145,35 @@ describe("refused credentials", () => {
     await look();
     expect(await kinds()).toEqual(["credentials-refused", "credentials-refused-over"]);
   });
+});
+
+test("a full disk is reported, once more each day while it is urgent, and over when there is space", async () => {
+  const context = { sql, config, clock, log: silentLog };
+  const measure = async (diskBytes: number | null) => {
+    await measureStorage(context, diskBytes);
+    await watchConditions(context, []);
+  };
+  await measure(null);
+  expect(await alerts()).toEqual([]);
+  for (let minute = 0; minute < 20; minute += 10) {
+    await measure(1_000_000);
+    clock.advance(10 * MINUTE_MS);
+  }
+  expect(await alerts()).toMatchObject([
+    {
+      kind: "disk-full",
+      productId: null,
+      body: {
+        what: "the database's disk: no space left of the 1.0 MB that DATABASE_DISK allows",
+        toDo: expect.stringContaining("raise DATABASE_DISK"),
+      },
+    },
+  ]);
+  clock.advance(24 * HOUR_MS);
+  await measure(1_000_000);
+  expect(await kinds()).toEqual(["disk-full", "disk-full"]);
+  await measure(1e15);
+  expect(await kinds()).toEqual(["disk-full", "disk-full", "disk-full-over"]);
 });
 
 test("rejected records are reported once a day, with the first reason, and only if they are new", async () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { type BetPageRequest, type BetRecord, REQUEST_URGENCIES } from "../../../src/bet.ts";
-import { formatInstant } from "../../../src/clock.ts";
+import { formatInstant, showInstant } from "../../../src/clock.ts";
+import { watchConditions } from "../../../src/flows/alerts/watch-conditions.ts";
 import type { PullContext } from "../../../src/flows/context.ts";
 import {
   changeBackfill,
@@ -393,6 +394,54 @@ describe("a backfill that cannot be fetched", () => {
     expect(await change(context, id, "resume")).toMatchObject({ status: "running", endedAt: null });
     await run(context);
     expect(await find(context, id)).toMatchObject({ status: "done", windowsDone: 4, gaps: 0 });
+  });
+
+  test("is alerted each time it has failed, until it is resumed or a later one has fetched what it lacks", async () => {
+    const { context, clock } = await open();
+    const reported = async () => {
+      await watchConditions(context, []);
+      return await sql<{ kind: string; productId: string; body: { what: string; toDo: string } }[]>`
+        select kind, product_id as "productId", body from alerts where kind like 'backfill%' order by id`;
+    };
+    const kinds = async () => (await reported()).map(({ kind }) => kind);
+    const fail = async () => {
+      await runBackfills(context, clock);
+      clock.advance(HOUR_MS);
+      await runBackfills(context, clock);
+    };
+    const { id } = await ask(context);
+    await runBackfills(context, clock);
+    expect(await kinds()).toEqual([]);
+    clock.advance(HOUR_MS);
+    await runBackfills(context, clock);
+    const range = `from ${showInstant(PLAYED.from)} to ${showInstant(PLAYED.to)}`;
+    expect(await reported()).toMatchObject([
+      {
+        kind: "backfill-failed",
+        productId: PRODUCT,
+        body: {
+          what: expect.stringMatching(
+            `^backfill ${id} of ${PRODUCT} ${range} has failed: 1 window could not be fetched \\(.*503`,
+          ),
+          toDo: expect.stringContaining(`recon backfill resume ${id}.`),
+        },
+      },
+    ]);
+    expect(await kinds()).toEqual(["backfill-failed"]);
+
+    await change(context, id, "resume");
+    expect(await kinds()).toEqual(["backfill-failed", "backfill-failed-over"]);
+    await fail();
+    expect(await kinds()).toEqual(["backfill-failed", "backfill-failed-over", "backfill-failed"]);
+
+    clock.set(recovery);
+    await ask(context, hours(2, 4));
+    await run(context);
+    expect(await kinds()).toHaveLength(3);
+    await ask(context, hours(1, 2));
+    await run(context);
+    expect((await kinds()).at(-1)).toBe("backfill-failed-over");
+    expect(await find(context, id)).toMatchObject({ status: "failed" });
   });
 });
 

@@ -17,7 +17,7 @@ const context = () => ({ sql, config: parseConfig(PRODUCTS), clock, log: silentL
 const never = new AbortController().signal;
 const addUp = () => keepMoneySums(context(), never, true);
 const stalls = async () =>
-  (await readWorkReport(context())).stalls.map(({ kind, what }) => `${kind}: ${what}`);
+  (await readWorkReport(context())).findings.map(({ kind, what }) => `${kind}: ${what}`);
 const OF_MONEY = /^(money-outside|unknown-product|books-wrong): /;
 const moneyStalls = async () => (await stalls()).filter((one) => OF_MONEY.test(one));
 

@@ -24,13 +24,13 @@ const open = (retain: Record<string, string | null> = {}) => ({
 });
 
 test("nothing is said of the space before a worker has measured it", async () => {
-  expect((await readStatusForPeople(open())).storage).toBeNull();
+  expect((await readStatusForPeople(open())).work.storage).toBeNull();
 });
 
 test("a measurement has every table with its indexes, and the largest first", async () => {
   const context = open();
   await measureStorage(context, 500 * GB);
-  const { storage } = await readStatusForPeople(context);
+  const { storage } = (await readStatusForPeople(context)).work;
   const [{ bytes, tables } = { bytes: 0, tables: 0 }] = await sql<{ bytes: number; tables: number }[]>`
     select pg_total_relation_size('bet_records') as bytes,
       (select count(*) from pg_tables where schemaname = 'public') as tables`;
@@ -60,7 +60,7 @@ test("the growth is that of the last two weeks, and older days are forgotten", a
     context.clock.advance(DAY_MS);
   }
   await measureStorage(context, null);
-  const { storage } = await readStatusForPeople(context);
+  const { storage } = (await readStatusForPeople(context)).work;
   expect(storage?.bytesPerDay).toBeGreaterThan(0.99 * GB);
   expect(storage?.bytesPerDay).toBeLessThan(1.01 * GB);
   const [{ days } = { days: 0 }] = await sql<{ days: number }[]>`select count(*) as days from storage_days`;
@@ -75,7 +75,8 @@ test("rows of closed days that a setting deletes are due until the worker has lo
     from generate_series(${NOON - 10 * DAY_MS}::timestamptz, ${NOON - 3_600_000}::timestamptz, interval '1 hour') as at`;
   const due = async () => {
     await measureStorage(context, null);
-    return (await readStatusForPeople(context)).storage?.tables.find(({ table }) => table === "windows")?.due;
+    const { storage } = (await readStatusForPeople(context)).work;
+    return storage?.tables.find(({ table }) => table === "windows")?.due;
   };
   expect(await due()).toBeNull();
   const to = NOON - 5 * DAY_MS;

@@ -36,7 +36,7 @@ const left = async () => {
 /** The number of rows of each table that are due, after a new measurement. */
 async function due(context: ReturnType<typeof contextOf>) {
   await measureStorage(context, null);
-  const { storage } = await readStatusForPeople(context);
+  const { storage } = (await readStatusForPeople(context)).work;
   return storage?.tables.find(({ table }) => table === "bet_records")?.due;
 }
 

@@ -17,11 +17,11 @@ import { planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../../../src/flows/retention/drop-expired.ts";
 import { keepCounts } from "../../../src/flows/retention/measure-storage.ts";
+import { sayGone } from "../../../src/health/other-work.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openProvider } from "../../../src/provider/client.ts";
 import { startSandbox } from "../../../src/sandbox/server/server.ts";
-import { sayGone } from "../../../src/work/other-work.ts";
 import { createMovingClock, type TestClock } from "../../support/clock.ts";
 import { pullProduct } from "../../support/pull-product.ts";
 import { runBackfills } from "../../support/run-backfills.ts";

@@ -7,7 +7,15 @@ import { type Instant, showDuration } from "../../../clock.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { type Health, readHealth } from "../../../flows/read/read-health.ts";
 import { endsInTime } from "../../../in-time.ts";
-import { isFullSoon, largeTables, sayAllDue, sayDisk, sayDue, sayGrowth } from "../../../storage.ts";
+import {
+  isFull,
+  largeTables,
+  type Storage,
+  sayAllDue,
+  sayDisk,
+  sayDue,
+  sayGrowth,
+} from "../../../storage.ts";
 import type { QueueState } from "../../metrics/state-gauges.ts";
 import type { Tone } from "../overview/health-verdict.ts";
 import { takeNotice } from "../parts/notice.ts";
@@ -68,8 +76,8 @@ function renderWork({ name, tone, doneAt, behind, heldUp, href }: WorkRow, { now
   const shown = heldUp
     .slice(0, MOST_HELD_UP)
     .map(
-      ({ what, toDo }) =>
-        html`<p>${sayWords(what, zone)}${toDo === null ? null : html` <span class="faint">${sayWords(toDo, zone)}</span>`}</p>`,
+      ({ what, remedy }) =>
+        html`<p>${sayWords(what, zone)}${remedy === null ? null : html` <span class="faint">${sayWords(remedy, zone)}</span>`}</p>`,
     );
   const others = heldUp.length - shown.length;
   return {
@@ -84,7 +92,7 @@ function renderWork({ name, tone, doneAt, behind, heldUp, href }: WorkRow, { now
 }
 
 function renderTiles(
-  { undelivered, rejected, lastReceivedAt, emptied, storage }: Health,
+  { undelivered, rejected, lastReceivedAt, emptied, work }: Health,
   { now, zone }: When,
 ): SafeHtml {
   const { records, entries, hasMore } = rejected;
@@ -93,14 +101,14 @@ function renderTiles(
 <div class="sheet"><dt>Rejected</dt><dd><a href="/rejected?side=record"><b>${showCount(records)}</b> ${records === 1 ? "record" : "records"}</a></dd>
 <dd><a href="/rejected?side=entry"><b>${hasMore ? "over " : ""}${showCount(entries)}</b> ${entries === 1 ? "entry" : "entries"}</a></dd></div>
 <div class="sheet"><dt>Newest ledger entry</dt><dd class="much">${emptied > 0 ? "none left" : lastReceivedAt === null ? "none yet" : showAge(lastReceivedAt, now, zone)}</dd><dd><a href="/imports">Ledger imports</a></dd></div>
-<div class="sheet"><dt>Days of disk</dt><dd class="much">${sayDays(storage)}</dd><dd><a href="#database">The database</a></dd></div>
+<div class="sheet"><dt>Days of disk</dt><dd class="much">${sayDays(work.storage)}</dd><dd><a href="#database">The database</a></dd></div>
 </dl>`;
 }
 
-function sayDays(storage: Health["storage"]): string {
+function sayDays(storage: Storage | null): string {
   if (storage === null) return "unknown";
-  const { daysLeft, diskBytes, bytes, bytesPerDay } = storage;
-  if (diskBytes !== null && bytes >= diskBytes) return "0";
+  const { daysLeft, diskBytes, bytesPerDay } = storage;
+  if (isFull(storage)) return "0";
   if (daysLeft !== null) return showCount(daysLeft);
   return diskBytes !== null && bytesPerDay !== null ? "does not grow" : "unknown";
 }
@@ -151,7 +159,7 @@ const TABLE_COLUMNS: readonly Column[] = [
   { name: "due for deletion", as: "number" },
 ];
 
-function renderDatabase({ storage }: Health, { now, zone }: When): SafeHtml {
+function renderDatabase({ work: { storage }, findings }: Health, { now, zone }: When): SafeHtml {
   if (storage === null) {
     return html`<section class="sheet" aria-labelledby="database"><h2 id="database">Database</h2><p>Its size is unknown: no worker has measured yet.</p></section>`;
   }
@@ -162,7 +170,7 @@ function renderDatabase({ storage }: Health, { now, zone }: When): SafeHtml {
     }),
   );
   return html`<section class="sheet" aria-labelledby="database"><h2 id="database">Database</h2>
-<p><strong>${showBytes(storage.bytes)}</strong>, ${sayGrowth(storage)}; <span class="${isFullSoon(storage) ? "bad" : ""}">${sayDisk(storage)}</span>; ${sayAllDue(storage)}. <span class="faint">Measured ${showAge(storage.measuredAt, now, zone)}.</span></p>
+<p><strong>${showBytes(storage.bytes)}</strong>, ${sayGrowth(storage)}; <span class="${findings.some(({ kind }) => kind === "disk-full") ? "bad" : ""}">${sayDisk(storage)}</span>; ${sayAllDue(storage)}. <span class="faint">Measured ${showAge(storage.measuredAt, now, zone)}.</span></p>
 ${renderTable({ name: "Tables", columns: TABLE_COLUMNS, rows })}</section>`;
 }
 

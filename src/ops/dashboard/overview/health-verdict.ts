@@ -1,16 +1,14 @@
-/** Says in one line whether all is well, or what is worst. Only this module decides what is good and bad. */
+/** Says in one line whether all is well, or what is worst. `src/health` decides what is good and bad. */
 
-import { showDuration } from "../../../clock.ts";
-import type { Overview, ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
+import type { Overview, ProductState } from "../../../flows/read/read-overview.ts";
+import type { FindingKind, Severity } from "../../../health/finding.ts";
 import type { Risk } from "../../../mismatches/risk-store.ts";
-import { isFullSoon, sayDisk } from "../../../storage.ts";
-import { sayEmptied } from "../../../work/other-work.ts";
 import { sayAmounts, showCount } from "../parts/show.ts";
 import { addUpRisk } from "./risk.ts";
 
-/** Worst first. "unknown" is neither good nor bad: there are no facts yet. */
-export const TONES = ["bad", "warn", "unknown", "good"] as const;
-export type Tone = (typeof TONES)[number];
+export type Tone = Severity | "good";
+/** Worst first. */
+export const TONES: readonly Tone[] = ["bad", "warn", "unknown", "good"];
 
 interface HealthFinding {
   readonly tone: Tone;
@@ -27,23 +25,7 @@ export interface HealthVerdict {
 }
 
 /** The facts for the verdict. */
-export type JudgedOverview = Pick<
-  Overview,
-  | "now"
-  | "products"
-  | "risk"
-  | "waiting"
-  | "failingChannels"
-  | "undelivered"
-  | "wrongClocks"
-  | "isRedisShared"
-  | "lastReceivedAt"
-  | "emptied"
-  | "rejected"
-  | "backfills"
-  | "work"
-  | "storage"
->;
+export type JudgedOverview = Pick<Overview, "findings" | "risk" | "waiting" | "rejected">;
 
 export const TONE_OF_STATE: Readonly<Record<ProductState, Tone>> = {
   stopped: "bad",
@@ -56,17 +38,10 @@ export const TONE_OF_STATE: Readonly<Record<ProductState, Tone>> = {
 
 export function judgeHealth(seen: JudgedOverview): HealthVerdict {
   const found = [
-    ...judgeProducts(seen.products),
-    ...judgeWork(seen),
+    ...sayFindings(seen),
     ...judgeRisk(seen.risk),
     ...judgeTransfers(seen),
-    ...judgeAlerts(seen),
-    ...judgeClocks(seen),
-    ...judgeRedis(seen),
-    ...judgeBackfills(seen),
-    ...judgeLedger(seen),
     ...judgeRejected(seen),
-    ...judgeDisk(seen),
   ];
   const findings = TONES.flatMap((tone) => found.filter((finding) => finding.tone === tone));
   const tone = findings[0]?.tone ?? "good";
@@ -75,58 +50,38 @@ export function judgeHealth(seen: JudgedOverview): HealthVerdict {
   return { tone, findings: [{ tone, text, href: null }] };
 }
 
-/** All is not well while some work stands still, or its state is unknown. */
-function judgeWork({ now, work, products }: JudgedOverview): HealthFinding[] {
-  const { comparing, following, verifying, alerting, money, stalls } = work;
-  const say = (tone: Tone, text: string, href = "/health"): HealthFinding => ({ tone, text, href });
-  const isCompared = products.some(({ state }) => state !== "transfers-only");
-  const found = stalls.map(({ what }) => say("bad", what));
-  if (alerting.problem !== null)
-    found.push(say(alerting.doneAt === null ? "unknown" : "bad", alerting.problem));
-  const isHeld = following?.problem != null || comparing.stalls.length > 0;
-  if (following?.problem != null && following.stalls.length === 0)
-    found.push(say("unknown", following.problem));
-  if (isCompared && !isHeld && comparing.problem !== null) found.push(say("unknown", comparing.problem));
-  if (isCompared && !isHeld && comparing.upTo !== null && comparing.isFarBehind) {
-    found.push(say("warn", `comparing is ${showDuration(now - comparing.upTo)} behind`));
-  }
-  if (money.problem !== null) found.push(say("unknown", money.problem));
-  if (verifying.behindMs === null) found.push(say("unknown", "nothing has been verified yet"));
-  else if (verifying.stalls.length === 0 && verifying.isFarBehind) {
-    const text = `verifying is ${showDuration(verifying.behindMs)} behind: ${showCount(verifying.due)} are due`;
-    found.push(say("warn", text, "/transfers?status=pending"));
-  }
-  return found;
-}
+/** The page with details; the others are on the page about health. */
+const PAGES: Partial<Readonly<Record<FindingKind, string>>> = {
+  "credentials-refused": "/#products",
+  "product-behind": "/#products",
+  "product-not-begun": "/#products",
+  "verifying-behind": "/transfers?status=pending",
+  "alerts-undelivered": "/alerts",
+  "redis-shared": "/alerts",
+  "backfill-failed": "/backfills",
+  "disk-full": "/health#database",
+};
 
-function judgeProducts(products: readonly ProductOverview[]): HealthFinding[] {
-  const inState = (state: ProductState) => products.filter((product) => product.state === state);
-  const [stopped, stalled, behind, begins] = [
-    inState("stopped"),
-    inState("stalled"),
-    inState("behind"),
-    inState("not-begun"),
-  ];
-  const lagMs = Math.max(...behind.map(({ pulled }) => pulled?.lagMs ?? 0));
-  return [
-    findingAbout("bad", stopped, (who) => `the provider refuses the credentials: ${who} stopped`),
-    findingAbout("bad", stalled, (who) => `${who} stalled`),
-    findingAbout("warn", behind, (who) => `${who} ${showDuration(lagMs)} behind`),
-    findingAbout("unknown", begins, (_, names) => `${names}: nothing has been fetched yet`),
-  ].flat();
-}
+/** Many products can have the same trouble: the first is named, the others are counted. */
+const COUNTED: Partial<Readonly<Record<FindingKind, readonly [one: string, many: string]>>> = {
+  "product-stalled": ["product", "products"],
+  "product-behind": ["product", "products"],
+  "product-not-begun": ["product", "products"],
+  "backfill-failed": ["backfill", "backfills"],
+};
 
-/** @param say with "SPORT is" or "2 products are", and "SPORT" or "2 products" */
-function findingAbout(
-  tone: Tone,
-  products: readonly ProductOverview[],
-  say: (who: string, names: string) => string,
-): HealthFinding[] {
-  const [first] = products;
-  if (first === undefined) return [];
-  const isOne = products.length === 1;
-  const names = isOne ? first.productId : `${products.length} products`;
-  return [{ tone, text: say(`${names} ${isOne ? "is" : "are"}`, names), href: "/#products" }];
+function sayFindings({ findings }: JudgedOverview): HealthFinding[] {
+  const groups = Map.groupBy(findings, ({ kind, subject }) =>
+    COUNTED[kind] === undefined ? `${kind} ${subject}` : kind,
+  );
+  return [...groups.values()].flatMap((group) => {
+    const [first, ...others] = group;
+    if (first === undefined) return [];
+    const { kind, severity, what } = first;
+    const [one, many] = COUNTED[kind] ?? ["", ""];
+    const more = others.length === 0 ? "" : ` (and ${countOf(others.length, `more ${one}`, `more ${many}`)})`;
+    return [{ tone: severity, text: `${what}${more}`, href: PAGES[kind] ?? "/health" }];
+  });
 }
 
 function judgeRisk(risk: readonly Risk[]): HealthFinding[] {
@@ -148,46 +103,6 @@ function judgeTransfers({ waiting }: JudgedOverview): HealthFinding[] {
     });
 }
 
-function judgeAlerts({ failingChannels, undelivered }: JudgedOverview): HealthFinding[] {
-  if (failingChannels.length === 0) return [];
-  const text = `${failingChannels.join(" and ")} ${failingChannels.length === 1 ? "does" : "do"} not accept alerts: ${showCount(undelivered)} wait`;
-  return [{ tone: "bad", text, href: "/alerts" }];
-}
-
-/** Other workers may do the work; a single worker with a wrong clock does nothing. */
-function judgeClocks({ wrongClocks }: JudgedOverview): HealthFinding[] {
-  return wrongClocks.map((who) => {
-    const text = `the clock of the ${who} is wrong: correct the clock, and work there resumes`;
-    return { tone: "bad", text, href: "/health" };
-  });
-}
-
-function judgeRedis({ isRedisShared }: JudgedOverview): HealthFinding[] {
-  if (!isRedisShared) return [];
-  const text = "another installation uses the same Redis, and each slows the other: set REDIS_PREFIX";
-  return [{ tone: "bad", text, href: "/alerts" }];
-}
-
-function judgeBackfills({ backfills }: JudgedOverview): HealthFinding[] {
-  const failed = backfills.filter(({ status }) => status === "failed");
-  if (failed.length === 0) return [];
-  return [
-    {
-      tone: "warn",
-      text: `${countOf(failed.length, "backfill has", "backfills have")} failed`,
-      href: "/backfills",
-    },
-  ];
-}
-
-/** Products with transfers only need no ledger. */
-function judgeLedger({ lastReceivedAt, emptied, products }: JudgedOverview): HealthFinding[] {
-  if (emptied > 0) return [{ tone: "bad", text: sayEmptied(emptied), href: "/health" }];
-  const isNeeded = products.some(({ state }) => state !== "transfers-only");
-  if (lastReceivedAt !== null || !isNeeded) return [];
-  return [{ tone: "unknown", text: "the ledger has no entries yet: nothing is compared", href: "/health" }];
-}
-
 /** What a rejected row moved is in no comparison, so it is unknown whether both sides agree. */
 function judgeRejected({ rejected: { records, entries } }: JudgedOverview): HealthFinding[] {
   const counts = [
@@ -197,11 +112,6 @@ function judgeRejected({ rejected: { records, entries } }: JudgedOverview): Heal
   if (counts.length === 0) return [];
   const text = `${counts.join(" and ")} ${records + entries === 1 ? "is" : "are"} rejected, and in no comparison`;
   return [{ tone: "warn", text, href: "/rejected" }];
-}
-
-function judgeDisk({ storage }: JudgedOverview): HealthFinding[] {
-  if (storage === null || !isFullSoon(storage)) return [];
-  return [{ tone: "warn", text: `the database's disk: ${sayDisk(storage)}`, href: "/health#database" }];
 }
 
 function countOf(count: number, one: string, many: string): string {

@@ -67,11 +67,14 @@ ${more > 0 ? html`<p><a href="/incidents">${showCount(more)} more, ${sayAmounts(
 }
 
 /** Worst first: with fifty products the rest is not read. */
-function renderProducts({ products, now }: Overview, zone: string): SafeHtml[] {
+function renderProducts({ products, findings, now }: Overview, zone: string): SafeHtml[] {
   return products
     .map((product, index) => ({ product, index, rank: TONES.indexOf(TONE_OF_STATE[product.state]) }))
     .sort((a, b) => a.rank - b.rank || a.index - b.index)
-    .map(({ product, index }) => renderProduct(product, index, { now, zone }));
+    .map(({ product, index }) => {
+      const own = findings.filter(({ productId }) => productId === null || productId === product.productId);
+      return renderProduct(product, index, own, { now, zone });
+    });
 }
 
 function renderMoneyTiles(overview: Overview): SafeHtml {

@@ -3,9 +3,10 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { type Instant, showDuration } from "../../../clock.ts";
 import type { ProductOverview, ProductState } from "../../../flows/read/read-overview.ts";
+import type { Finding } from "../../../health/finding.ts";
 import type { HistoryStep } from "../../../sync/coverage.ts";
 import { linkToCoverage, renderCoverageStrip } from "../coverage/render-coverage-strip.ts";
-import { groupThousands, showCount, showSum, showTime } from "../parts/show.ts";
+import { groupThousands, sayWords, showCount, showSum, showTime } from "../parts/show.ts";
 import { TONE_OF_STATE } from "./health-verdict.ts";
 import { addUpRisk } from "./risk.ts";
 
@@ -119,8 +120,16 @@ interface When {
 
 type PulledProduct = NonNullable<ProductOverview["pulled"]>;
 
-/** @param index of the product in the config: an id that is safe for every product name */
-export function renderProduct(product: ProductOverview, index: number, when: When): SafeHtml {
+/**
+ * @param index of the product in the config: an id that is safe for every product name
+ * @param findings of this product, and of all products
+ */
+export function renderProduct(
+  product: ProductOverview,
+  index: number,
+  findings: readonly Finding[],
+  when: When,
+): SafeHtml {
   const { productId, state, pulled } = product;
   const word = html`<span class="state" data-tone="${TONE_OF_STATE[state]}">${WORD_OF_STATE[state]}</span>`;
   return html`<li class="product sheet${pulled === null ? " unpulled" : ""}" id="product-${index}" aria-labelledby="product-${index}-name">
@@ -131,7 +140,7 @@ ${pulled === null ? renderNothing(state) : renderStand(pulled, when)}
 </div>
 ${pulled === null ? null : renderPulled(productId, pulled, when)}
 ${renderRisk(product)}
-${pulled === null ? null : renderTrouble(product, pulled, when)}
+${pulled === null ? null : renderTrouble(product, pulled, findings, when)}
 </li>`;
 }
 
@@ -172,19 +181,19 @@ ${lines.length === 0 ? html`<p class="faint">no money at risk</p>` : html`<ul ar
 </div>`;
 }
 
-/** What stops the product, and what to do. */
+/** What stops or delays the product, and what to do. */
 function renderTrouble(
   { productId, state }: ProductOverview,
-  pulled: PulledProduct,
+  { gaps }: PulledProduct,
+  findings: readonly Finding[],
   when: When,
 ): SafeHtml | null {
-  const { gaps, stoppedUntil } = pulled;
-  if (stoppedUntil !== null) {
-    return html`<p class="trouble">The provider refuses the credentials. Check <code>PROVIDER_USERNAME</code> and <code>PROVIDER_PASSWORD</code>, then restart the worker. Without a restart, the worker tries again at ${showTime(stoppedUntil, when.zone)}.</p>`;
-  }
-  if (gaps.length > 0) return renderGaps(productId, gaps, when);
-  if (state !== "behind") return null;
-  return html`<p class="trouble warn">Pulling is late. If the lag falls, the worker is catching up. If not, the provider is slow: see the length of the windows.</p>`;
+  if (state === "stalled") return renderGaps(productId, gaps, when);
+  const wanted = state === "stopped" ? "credentials-refused" : "product-behind";
+  const found = findings.find(({ kind }) => kind === wanted);
+  if (found === undefined) return null;
+  const what = `${found.what.charAt(0).toUpperCase()}${found.what.slice(1)}`;
+  return html`<p class="trouble${found.severity === "warn" ? " warn" : ""}">${sayWords(`${what}. ${found.remedy ?? ""}`, when.zone)}</p>`;
 }
 
 function renderGaps(productId: string, gaps: PulledProduct["gaps"], { now, zone }: When): SafeHtml {

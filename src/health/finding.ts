@@ -1,33 +1,59 @@
-/** Stalls: work that should have continued and did not. Their texts, and the pause after which work counts as stalled. */
+/** A finding: what is wrong or unknown, and what to do. And the pauses after which work counts as late. Pure. */
 
+import type { Condition, ConditionKind } from "../alerts/condition.ts";
 import type { Instant } from "../clock.ts";
-import type { WorkKind, WorkState } from "./work-store.ts";
+import type { WorkKind, WorkState } from "../work/work-store.ts";
 
-export type StallKind =
-  | "product-stalled"
-  | "resweep-behind"
-  | "comparing-stalled"
-  | "comparing-set-aside"
-  | "ledger-unreadable"
-  | "verifying-stalled"
-  | "closing-stalled"
-  | "entries-vanished"
-  | "queue-unserved"
-  | "money-outside"
-  | "unknown-product"
-  | "books-wrong";
+/** Worst first. "unknown" is neither good nor bad: there are no facts yet. */
+export type Severity = "bad" | "warn" | "unknown";
 
-/** A stall, with the texts of the alerts at its beginning and end. */
-export interface Stall {
-  readonly kind: StallKind;
-  /** a product, a relation, a queue */
+/** The kinds of the conditions that are alerted, and those that only pages and commands show. */
+export type FindingKind =
+  | ConditionKind
+  | "product-behind"
+  | "product-not-begun"
+  | "comparing-waits"
+  | "comparing-behind"
+  | "ledger-not-read"
+  | "ledger-empty"
+  | "verifying-behind"
+  | "verifying-not-begun"
+  | "alerting-stalled"
+  | "money-unknown"
+  | "heartbeat-stalled"
+  | "retention-stalled";
+
+export interface Finding {
+  readonly kind: FindingKind;
+  /** a product, a relation, a queue, a channel, a process */
   readonly subject: string;
   readonly productId: string | null;
+  readonly severity: Severity;
+  /** what happened, as a clause that begins in lower case: "P1 is 3 h behind" */
   readonly what: string;
-  readonly toDo: string;
-  readonly whatWhenOver: string;
-  /** all work of the kind has stopped, not only that of one product or queue */
-  readonly isWhole: boolean;
+  /** what to do, in sentences; null: nothing */
+  readonly remedy: string | null;
+  /** the text of the all-clear; null: no alert reports this */
+  readonly whatWhenOver: string | null;
+  /** all work of the kind has stopped, not only that of one product or queue: no heartbeat is sent */
+  readonly isWhole?: boolean;
+  /** the heads of the affected products: the alert's condition cannot end before these have moved */
+  readonly heads?: Readonly<Record<string, Instant>>;
+}
+
+/** Whether alerts report the beginning and the end of what was found. */
+export function isReported(finding: Finding): finding is Finding & Condition {
+  return finding.whatWhenOver !== null;
+}
+
+/** A finding of the whole installation that pages and commands show, and no alert reports. */
+export function notice(
+  kind: FindingKind,
+  severity: Severity,
+  what: string,
+  remedy: string | null = null,
+): Finding {
+  return { kind, subject: "", productId: null, severity, what, remedy, whatWhenOver: null };
 }
 
 /** The time of the judgement. */
@@ -39,6 +65,10 @@ export interface Watch {
    * all time counts, and work that was never done is not late
    */
   readonly watchedSince: Instant | null;
+}
+
+export interface StatesSeen extends Watch {
+  readonly states: readonly WorkState[];
 }
 
 const MINUTE_MS = 60_000;
@@ -81,3 +111,7 @@ export const DAY_OPEN = "day-open";
 
 export const NO_WORKER =
   "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem, and /queues shows the jobs. Nothing is lost: the work resumes at the point where it stopped.";
+
+/** What to do about work that fails. */
+export const FAILING =
+  "The worker's log has the error; the worker retries automatically. Nothing is lost: the work resumes at the point where it stopped.";

@@ -4,7 +4,7 @@ import type { Instant } from "../clock.ts";
 import { showDuration, showInstant } from "../clock.ts";
 import { type Amount, formatMoney, parseAmount, ZERO } from "../money.ts";
 import type { MoneyOutside, MoneySeen, MoneySums, SumsSeen } from "../money-outside.ts";
-import type { Stall } from "./stall.ts";
+import { type Finding, notice } from "./finding.ts";
 
 /** A measurement older than this says nothing about now. */
 const LONGEST_AGE_MS = 900_000;
@@ -13,9 +13,7 @@ export interface MoneyReport {
   /** the money that moved outside the comparison; null: unknown, because no worker has measured it lately */
   readonly outside: MoneySeen["outside"];
   readonly sums: MoneySeen["sums"];
-  /** the reason why it is unknown whether money moved outside; null: it is known */
-  readonly problem: string | null;
-  readonly stalls: readonly Stall[];
+  readonly findings: readonly Finding[];
 }
 
 /** @param known the products of the settings @param everyMs `alerts.every`: the shortest time between two measurements */
@@ -38,8 +36,11 @@ export function judgeMoney(
   return {
     outside,
     sums,
-    problem,
-    stalls: [...judgeOutside(outside, known), ...judgeSums(sums?.content ?? null)],
+    findings: [
+      ...(problem === null ? [] : [notice("money-unknown", "unknown", problem)]),
+      ...judgeOutside(outside, known),
+      ...judgeSums(sums?.content ?? null),
+    ],
   };
 }
 
@@ -48,7 +49,7 @@ export function restAfter(tookMs: number): number {
   return 50 * tookMs;
 }
 
-function judgeOutside(outside: MoneySeen["outside"], known: readonly string[]): Stall[] {
+function judgeOutside(outside: MoneySeen["outside"], known: readonly string[]): Finding[] {
   if (outside === null) return [];
   const { from, money, unknown } = outside.content;
   const moneyOf = Map.groupBy(money, ({ productId }) => productId);
@@ -57,31 +58,31 @@ function judgeOutside(outside: MoneySeen["outside"], known: readonly string[]): 
   return [
     ...[...moneyOf]
       .filter(([productId]) => known.includes(productId))
-      .map(([productId, own]): Stall => {
+      .map(([productId, own]): Finding => {
         const what = `${productId}: ${sayMoney(own)} moved since ${since} by ${countOf(own)} that nothing compares`;
         return {
           kind: "money-outside",
           subject: productId,
           productId,
+          severity: "bad",
           what,
-          toDo: `Check products[].walletMode and products[].settlement of ${productId}: adjustBalance is compared with "session" or "mixed", bets with "bets" or "mixed". If the entries are wrong, correct the money, and delete or correct the entries. docs/mismatches.md has the details.`,
+          remedy: `Check products[].walletMode and products[].settlement of ${productId}: adjustBalance is compared with "session" or "mixed", bets with "bets" or "mixed". If the entries are wrong, correct the money, and delete or correct the entries. docs/mismatches.md has the details.`,
           whatWhenOver: `${productId}: no money moved outside the comparison any more on days that are not closed`,
-          isWhole: false,
         };
       }),
     ...recent
       .filter(({ productId }) => !known.includes(productId))
-      .map(({ productId, entries }): Stall => {
+      .map(({ productId, entries }): Finding => {
         const own = moneyOf.get(productId) ?? [];
         const moved = own.length === 0 ? "" : `; ${sayMoney(own)} moved since ${since}`;
         return {
           kind: "unknown-product",
           subject: productId,
           productId,
+          severity: "bad",
           what: `${productId} is not in the settings, and nothing of it is compared: it has ${entries === 1 ? "1 entry" : `${entries} entries`} in the ledger${moved}`,
-          toDo: `Add ${productId} to products of recon.config.json and restart the worker; its bets are then compared. If wallet-recon must not compare it, keep its entries out of the ledger.`,
+          remedy: `Add ${productId} to products of recon.config.json and restart the worker; its bets are then compared. If wallet-recon must not compare it, keep its entries out of the ledger.`,
           whatWhenOver: `${productId} is in the settings, or nothing of it is new any more`,
-          isWhole: false,
         };
       }),
   ];
@@ -104,8 +105,8 @@ export function missingOf({ ledger, statements, outside }: Omit<MoneySums, "isCo
   return (all ?? ZERO).minus(stated ?? ZERO).minus(apart ?? ZERO);
 }
 
-function judgeSums(seen: SumsSeen | null): Stall[] {
-  return (seen?.sums ?? []).flatMap((one): Stall[] => {
+function judgeSums(seen: SumsSeen | null): Finding[] {
+  return (seen?.sums ?? []).flatMap((one): Finding[] => {
     const missing = missingOf(one);
     if (missing.eq(ZERO) || !one.isConfirmed) return [];
     const { productId, currency, ledger, statements, outside } = one;
@@ -115,10 +116,11 @@ function judgeSums(seen: SumsSeen | null): Stall[] {
         kind: "books-wrong",
         subject: `${productId} ${currency}`,
         productId,
+        severity: "bad",
         what: `${productId}: the entries of the ledger moved ${say(ledger)}, but the statements of all days have ${say(statements)}, and ${say(outside)} outside: ${formatMoney(missing, currency)} is in no statement`,
-        toDo: "Do not rely on the figures of this product. This is an error of wallet-recon: please report it, with the output of recon doctor.",
+        remedy:
+          "Do not rely on the figures of this product. This is an error of wallet-recon: please report it, with the output of recon doctor.",
         whatWhenOver: `${productId}: all money of the ledger in ${currency} is in statements again`,
-        isWhole: false,
       },
     ];
   });

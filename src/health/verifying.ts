@@ -1,8 +1,9 @@
 /** Judges how far verifying is behind, and which products get no answers. Pure. */
 
-import { type Instant, showInstant } from "../clock.ts";
-import { findState, isFarBehind, isLate, NO_WORKER, type Stall, type Watch } from "./stall.ts";
-import type { DueOfProduct, WorkState } from "./work-store.ts";
+import { type Instant, showDuration, showInstant } from "../clock.ts";
+import type { DueOfProduct, WorkState } from "../work/work-store.ts";
+import { type Finding, findState, isFarBehind, isLate, NO_WORKER, notice, type Watch } from "./finding.ts";
+import { refusedForTransfers } from "./products.ts";
 
 interface VerifyingSeen extends Watch {
   readonly states: readonly WorkState[];
@@ -19,11 +20,8 @@ export interface Verifying {
    * no run
    */
   readonly behindMs: number | null;
-  /** verifying is behind by more than its schedule explains */
-  readonly isFarBehind: boolean;
   readonly due: number;
-  readonly problem: string | null;
-  readonly stalls: readonly Stall[];
+  readonly findings: readonly Finding[];
 }
 
 /**
@@ -40,6 +38,11 @@ export function queueNameOf(kind: DueOfProduct["kind"], productId: string): stri
   return `${kind} ${productId}`;
 }
 
+function splitQueue(queue: string): { readonly kind: string; readonly productId: string } {
+  const place = queue.indexOf(" ");
+  return { kind: queue.slice(0, place), productId: queue.slice(place + 1) };
+}
+
 export function judgeVerifying(seen: VerifyingSeen): Verifying {
   const { states, due, now } = seen;
   const patienceMs = Math.max(3 * seen.everyMs, 2 * seen.requestTimeoutMs, UNANSWERED_FOR_MS);
@@ -54,24 +57,37 @@ export function judgeVerifying(seen: VerifyingSeen): Verifying {
   for (const one of due) queues.set(queueNameOf(one.kind, one.productId), one);
   const silent = [...queues].flatMap(([queue, waits]) => {
     const state = findState(states, "verifying", queue);
-    // Refused credentials have their own condition.
     if (state?.errorCode === "provider-refused") return [];
     const isSilent =
       isUnanswered(state, now) || (waits !== null && isWaiting(waits, state, patienceMs, seen));
     return isSilent ? [describeSilent(queue, waits, state)] : [];
   });
   const stalls = stopped === null ? silent : [stopped];
+  // Refused credentials are no silence.
+  const refused = new Set(
+    [...queues.keys()]
+      .filter((queue) => findState(states, "verifying", queue)?.errorCode === "provider-refused")
+      .map((queue) => splitQueue(queue).productId),
+  );
   const oldest = due.length === 0 ? null : Math.min(...due.map(({ oldestDueAt }) => oldestDueAt));
   const since = oldest ?? ran?.doneAt ?? null;
-  const more = stalls.length > 1 ? ` (and ${stalls.length - 1} more)` : "";
   const behindMs = since === null ? null : Math.max(0, now - since);
   return {
     behindMs,
-    isFarBehind: isFarBehind(behindMs, seen.everyMs),
     due: countAll(due),
-    problem: stalls[0] === undefined ? null : `${stalls[0].what}${more}`,
-    stalls,
+    findings: [
+      ...stalls,
+      ...[...refused].map(refusedForTransfers),
+      ...(stalls.length > 0 ? [] : findDelay(behindMs, countAll(due), seen.everyMs)),
+    ],
   };
+}
+
+function findDelay(behindMs: number | null, due: number, everyMs: number): Finding[] {
+  if (behindMs === null) return [notice("verifying-not-begun", "unknown", "nothing has been verified yet")];
+  if (!isFarBehind(behindMs, everyMs)) return [];
+  const what = `verifying is ${showDuration(behindMs)} behind: ${due.toLocaleString("en")} are due`;
+  return [notice("verifying-behind", "warn", what)];
 }
 
 function isUnanswered(state: WorkState | null, now: Instant): boolean {
@@ -85,22 +101,22 @@ function isWaiting(waits: DueOfProduct, state: WorkState | null, patienceMs: num
   return isLate(Math.max(waits.oldestDueAt, state?.doneAt ?? 0), patienceMs, moment);
 }
 
-function describeStopped(doneAt: Instant | null, due: number): Stall {
+function describeStopped(doneAt: Instant | null, due: number): Finding {
   const since = doneAt === null ? "yet" : `since ${showInstant(doneAt)}`;
   return {
     kind: "verifying-stalled",
     subject: "verifying",
     productId: null,
+    severity: "bad",
     what: `verifying has not run ${since}: ${due} transfers and top-ups are due`,
-    toDo: NO_WORKER,
+    remedy: NO_WORKER,
     whatWhenOver: "verifying runs again",
     isWhole: true,
   };
 }
 
-function describeSilent(queue: string, waits: DueOfProduct | null, state: WorkState | null): Stall {
-  const place = queue.indexOf(" ");
-  const [kind, productId] = [queue.slice(0, place), queue.slice(place + 1)];
+function describeSilent(queue: string, waits: DueOfProduct | null, state: WorkState | null): Finding {
+  const { kind, productId } = splitQueue(queue);
   const since = state?.failingSince ?? waits?.oldestDueAt ?? null;
   const error = state?.error ?? null;
   const many =
@@ -109,10 +125,10 @@ function describeSilent(queue: string, waits: DueOfProduct | null, state: WorkSt
     kind: "verifying-stalled",
     subject: queue,
     productId,
+    severity: "bad",
     what: `no question about ${kind}s of ${productId} has been answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
-    toDo: `Ask the provider about its verify endpoint. The worker keeps asking, and decides nothing without an answer. Other products are not affected. recon transfers list --kind ${kind} shows what waits.`,
+    remedy: `Ask the provider about its verify endpoint. The worker keeps asking, and decides nothing without an answer. Other products are not affected. recon transfers list --kind ${kind} shows what waits.`,
     whatWhenOver: `questions about ${kind}s of ${productId} are answered again`,
-    isWhole: false,
   };
 }
 

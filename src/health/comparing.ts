@@ -1,17 +1,18 @@
 /** Judges the progress of comparing, and the problems that hold it up. Pure. */
 
-import { type Instant, showInstant } from "../clock.ts";
+import { type Instant, showDuration, showInstant } from "../clock.ts";
+import type { WaitingMarks, WorkState } from "../work/work-store.ts";
 import {
+  type Finding,
   findState,
   isFailing,
   isFarBehind,
   isLate,
   NO_WORKER,
+  notice,
   patienceOf,
-  type Stall,
   type Watch,
-} from "./stall.ts";
-import type { WaitingMarks, WorkState } from "./work-store.ts";
+} from "./finding.ts";
 
 interface ComparingSeen extends Watch {
   readonly states: readonly WorkState[];
@@ -29,13 +30,11 @@ export interface Comparing {
    * yet
    */
   readonly upTo: Instant | null;
-  /** comparing is behind by more than its schedule explains */
-  readonly isFarBehind: boolean;
   readonly waiting: number;
   readonly setAside: number;
   /** the main problem, as a sentence; null: none */
   readonly problem: string | null;
-  readonly stalls: readonly Stall[];
+  readonly findings: readonly Finding[];
 }
 
 export function judgeComparing(seen: ComparingSeen): Comparing {
@@ -46,27 +45,37 @@ export function judgeComparing(seen: ComparingSeen): Comparing {
   const held = findHeldByLedger(seen);
   const all = held ?? (late.length > 1 && isWhole ? joinAll(seen, late) : null);
   const aside = marks.filter(({ setAside }) => setAside > 0).map(describeSetAside);
+  const waits = found.find(({ waitsFor }) => waitsFor !== null)?.waitsFor ?? null;
   const problems = [
     ledger?.problem ?? null,
     all?.what ?? null,
     late.length === 0 ? null : `${late[0]?.what}${andMore(late.length)}`,
-    found.find(({ waitsFor }) => waitsFor !== null)?.waitsFor ?? null,
+    waits,
     aside.length === 0 ? null : `${aside[0]?.what}${andMore(aside.length)}`,
   ];
   const upTo = earliest(found.map((one) => one.upTo));
+  const behindMs = upTo === null ? null : seen.now - upTo;
+  const stalls = [...(all === null ? late : [all]), ...aside];
+  const isHeld = stalls.length > 0 || (ledger?.problem ?? null) !== null;
   return {
     upTo,
-    isFarBehind: upTo !== null && isFarBehind(seen.now - upTo, seen.everyMs),
     waiting: marks.reduce((sum, { waiting }) => sum + waiting, 0),
     setAside: marks.reduce((sum, { setAside }) => sum + setAside, 0),
     problem: problems.find((one) => one !== null) ?? null,
-    stalls: [...(all === null ? late : [all]), ...aside],
+    findings: isHeld ? stalls : findDelay(waits, behindMs, seen.everyMs),
   };
+}
+
+/** What is no stall: products that are not compared yet, or a backlog. */
+function findDelay(waits: string | null, behindMs: number | null, everyMs: number): Finding[] {
+  if (waits !== null) return [notice("comparing-waits", "unknown", waits)];
+  if (behindMs === null || !isFarBehind(behindMs, everyMs)) return [];
+  return [notice("comparing-behind", "warn", `comparing is ${showDuration(behindMs)} behind`)];
 }
 
 interface JudgedProduct {
   readonly upTo: Instant | null;
-  readonly stall: Stall | null;
+  readonly stall: Finding | null;
   /** why the product is not judged although it is not late; null: it is judged */
   readonly waitsFor: string | null;
 }
@@ -96,15 +105,15 @@ function judgedUpTo({ ledger }: ComparingSeen, state: WorkState | null, oldestDu
   return Math.min(oldestDueAt ?? state.upTo, ledger?.readAt ?? Number.POSITIVE_INFINITY);
 }
 
-function describeLate(productId: string, doneAt: Instant | null, error: string | null): Stall {
+function describeLate(productId: string, doneAt: Instant | null, error: string | null): Finding {
   return {
     kind: "comparing-stalled",
     subject: productId,
     productId,
+    severity: "bad",
     what: `${productId} ${sayLate(doneAt)}${error === null ? ", and no comparison is under way" : `: ${error}`}`,
-    toDo: error === null ? NO_WORKER : FAILING,
+    remedy: error === null ? NO_WORKER : FAILING,
     whatWhenOver: `${productId} is compared again`,
-    isWhole: false,
   };
 }
 
@@ -112,7 +121,7 @@ const FAILING =
   "The worker's log has the error; the worker retries automatically. Nothing is lost: bets that arrive are compared later. recon status shows how many wait.";
 const ALL = "all products";
 
-function joinAll({ states, marks }: ComparingSeen, late: readonly Stall[]): Stall {
+function joinAll({ states, marks }: ComparingSeen, late: readonly Finding[]): Finding {
   const last = marks.map(({ productId }) => findState(states, "comparing", productId));
   const doneAt = last.map((state) => state?.doneAt ?? null).filter((at) => at !== null);
   const error = last.find((state) => state?.error != null)?.error ?? null;
@@ -120,15 +129,16 @@ function joinAll({ states, marks }: ComparingSeen, late: readonly Stall[]): Stal
     kind: "comparing-stalled",
     subject: ALL,
     productId: null,
+    severity: "bad",
     what: `none of ${late.length} products ${sayLate(doneAt.length === 0 ? null : Math.max(...doneAt)).replace("has not", "has")}${error === null ? "" : `: ${error}`}`,
-    toDo: error === null ? NO_WORKER : FAILING,
+    remedy: error === null ? NO_WORKER : FAILING,
     whatWhenOver: "products are compared again",
     isWhole: true,
   };
 }
 
 /** The stall of all products if the ledger has been unreadable for too long: newer bets cannot be judged. */
-function findHeldByLedger(seen: ComparingSeen): Stall | null {
+function findHeldByLedger(seen: ComparingSeen): Finding | null {
   const { ledger, everyMs, marks } = seen;
   if (ledger === null || ledger.problem === null || ledger.readAt === null || marks.length === 0) return null;
   if (!isLate(ledger.readAt, patienceOf(everyMs, false), seen)) return null;
@@ -136,8 +146,10 @@ function findHeldByLedger(seen: ComparingSeen): Stall | null {
     kind: "comparing-stalled",
     subject: ALL,
     productId: null,
+    severity: "bad",
     what: `nothing has been compared since ${showInstant(ledger.readAt)}, because of the ledger: ${ledger.problem}`,
-    toDo: "Make the ledger readable: recon doctor names its problems. Comparing then resumes by itself at the point where it stopped.",
+    remedy:
+      "Make the ledger readable: recon doctor names its problems. Comparing then resumes by itself at the point where it stopped.",
     whatWhenOver: "products are compared again",
     isWhole: true,
   };
@@ -147,7 +159,7 @@ function sayLate(doneAt: Instant | null): string {
   return doneAt === null ? "has not been compared yet" : `has not been compared since ${showInstant(doneAt)}`;
 }
 
-function describeSetAside({ productId, setAside, setAsideSince, setAsideReason }: WaitingMarks): Stall {
+function describeSetAside({ productId, setAside, setAsideSince, setAsideReason }: WaitingMarks): Finding {
   const things =
     setAside === 1 ? "1 thing cannot be compared and is" : `${setAside} things cannot be compared and are`;
   const since = setAsideSince === null ? "" : `, the first since ${showInstant(setAsideSince)}`;
@@ -155,10 +167,11 @@ function describeSetAside({ productId, setAside, setAsideSince, setAsideReason }
     kind: "comparing-set-aside",
     subject: productId,
     productId,
+    severity: "bad",
     what: `${productId}: ${things} set aside${since}: ${setAsideReason ?? "the reason is not known"}`,
-    toDo: "Everything else is compared, and the worker retries automatically. The table comparisons_set_aside names the player, the round or bet, and the reason.",
+    remedy:
+      "Everything else is compared, and the worker retries automatically. The table comparisons_set_aside names the player, the round or bet, and the reason.",
     whatWhenOver: `${productId}: nothing is set aside any more`,
-    isWhole: false,
   };
 }
 
