@@ -6,8 +6,8 @@ import { ReconError } from "./errors.ts";
 /** An exact decimal amount. */
 export type Amount = Big;
 
-/** The most digits before the decimal point, and after it: more than any currency has. */
-const MOST_DIGITS = 60;
+/** The most decimals of an amount: more than any currency has. */
+const MOST_DECIMALS = 60;
 const DECIMAL = /^-?(?:\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$/;
 
 /** Refuses floats: `new Strict(0.1)` throws. */
@@ -15,11 +15,12 @@ const Strict = Big();
 Strict.strict = true;
 
 export const ZERO: Amount = new Strict("0");
+const LARGEST: Amount = new Strict("1e61");
 
 /**
  * Reads an amount from decimal text ("10", "-0.25", "1e3").
  * @param field names the amount in the error
- * @throws ReconError `bad-amount` if the text is not a decimal, or has more than 60 digits before or after the point
+ * @throws ReconError `bad-amount` if the text is not a decimal, is beyond 1e61, or has more than 60 decimals
  */
 export function parseAmount(text: string, field: string): Amount {
   if (!DECIMAL.test(text)) throw badAmount(field, text);
@@ -29,10 +30,12 @@ export function parseAmount(text: string, field: string): Amount {
 }
 
 /**
- * Whether an amount has more digits than `parseAmount` reads. Such an amount could be stored, but never read again.
+ * Whether `parseAmount` refuses the amount. The triggers of `callback_entries` have the same limits, both included: a
+ * row of 1e61 that they accept and `parseAmount` refuses would stop the comparison of its product for good.
  */
-export function isTooLong({ c, e }: Amount): boolean {
-  return e > MOST_DIGITS || c.length - e - 1 > MOST_DIGITS;
+export function isTooLong(amount: Amount): boolean {
+  const { c, e } = amount;
+  return (e > 60 && amount.abs().gt(LARGEST)) || c.length - e - 1 > MOST_DECIMALS;
 }
 
 /** Plain decimal text without exponent, every digit kept: "0.0000001", "20". */

@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { ReconError } from "../src/errors.ts";
 import {
   formatAmount,
   formatMoney,
+  groupThousands,
+  largerAmount,
   parseAmount,
   sayAmount,
   sayAmountsWithin,
@@ -33,15 +36,52 @@ test.each([
   expect(formatAmount(parseAmount(text, "stake"))).toBe(expected);
 });
 
-test.each(["", "abc", "1,5", "0x10", "NaN", "Infinity", "1e999", ".5", "5.", " 5", "1".repeat(62)])(
-  'the text "%s" is no amount, and the error names the field and the text',
+test.each([
+  "",
+  "abc",
+  "1,5",
+  "0x10",
+  "NaN",
+  "Infinity",
+  "1e999",
+  ".5",
+  "5.",
+  " 5",
+  "5 ",
+  "--5",
+  "1e1000",
+  "1e",
+])('the text "%s" is no amount, and the error names the field and the text', (text) => {
+  expect(() => parseAmount(text, "stake")).toThrow(ReconError);
+  expect(() => parseAmount(text, "stake")).toThrow(`stake must be a decimal number, but is "${text}"`);
+});
+
+test.each(["1e61", "-1e61", `${"9".repeat(61)}.5`, `0.${"1".repeat(60)}`, "1E+3", "12e-60"])(
+  "%s is within the limits of the database, and is read",
   (text) => {
-    expect(() => parseAmount(text, "stake")).toThrow(/stake must be a decimal number, but is "/);
+    expect(parseAmount(text, "stake").eq(text)).toBe(true);
   },
 );
 
+test.each(["1.1e61", "-1.1e61", `1${"0".repeat(60)}1.5e1`, "1e62", `0.${"1".repeat(61)}`, "1e-61"])(
+  "%s is beyond them, and refused",
+  (text) => {
+    expect(() => parseAmount(text, "stake")).toThrow("stake must be a decimal number");
+  },
+);
+
+test("an error shows at most 80 characters of the text", () => {
+  expect(() => parseAmount("x".repeat(80), "stake")).toThrow(`"${"x".repeat(80)}"`);
+  expect(() => parseAmount("x".repeat(81), "stake")).toThrow(`"${"x".repeat(80)}…"`);
+});
+
 test("0.1 and 0.2 are exactly 0.3", () => {
   expect(formatAmount(sumAmounts([parseAmount("0.1", "a"), parseAmount("0.2", "b")]))).toBe("0.3");
+});
+
+test("the larger of two amounts", () => {
+  const [one, two] = [parseAmount("1", "a"), parseAmount("2", "b")];
+  expect([largerAmount(one, two), largerAmount(two, one), largerAmount(one, one)]).toEqual([two, two, one]);
 });
 
 test("users see at least two decimals, and every digit of the amount", () => {
@@ -61,6 +101,21 @@ test.each([
   expect(sayAmountsWithin(`paid out ${text} THB, in round 1000`)).toBe(
     `paid out ${expected} THB, in round 1000`,
   );
+});
+
+test("an amount may stand without its currency, and only amounts before a currency are changed within a sentence", () => {
+  expect(sayAmount("1234.5", null)).toBe("1\u202f234.50");
+  expect(sayAmountsWithin("round 1000 of e-1000 THB v1.1000 USDT, 1000 TH, 1000 THBTHB, -5 USDT")).toBe(
+    "round 1000 of e-1000 THB v1.1000 USDT, 1000 TH, 1000 THBTHB, -5.00 USDT",
+  );
+  expect(["1", "12", "123", "1234", "123456", "1234567"].map(groupThousands)).toEqual([
+    "1",
+    "12",
+    "123",
+    "1\u202f234",
+    "123\u202f456",
+    "1\u202f234\u202f567",
+  ]);
 });
 
 /** The text as a whole number of 10^-60. */

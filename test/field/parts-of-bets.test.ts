@@ -313,3 +313,11 @@ describe("feature spins", () => {
     },
   ])("$name", check);
 });
+
+test("a row of the largest amount that the ledger accepts is compared, and so are the bets beside it", async () => {
+  const played = await play(
+    [place("a", 5, "1e61"), settle("a", 6, "25"), place("b", 5, "10"), settle("b", 6, "25")],
+    [listed("a", 6, "1e61", { payout: "25" }), listed("b", 6, "10", { payout: "20" })],
+  );
+  expect(played.opened).toEqual(["payout-differs of b, effect 5"]);
+});

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   adaptRange,
   initialRange,
+  isSameRange,
   isTooLong,
   type RangeState,
   type WindowSeen,
@@ -105,6 +106,74 @@ test("a planned window as long as one that failed is cut before its request, onc
   expect(
     [29, 30, 60].map((minutes) => isTooLong({ ...known, msPerHour: 1 }, requested(minutes), limits)),
   ).toEqual([false, true, true]);
+});
+
+test("a planned window is not cut as long as no pace is known, nor if it would end exactly at the time-out", () => {
+  expect(isTooLong({ ...after(), windowMs: 1, ceilingMs: requested(30) }, requested(60), limits)).toBe(false);
+  const pace = { ...after(), windowMs: requested(1), msPerHour: 30_000 };
+  expect(isTooLong(pace, 60 * MINUTE_MS, limits)).toBe(false);
+  expect(isTooLong(pace, 60 * MINUTE_MS + 1, limits)).toBe(true);
+});
+
+test("the whole state after a window that was too long, and after answers", () => {
+  const failed = after(answered(60, 200), tooLong(60));
+  expect(failed).toEqual({
+    windowMs: requested(30),
+    ceilingMs: requested(60),
+    holdFor: 16,
+    quickAnswers: 0,
+    msPerHour: null,
+    steadyMs: requested(60),
+  });
+  // The length before the first failure is kept until an answer arrives.
+  expect(after(answered(60, 200), tooLong(60), tooLong(30)).steadyMs).toBe(requested(60));
+  const quick = after(tooLong(60), answered(30, 200));
+  expect(quick).toMatchObject({
+    quickAnswers: 1,
+    steadyMs: null,
+    msPerHour: (200 * 3_600_000) / requested(30),
+  });
+  expect(after(tooLong(60), answered(30, 200), answered(30, 25_000))).toMatchObject({ quickAnswers: 0 });
+});
+
+test("a gap restores the length before the failures that led to it, and without failures changes nothing", () => {
+  const given: WindowSeen = { outcome: "given-up" };
+  expect(after(tooLong(60), tooLong(30), given)).toEqual(after());
+  const quarter = after(tooLong(60), tooLong(30), answered(15, 20_000));
+  expect(adaptRange(quarter, given, limits)).toBe(quarter);
+  expect(after(tooLong(60), tooLong(30), answered(15, 20_000), tooLong(15), tooLong(7.5), given)).toEqual({
+    ...after(),
+    windowMs: quarter.windowMs,
+  });
+});
+
+test("an answer of exactly 0.8 of the time-out does not shorten the length", () => {
+  expect(minutesAfter(answered(60, 24_000))).toBe(60);
+  expect(minutesAfter(answered(60, 24_001))).toBeLessThan(60);
+});
+
+test("a tight answer of a short window never makes the length grow", () => {
+  expect(minutesAfter(tooLong(60), tooLong(30), answered(40, 25_000))).toBeCloseTo(15, 0);
+});
+
+test("an answer to the length that failed drops it, one just below does not", () => {
+  const refused = after(tooLong(60));
+  const seen = (windowMs: number): WindowSeen => ({ outcome: "answered", windowMs, slowestMs: 29_000 });
+  expect(adaptRange(refused, seen(requested(60)), limits).ceilingMs).toBe(null);
+  expect(adaptRange(refused, seen(requested(60) - 1), limits).ceilingMs).toBe(requested(60));
+});
+
+test("windows that fail at once may be shorter than the one that failed first", () => {
+  expect(after(tooLong(60), tooLong(30))).toMatchObject({ ceilingMs: requested(30), holdFor: 16 });
+  // A window as long as the ceiling, of the learned length, has failed again.
+  const tried = { ...after(tooLong(60)), windowMs: requested(60) };
+  expect(adaptRange(tried, tooLong(60), limits)).toMatchObject({ holdFor: 32, windowMs: requested(30) });
+});
+
+test("states are equal if each of their values is", () => {
+  const state: RangeState = after(tooLong(60), answered(30, 200));
+  expect(isSameRange(state, { ...state })).toBe(true);
+  for (const key of Object.keys(state)) expect(isSameRange(state, { ...state, [key]: 7 })).toBe(false);
 });
 
 test("the length always stays between windowMin and windowMax", () => {
