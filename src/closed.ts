@@ -1,74 +1,80 @@
 /** Closed books: the statement of a closed day, the corrections that later changes cause, and the month. */
 
-import type { DayReport, LedgerReportSide, ReportRow, ReportSide } from "./report.ts";
+import { z } from "zod";
+import { AMOUNT, type AnswerOf, COUNT, DATE, INSTANT, listOf, objectOf, TEXT } from "./answer.ts";
+import { DAY_REPORT, LEDGER_REPORT_SIDE, REPORT_ROW, REPORT_SIDE } from "./report.ts";
+
+/** sha-256 in hexadecimal */
+const HASH = TEXT.regex(/^[0-9a-f]{64}$/);
 
 /** What makes a closed day's statement one of a chain. */
-export interface ClosedStamp {
+const CLOSED_STAMP = objectOf({
   /** 1, 2, 3, … without a gap */
-  readonly number: number;
-  /** ISO 8601 */
-  readonly closedAt: string;
-  /** sha-256 of the statement, its number and `previousHash`, in hexadecimal */
-  readonly hash: string;
+  number: COUNT,
+  closedAt: INSTANT,
+  /** of the statement, its number and `previousHash` */
+  hash: HASH,
   /** the hash of the day before; null: the first closed day */
-  readonly previousHash: string | null;
-}
+  previousHash: z.nullable(HASH),
+});
+export type ClosedStamp = AnswerOf<typeof CLOSED_STAMP>;
 
-/** What a bet counts for. Amounts are decimal text; their meaning is that of a report's row. */
-export interface BetFigures {
-  readonly provider: ReportSide;
-  readonly ledger: LedgerReportSide;
-  readonly mismatches: string;
-  readonly adjustments: string;
-  readonly pending: string;
-  readonly rounding: string;
-  readonly outside: string;
-}
+/** What a bet counts for. The meaning of the amounts is that of a report's row. */
+const BET_FIGURES = objectOf({
+  provider: REPORT_SIDE,
+  ledger: LEDGER_REPORT_SIDE,
+  mismatches: AMOUNT,
+  adjustments: AMOUNT,
+  pending: AMOUNT,
+  rounding: AMOUNT,
+  outside: AMOUNT,
+});
+export type BetFigures = AnswerOf<typeof BET_FIGURES>;
 
 /** A change of a closed day. It belongs to the day on which it arrived. */
-export interface Correction {
-  /** the closed day that changed: YYYY-MM-DD */
-  readonly day: string;
-  readonly productId: string;
-  readonly currency: string;
-  readonly username: string;
+const CORRECTION = objectOf({
+  day: DATE.meta({ description: "the closed day that changed" }),
+  productId: TEXT,
+  currency: TEXT,
+  username: TEXT,
   /** null: the provider does not have the bet */
-  readonly betId: string | null;
+  betId: z.nullable(TEXT),
   /** null: the ledger does not have the bet */
-  readonly transactionId: string | null;
-  readonly before: BetFigures;
-  readonly after: BetFigures;
-  /** by how much the day's difference changed: decimal text */
-  readonly difference: string;
+  transactionId: z.nullable(TEXT),
+  before: BET_FIGURES,
+  after: BET_FIGURES,
+  difference: AMOUNT.meta({ description: "by how much the day's difference changed" }),
   /** one sentence: what changed */
-  readonly reason: string;
-  /** when it was found, ISO 8601 */
-  readonly at: string;
-}
+  reason: TEXT,
+  /** when it was found */
+  at: INSTANT,
+});
+export type Correction = AnswerOf<typeof CORRECTION>;
 
-export interface DayStatement extends DayReport {
+const DAY_STATEMENT = DAY_REPORT.extend({
   /** null: the day is open */
-  readonly closed: ClosedStamp | null;
+  closed: z.nullable(CLOSED_STAMP),
   /** the corrections of earlier days that arrived on this day */
-  readonly corrections: readonly Correction[];
-}
+  corrections: listOf(CORRECTION),
+});
+export type DayStatement = AnswerOf<typeof DAY_STATEMENT>;
 
-/** A day of a month that is not closed. */
-export interface OpenDay {
-  readonly day: string;
-  /** one sentence */
-  readonly reason: string;
-}
+/** A day of a month that is not closed, with the reason in one sentence. */
+const OPEN_DAY = objectOf({ day: DATE, reason: TEXT });
+export type OpenDay = AnswerOf<typeof OPEN_DAY>;
 
-export interface MonthReport {
-  /** YYYY-MM */
-  readonly month: string;
-  readonly zone: string;
+const MONTH_REPORT = objectOf({
+  month: TEXT.regex(/^\d{4}-\d{2}$/),
+  zone: TEXT,
   /** the closed days of the month */
-  readonly days: readonly DayStatement[];
+  days: listOf(DAY_STATEMENT),
   /** the sums of the closed days */
-  readonly rows: readonly ReportRow[];
+  rows: listOf(REPORT_ROW),
   /** every correction of a closed day of the month, whenever it arrived: `rows` and these together are today's data */
-  readonly corrections: readonly Correction[];
-  readonly open: readonly OpenDay[];
-}
+  corrections: listOf(CORRECTION),
+  open: listOf(OPEN_DAY),
+});
+export type MonthReport = AnswerOf<typeof MONTH_REPORT>;
+
+/** The statement of a day, or of a month. */
+export const REPORT = z.xor([DAY_STATEMENT, MONTH_REPORT]).meta({ type: "object" });

@@ -1,5 +1,7 @@
 /** Mismatches: lasting differences between the provider and the ledger. */
 
+import { z } from "zod";
+import { AMOUNT, type AnswerOf, DATE, INSTANT, listOf, NEXT, objectOf, TEXT } from "./answer.ts";
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
@@ -34,40 +36,43 @@ export type MismatchKind = (typeof MISMATCH_KINDS)[number];
 export const MISMATCH_STATUSES = ["open", "acknowledged", "resolved", "ignored"] as const;
 export type MismatchStatus = (typeof MISMATCH_STATUSES)[number];
 
-/** The provider's values at the time of the comparison; of a round, its sums. Amounts are decimal text. */
-export interface ProviderSide {
-  readonly id: string | null;
-  readonly betId: string | null;
-  readonly status: string | null;
-  readonly stake: string;
-  readonly payout: string;
-  readonly currency: string;
-  readonly username: string;
-  readonly updatedDate: string | null;
-  readonly accountingDate: string | null;
-}
+/** The provider's values at the time of the comparison; of a round, its sums. */
+const PROVIDER_SIDE = objectOf({
+  id: z.nullable(TEXT),
+  betId: z.nullable(TEXT),
+  status: z.nullable(TEXT),
+  stake: AMOUNT,
+  payout: AMOUNT,
+  currency: TEXT,
+  username: TEXT,
+  updatedDate: z.nullable(INSTANT),
+  accountingDate: z.nullable(INSTANT),
+});
+export type ProviderSide = AnswerOf<typeof PROVIDER_SIDE>;
 
-/** The ledger's values at the time of the comparison; of a round, its sums. Amounts are decimal text. */
-export interface LedgerSide {
-  readonly txnId: string | null;
-  readonly status: string | null;
-  readonly stake: string;
-  readonly payout: string;
-  readonly moved: string;
-  readonly currency: string;
-  readonly username: string;
-  readonly firstEntryAt: string;
-  readonly lastEntryAt: string;
-}
+/** The ledger's values at the time of the comparison; of a round, its sums. */
+const LEDGER_SIDE = objectOf({
+  txnId: z.nullable(TEXT),
+  status: z.nullable(TEXT),
+  stake: AMOUNT,
+  payout: AMOUNT,
+  moved: AMOUNT,
+  currency: TEXT,
+  username: TEXT,
+  firstEntryAt: INSTANT,
+  lastEntryAt: INSTANT,
+});
+export type LedgerSide = AnswerOf<typeof LEDGER_SIDE>;
 
-/** What a mismatch is about in a currency other than its own. Amounts are decimal text. */
-export interface OtherCurrency {
-  readonly currency: string;
+/** What a mismatch is about in a currency other than its own. */
+const OTHER_CURRENCY = objectOf({
+  currency: TEXT,
   /** never negative */
-  readonly amountAtRisk: string;
+  amountAtRisk: AMOUNT,
   /** what the wallet moved minus what it should have moved: above 0 the player has too much */
-  readonly effect: string;
-}
+  effect: AMOUNT,
+});
+export type OtherCurrency = AnswerOf<typeof OTHER_CURRENCY>;
 
 /** Names a request of the ledger beside the one that a `balance-differs` is about: the one that left another balance. */
 export interface NamedRequest {
@@ -77,18 +82,17 @@ export interface NamedRequest {
   readonly at: string;
 }
 
-/**
- * One side of a transfer or a top-up: the provider's answer, or what the operator sent. The amount is decimal text.
- */
-export interface TransferSide {
-  readonly status: string | null;
-  readonly amount: string | null;
-  readonly currency: string | null;
-  readonly username: string;
-  readonly productId: string;
+/** One side of a transfer or a top-up: the provider's answer, or what the operator sent. */
+const TRANSFER_SIDE = objectOf({
+  status: z.nullable(TEXT),
+  amount: z.nullable(AMOUNT),
+  currency: z.nullable(TEXT),
+  username: TEXT,
+  productId: TEXT,
   /** when the money was sent, or the answer arrived */
-  readonly at: string;
-}
+  at: INSTANT,
+});
+export type TransferSide = AnswerOf<typeof TRANSFER_SIDE>;
 
 /** The content of a mismatch: what a comparison says about one subject. Id, status and history come when it is stored. */
 export interface MismatchContent {
@@ -126,29 +130,44 @@ export interface MismatchContent {
 }
 
 /** A mismatch as commands and HTTP show it. */
-export interface Mismatch
-  extends Omit<MismatchContent, "subject" | "amountAtRisk" | "effect" | "ledger" | "occurredAt"> {
-  readonly id: string;
-  readonly status: MismatchStatus;
-  /** decimal text, never negative */
-  readonly amountAtRisk: string;
-  /**
-   * signed decimal text: above 0 the player has too much, below 0 too little, after all corrections that were made by hand;
-   * null: unknown, or about no player's money
-   */
-  readonly effect: string | null;
+export const MISMATCH = objectOf({
+  id: TEXT,
+  kind: z.enum(MISMATCH_KINDS),
+  status: z.enum(MISMATCH_STATUSES),
+  productId: TEXT,
+  username: TEXT,
+  currency: z.nullable(TEXT),
+  betId: z.nullable(TEXT),
+  transactionId: z.nullable(TEXT),
+  roundId: z.nullable(TEXT),
+  /** null: not about a transfer or a top-up */
+  transactionRef: z.nullable(TEXT),
+  /** never negative */
+  amountAtRisk: AMOUNT,
+  /** null if unknown, or about no player's money */
+  effect: z.nullable(
+    AMOUNT.meta({
+      description:
+        "above 0 the player has too much, below 0 too little, after corrections made by hand; null if unknown",
+    }),
+  ),
   /** of `currency-differs`, and of a `username-differs` whose sides have several currencies: the other ones */
-  readonly otherCurrencies: readonly OtherCurrency[];
-  readonly ledger: LedgerSide | TransferSide | null;
-  /** YYYY-MM-DD: the day in whose statement it counts; null: in none, because of its kind or because it no longer holds */
-  readonly countsOn: string | null;
-  readonly occurredAt: string;
-  readonly firstSeenAt: string;
-  readonly lastSeenAt: string;
-  readonly resolvedAt: string | null;
-  readonly resolvedBy: string | null;
-  readonly note: string | null;
-}
+  otherCurrencies: listOf(OTHER_CURRENCY),
+  reason: TEXT,
+  provider: z.union([PROVIDER_SIDE, TRANSFER_SIDE, z.null()]),
+  ledger: z.union([LEDGER_SIDE, TRANSFER_SIDE, z.null()]),
+  occurredAt: INSTANT,
+  firstSeenAt: INSTANT,
+  lastSeenAt: INSTANT,
+  /** null: in none, because of its kind or because it no longer holds */
+  countsOn: z.nullable(DATE.meta({ description: "the day in whose statement it counts; null: in none" })),
+  resolvedAt: z.nullable(INSTANT),
+  resolvedBy: z.nullable(TEXT),
+  note: z.nullable(TEXT),
+});
+export type Mismatch = AnswerOf<typeof MISMATCH>;
+
+export const MISMATCH_LIST = objectOf({ mismatches: listOf(MISMATCH), next: NEXT });
 
 /** The kinds from `balance-differs` on explain no difference of a statement, and no player's money is wrong by them. */
 export const KINDS_IN_NO_STATEMENT: readonly MismatchKind[] = MISMATCH_KINDS.slice(

@@ -1,53 +1,51 @@
 /** The day's statement: the sums of both sides, and what explains their difference. */
 
+import { AMOUNT, type AnswerOf, COUNT, DATE, FLAG, listOf, objectOf, TEXT } from "./answer.ts";
 import type { Instant } from "./clock.ts";
 import { type Amount, formatAmount, sumAmounts, ZERO } from "./money.ts";
 
-/** One side of a row. Amounts are decimal text; `net` is what the players won; negative: what they lost. */
-export interface ReportSide {
-  readonly bets: number;
-  readonly stake: string;
-  readonly payout: string;
-  readonly net: string;
-}
+/** One side of a row; `net` is what the players won; negative: what they lost. */
+export const REPORT_SIDE = objectOf({ bets: COUNT, stake: AMOUNT, payout: AMOUNT, net: AMOUNT });
+export type ReportSide = AnswerOf<typeof REPORT_SIDE>;
 
 /** The ledger's side of a row. */
-export interface LedgerReportSide extends ReportSide {
+export const LEDGER_REPORT_SIDE = REPORT_SIDE.extend({
   /** the money that the wallet moved for everything that counts on the day, tips included; negative: taken from players */
-  readonly moved: string;
-}
+  moved: AMOUNT,
+});
 
-export interface ReportRow {
-  readonly productId: string;
+export const REPORT_ROW = objectOf({
+  productId: TEXT,
   /** ISO 4217 */
-  readonly currency: string;
-  readonly provider: ReportSide;
-  readonly ledger: LedgerReportSide;
+  currency: TEXT,
+  provider: REPORT_SIDE,
+  ledger: LEDGER_REPORT_SIDE,
   /** the provider's net minus the ledger's */
-  readonly difference: string;
+  difference: AMOUNT,
   /** the part of the difference that mismatches explain */
-  readonly mismatches: string;
+  mismatches: AMOUNT,
   /** the part that was corrected by hand */
-  readonly adjustments: string;
+  adjustments: AMOUNT,
   /** the part that is not judged yet: graces are not over, or bets still run */
-  readonly pending: string;
+  pending: AMOUNT,
   /** the part within `diff.tolerance` */
-  readonly rounding: string;
+  rounding: AMOUNT,
   /** money that moved by entries that no comparison looks at; it is no part of either side */
-  readonly outside: string;
+  outside: AMOUNT,
   /** the part that nothing explains; on a complete day anything but 0 shows an error */
-  readonly rest: string;
+  rest: AMOUNT,
   /** the whole day was fetched */
-  readonly complete: boolean;
-}
+  complete: FLAG,
+});
+export type ReportRow = AnswerOf<typeof REPORT_ROW>;
 
-export interface DayReport {
-  /** YYYY-MM-DD */
-  readonly day: string;
+export const DAY_REPORT = objectOf({
+  day: DATE,
   /** IANA name of the time zone of the day */
-  readonly zone: string;
-  readonly rows: readonly ReportRow[];
-}
+  zone: TEXT,
+  rows: listOf(REPORT_ROW),
+});
+export type DayReport = AnswerOf<typeof DAY_REPORT>;
 
 /** The sums of one side in one currency. */
 export interface SideSums {

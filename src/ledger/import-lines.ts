@@ -1,5 +1,6 @@
 /** Writes the lines of an import to the ledger. A line has one entry or several, or is kept with the reason against it. */
 
+import { type AnswerOf, COUNT, listOf, objectOf, TEXT } from "../answer.ts";
 import type { Query, Sql } from "../db/client.ts";
 import { inReadCommitted } from "../db/transactions.ts";
 import { describeError } from "../errors.ts";
@@ -15,15 +16,15 @@ import { NO_NAMES, namesOfRow, type ReadLine } from "./ledger-row.ts";
 import { keepRejectedLines, type RejectedLine } from "./rejected-store.ts";
 
 /** The result of some lines; the first three numbers count entries. */
-export interface ImportCounts {
-  readonly added: number;
-  readonly known: number;
-  readonly changed: number;
-  /** the number of callbacks that are not entries */
-  readonly skipped: number;
+export const IMPORT_COUNTS = objectOf({
+  added: COUNT,
+  known: COUNT,
+  changed: COUNT,
+  skipped: COUNT.meta({ description: "callbacks that the operator refused, and checkBalance" }),
   /** in the order of the lines */
-  readonly rejected: readonly { readonly line: number; readonly reason: string }[];
-}
+  rejected: listOf(objectOf({ line: COUNT, reason: TEXT })),
+});
+export type ImportCounts = AnswerOf<typeof IMPORT_COUNTS>;
 
 interface ImportLinesOptions {
   readonly sameness: Sameness;

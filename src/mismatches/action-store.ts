@@ -1,5 +1,6 @@
 /** Actions of reviewers in PostgreSQL: chooses and counts mismatches, changes them with their history, stores adjustments, and undoes steps. */
 
+import { AMOUNT, type AnswerOf, INSTANT, objectOf, TEXT } from "../answer.ts";
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
@@ -108,16 +109,16 @@ export async function writeAction(
   return rows.map((row) => ({ ...row, change, at }));
 }
 
-/** A stored adjustment. Times are ISO 8601. */
-export interface StoredAdjustment {
-  readonly ref: string;
-  /** signed decimal text */
-  readonly amount: string;
-  readonly currency: string;
-  readonly at: string;
-  readonly by: string;
-  readonly note: string;
-}
+/** A stored adjustment; its amount has a sign. */
+export const ADJUSTMENT = objectOf({
+  ref: TEXT,
+  amount: AMOUNT,
+  currency: TEXT,
+  at: INSTANT,
+  by: TEXT,
+  note: TEXT,
+});
+type StoredAdjustment = AnswerOf<typeof ADJUSTMENT>;
 
 /**
  * Stores an adjustment. A repetition has no effect.

@@ -3,18 +3,14 @@
  * comment is no line of the history, which explains changes of status and is read by an undo.
  */
 
+import { type AnswerOf, INSTANT, objectOf, TEXT } from "../answer.ts";
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 
 export type CommentSubject = "mismatch" | "incident";
 
-/** `at` is ISO 8601. */
-export interface Comment {
-  readonly id: string;
-  readonly at: string;
-  readonly by: string;
-  readonly note: string;
-}
+export const COMMENT = objectOf({ id: TEXT, at: INSTANT, by: TEXT, note: TEXT });
+export type Comment = AnswerOf<typeof COMMENT>;
 
 type CommentRow = Omit<Comment, "id" | "at"> & { readonly id: number; readonly at: Instant };
 

@@ -1,12 +1,14 @@
 /** Mismatches in PostgreSQL: choices, pages, counts and histories. */
 
+import { z } from "zod";
+import { type AnswerOf, INSTANT, TEXT } from "../answer.ts";
 import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { rowCountsText } from "../db/row-counts.ts";
 import { effectLeft } from "../effect.ts";
 import type { Mismatch, MismatchKind, MismatchStatus, NamedRequest } from "../mismatch.ts";
-import { KINDS_IN_NO_STATEMENT, MISMATCH_STATUSES } from "../mismatch.ts";
+import { KINDS_IN_NO_STATEMENT, MISMATCH, MISMATCH_STATUSES } from "../mismatch.ts";
 import { formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 import type { KnownMismatch } from "./transitions.ts";
@@ -188,14 +190,15 @@ export async function readMismatch(sql: Query, id: string): Promise<StoredMismat
 }
 
 /** One change of a mismatch's status, with the values at that time. */
-export interface MismatchEvent extends Pick<Mismatch, "amountAtRisk" | "provider" | "ledger"> {
-  readonly at: string;
-  readonly fromStatus: MismatchStatus | null;
-  readonly toStatus: MismatchStatus;
-  readonly by: string;
-  readonly note: string | null;
-  readonly reason: string;
-}
+export const MISMATCH_EVENT = MISMATCH.pick({ amountAtRisk: true, provider: true, ledger: true }).extend({
+  at: INSTANT,
+  fromStatus: z.nullable(MISMATCH.shape.status),
+  toStatus: MISMATCH.shape.status,
+  by: TEXT,
+  note: z.nullable(TEXT),
+  reason: TEXT,
+});
+export type MismatchEvent = AnswerOf<typeof MISMATCH_EVENT>;
 
 /** The history of a mismatch, the oldest event first. */
 export async function readHistory(sql: Query, id: string): Promise<MismatchEvent[]> {

@@ -1,6 +1,8 @@
 /** Actions of reviewers on mismatches, chosen by id or by filter: all or none change, with the alerts that follow. */
 
 import { createHash } from "node:crypto";
+import { z } from "zod";
+import { AMOUNT, type AnswerOf, COUNT, listOf, objectOf, TEXT } from "../../answer.ts";
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { inReadCommitted } from "../../db/transactions.ts";
@@ -59,20 +61,14 @@ export interface RequestedAction {
   readonly step?: string | null;
 }
 
-/** Money of one currency; null: of mismatches without a currency. Amounts are decimal text. */
-interface ActionSum {
-  readonly currency: string | null;
-  readonly amount: string;
-  readonly count: number;
-}
-
 /** The result of an action, or of its preview. */
-export interface ActionResult {
-  readonly ids: readonly string[];
-  readonly count: number;
-  /** the money at risk, by currency */
-  readonly amounts: readonly ActionSum[];
-}
+export const ACTION_RESULT = objectOf({
+  ids: listOf(TEXT),
+  count: COUNT,
+  /** the money at risk, by currency; null: of mismatches without a currency */
+  amounts: listOf(objectOf({ currency: z.nullable(TEXT), amount: AMOUNT, count: COUNT })),
+});
+export type ActionResult = AnswerOf<typeof ACTION_RESULT>;
 
 /**
  * Previews an action. Changes nothing.

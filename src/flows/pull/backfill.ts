@@ -1,10 +1,12 @@
 /** What operators do with backfills: plan, request, list, pause, resume and cancel. */
 
+import { z } from "zod";
+import { type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant, showDuration } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { describeDeleted, readDeletedTime } from "../../db/retention-store.ts";
 import { ReconError } from "../../errors.ts";
-import { type Backfill, type BackfillChange, type BackfillStatus, statusAfter } from "../../sync/backfill.ts";
+import { BACKFILL_STATUSES, type Backfill, type BackfillChange, statusAfter } from "../../sync/backfill.ts";
 import {
   cancelWindows,
   insertBackfill,
@@ -152,24 +154,25 @@ function noBackfill(idText: string): ReconError {
 }
 
 /** A backfill as JSON for commands and HTTP. */
-export interface BackfillDocument {
-  /** null: a dry run, nothing was queued */
-  readonly id: string | null;
-  readonly productId: string;
-  readonly from: string;
-  readonly to: string;
-  readonly status: BackfillStatus | null;
-  readonly windowsTotal: number;
-  readonly windowsDone: number;
-  readonly records: number;
-  readonly created: number;
-  readonly changed: number;
-  readonly unchanged: number;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-}
+export const BACKFILL = objectOf({
+  id: z.nullable(TEXT.meta({ description: "null: a dry run" })),
+  productId: TEXT,
+  from: INSTANT,
+  to: INSTANT,
+  status: z.nullable(z.enum(BACKFILL_STATUSES)),
+  windowsTotal: COUNT,
+  windowsDone: COUNT,
+  records: COUNT,
+  created: COUNT,
+  changed: COUNT,
+  unchanged: COUNT,
+  startedAt: z.nullable(INSTANT),
+  endedAt: z.nullable(INSTANT),
+});
 
-export function describeBackfill(backfill: Backfill): BackfillDocument {
+export const BACKFILL_LIST = objectOf({ backfills: listOf(BACKFILL), next: NEXT });
+
+export function describeBackfill(backfill: Backfill): AnswerOf<typeof BACKFILL> {
   const { id, productId, status, windowsTotal, windowsDone, records, created, changed, unchanged } = backfill;
   return {
     id: String(id),
@@ -189,16 +192,17 @@ export function describeBackfill(backfill: Backfill): BackfillDocument {
 }
 
 /** The output of a dry run: the planned backfill, and how much of its range was fetched before. */
-export interface PlanDocument {
-  readonly backfill: BackfillDocument;
-  readonly plan: {
-    readonly windowSeconds: number;
-    readonly rangeSeconds: number;
-    readonly coveredSeconds: number;
-  };
-}
+export const BACKFILL_PLAN = objectOf({
+  backfill: BACKFILL,
+  plan: objectOf({ windowSeconds: z.number(), rangeSeconds: z.number(), coveredSeconds: z.number() }),
+});
 
-export function describePlan({ asked, windows, windowMs, coveredMs }: BackfillPlan): PlanDocument {
+export function describePlan({
+  asked,
+  windows,
+  windowMs,
+  coveredMs,
+}: BackfillPlan): AnswerOf<typeof BACKFILL_PLAN> {
   return {
     backfill: {
       id: null,

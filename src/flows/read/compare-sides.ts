@@ -1,19 +1,22 @@
 /** Pairs the values of a mismatch's two sides for display, and marks those that differ. Pure. */
 
+import { z } from "zod";
+import { type AnswerOf, FLAG, objectOf, TEXT } from "../../answer.ts";
 import { effectOf, expectedOf, type Judged, sidesOf } from "../../effect.ts";
 import type { LedgerSide, MismatchKind, ProviderSide, TransferSide } from "../../mismatch.ts";
 import { type Amount, formatAmount, parseAmount } from "../../money.ts";
 
 /** One field of both sides as text; null: that side has no value. */
-export interface FieldComparison {
-  readonly name: string;
-  readonly provider: string | null;
-  readonly ledger: string | null;
+export const FIELD_COMPARISON = objectOf({
+  name: TEXT,
+  provider: z.nullable(TEXT),
+  ledger: z.nullable(TEXT),
   /** null: the field is not compared */
-  readonly differs: boolean | null;
+  differs: z.nullable(FLAG),
   /** amount: both are decimal text; time: both are ISO 8601 */
-  readonly as: "text" | "amount" | "time";
-}
+  as: z.enum(["text", "amount", "time"]),
+});
+export type FieldComparison = AnswerOf<typeof FIELD_COMPARISON>;
 
 /** Kinds in which a side's absence is the difference. */
 const MISSING: ReadonlySet<MismatchKind> = new Set([

@@ -1,47 +1,65 @@
 /** Incidents as JSON, for commands and HTTP. */
 
-import type { Notification } from "../../alerts/incident-list-store.ts";
+import { z } from "zod";
+import { AMOUNT, type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
-import { MISMATCH_STATUSES, type Mismatch } from "../../mismatch.ts";
-import type { Comment } from "../../mismatches/comment-store.ts";
+import { MISMATCH, MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
+import { COMMENT } from "../../mismatches/comment-store.ts";
 import type { FlowContext } from "../context.ts";
 import { listMismatches } from "./list-mismatches.ts";
-import { type IncidentStory, type IncidentWithMoney, readIncidentStory } from "./read-incident.ts";
+import { type IncidentWithMoney, readIncidentStory } from "./read-incident.ts";
 
 /** Its first mismatches; the list of mismatches pages through all of them. */
 const MOST_MISMATCHES = 100;
 
-/** Times are ISO 8601, amounts decimal text. */
-export interface IncidentDocument
-  extends Pick<IncidentWithMoney, "productId" | "kind" | "total" | "open" | "amounts"> {
-  readonly id: string;
+const INCIDENT = objectOf({
+  id: TEXT,
+  productId: TEXT,
+  kind: z.enum(MISMATCH_KINDS),
   /** the backfill that found its mismatches; null: no backfill */
-  readonly backfillId: string | null;
-  readonly beganAt: string;
+  backfillId: z.nullable(TEXT),
+  beganAt: INSTANT,
   /** when its newest mismatch was first seen */
-  readonly lastAt: string;
+  lastAt: INSTANT,
   /** null: it is open */
-  readonly endedAt: string | null;
-}
+  endedAt: z.nullable(INSTANT),
+  total: COUNT,
+  open: COUNT,
+  amounts: listOf(objectOf({ currency: z.nullable(TEXT), amount: AMOUNT })),
+});
+export type IncidentDocument = AnswerOf<typeof INCIDENT>;
 
-export interface IncidentStoryDocument extends IncidentDocument {
+export const INCIDENT_LIST = objectOf({ incidents: listOf(INCIDENT), next: NEXT });
+
+export const INCIDENT_STORY = INCIDENT.extend({
   /** by status and currency */
-  readonly sums: readonly Omit<IncidentStory["sums"][number], "incidentId">[];
+  sums: listOf(
+    objectOf({ status: z.enum(MISMATCH_STATUSES), currency: z.nullable(TEXT), count: COUNT, amount: AMOUNT }),
+  ),
   /** the first ones, of any status */
-  readonly mismatches: readonly Mismatch[];
+  mismatches: listOf(MISMATCH),
   /** `after` of the list of its mismatches; null: these are all */
-  readonly next: string | null;
+  next: NEXT,
   /** the number of new mismatches in equal steps of time */
-  readonly trend: { readonly from: string; readonly to: string; readonly counts: readonly number[] };
+  trend: objectOf({ from: INSTANT, to: INSTANT, counts: listOf(COUNT) }),
   /** who was notified of what, in the order of time */
-  readonly notifications: readonly (Omit<Notification, "alertId" | "at" | "count" | "deliveredAt"> & {
-    readonly alertId: string;
-    readonly at: string;
-    readonly deliveredAt: string | null;
-  })[];
+  notifications: listOf(
+    objectOf({
+      alertId: TEXT,
+      kind: TEXT,
+      what: TEXT,
+      at: INSTANT,
+      /** null: it was not sent to any channel yet */
+      channel: z.nullable(TEXT),
+      attempts: COUNT,
+      deliveredAt: z.nullable(INSTANT),
+      lastError: z.nullable(TEXT),
+    }),
+  ),
   /** the oldest first */
-  readonly comments: readonly Comment[];
-}
+  comments: listOf(COMMENT),
+});
+export type IncidentStoryDocument = AnswerOf<typeof INCIDENT_STORY>;
 
 export function describeIncident(incident: IncidentWithMoney): IncidentDocument {
   const { id, productId, kind, backfillId, beganAt, lastAt, endedAt, total, open, amounts } = incident;

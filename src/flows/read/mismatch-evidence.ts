@@ -4,23 +4,25 @@
  */
 
 import { parse } from "lossless-json";
+import { z } from "zod";
+import { AMOUNT, type AnswerOf, FLAG, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
 import { realRound } from "../../bet.ts";
-import type { CallbackEntry } from "../../callback.ts";
+import { CALLBACKS, type CallbackEntry } from "../../callback.ts";
 import { bodyIdOf, type FoundBody, findRefusedBodies, readBodies } from "../../callbacks/body-store.ts";
 import { keepText } from "../../callbacks/raw-body.ts";
 import { formatInstant } from "../../clock.ts";
 import { effectOf } from "../../effect.ts";
 import { ReconError } from "../../errors.ts";
 import { readEntries } from "../../ledger/store.ts";
-import type { Mismatch } from "../../mismatch.ts";
+import { MISMATCH, type Mismatch } from "../../mismatch.ts";
 import { formatAmount } from "../../money.ts";
 import { readWholeVersions, type VersionChoice, type WholeVersion } from "../../sync/record-version-store.ts";
 import { mergeRanges } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import { chooseEvents, distinct, MOST_EVENTS, readLedgerEntries } from "./choose-events.ts";
-import { compareSides, type FieldComparison } from "./compare-sides.ts";
-import { type EventFetch, readFetches } from "./read-fetches.ts";
-import { readTransferStory, type TransferStory } from "./read-transfer.ts";
+import { compareSides, FIELD_COMPARISON } from "./compare-sides.ts";
+import { EVENT_FETCH, readFetches } from "./read-fetches.ts";
+import { readTransferStory, TRANSFER_STORY } from "./read-transfer.ts";
 
 /** Of one mismatch. */
 const MOST_BODY_BYTES = 10 * 1024 * 1024;
@@ -28,61 +30,82 @@ const MOST_BODY_BYTES = 10 * 1024 * 1024;
 const SEARCHED_MS = 60_000;
 const MOST_SEARCHED = 5_000;
 
-/** A callback that the operator answered with success. Amounts are decimal text. */
-export interface EvidenceEntry
-  extends Omit<
-    CallbackEntry,
-    "occurredAt" | "receivedAt" | "betAmount" | "payoutAmount" | "moved" | "balanceBefore" | "balanceAfter"
-  > {
-  readonly betAmount: string | null;
-  readonly payoutAmount: string | null;
-  readonly moved: string | null;
-  readonly balanceBefore: string | null;
-  readonly balanceAfter: string | null;
-  readonly occurredAt: string;
-  readonly receivedAt: string;
+/** A callback that the operator answered with success. */
+const ENTRY = objectOf({
+  entryId: TEXT,
+  callback: z.enum(CALLBACKS),
+  requestId: TEXT,
+  productId: TEXT,
+  username: TEXT,
+  currency: TEXT,
+  txnId: TEXT,
+  roundId: z.nullable(TEXT),
+  status: TEXT,
+  betAmount: z.nullable(AMOUNT),
+  payoutAmount: z.nullable(AMOUNT),
+  transactionType: z.nullable(TEXT),
+  singleState: z.nullable(FLAG),
+  endRound: z.nullable(FLAG),
+  skipBalanceUpdate: FLAG,
+  moved: z.nullable(AMOUNT),
+  balanceBefore: z.nullable(AMOUNT),
+  balanceAfter: z.nullable(AMOUNT),
+  occurredAt: INSTANT,
+  receivedAt: INSTANT,
   /** of `bodies`; null: there is none */
-  readonly bodyId: string | null;
+  bodyId: z.nullable(TEXT),
   /** deleted: `retain.rawBodies` keeps no older ones; never-kept: the callbacks server did not answer this callback */
-  readonly body: "kept" | "deleted" | "never-kept";
-}
+  body: z.enum(["kept", "deleted", "never-kept"]),
+});
+type EvidenceEntry = AnswerOf<typeof ENTRY>;
 
 /** The text of a request as it came, without session tokens. */
-export interface EvidenceBody extends Omit<FoundBody, "productId" | "receivedAt"> {
-  readonly receivedAt: string;
-}
+const BODY = objectOf({
+  id: TEXT,
+  callback: TEXT,
+  requestId: z.nullable(TEXT),
+  statusCode: z.number().meta({ type: "integer" }),
+  body: TEXT,
+  receivedAt: INSTANT,
+});
 
-/** One version of a record, with the fields of the interface (§2.4). Amounts are decimal text. */
-export interface EvidenceRecord {
-  readonly record: Readonly<Record<string, string | null>>;
+/** One version of a record. */
+const RECORD = objectOf({
+  record: z.record(TEXT, z.nullable(TEXT)).meta({ description: "the fields of §2.4" }),
   /** JSON text of the fields that the interface does not name; null: there are none */
-  readonly extra: string | null;
+  extra: z.nullable(TEXT),
   /** they are too long to be part of the evidence */
-  readonly isExtraLeftOut: boolean;
-  readonly firstSeenAt: string;
+  isExtraLeftOut: FLAG,
+  firstSeenAt: INSTANT,
   /** when the request that returned this version was sent */
-  readonly requestedAt: string;
+  requestedAt: INSTANT,
   /** null: this is the present version */
-  readonly replacedAt: string | null;
-}
+  replacedAt: z.nullable(INSTANT),
+});
+type EvidenceRecord = AnswerOf<typeof RECORD>;
 
-type EvidenceTransfer = Omit<TransferStory, "closedBy" | "note" | "mismatchKind" | "nextVerifyAt">;
+const TRANSFER = TRANSFER_STORY.omit({ closedBy: true, note: true, mismatchKind: true, nextVerifyAt: true });
 
-export interface MismatchEvidence
-  extends Omit<Mismatch, "note" | "resolvedBy" | "resolvedAt" | "status" | "countsOn"> {
-  readonly sides: readonly FieldComparison[];
+const DECISIONS = { note: true, resolvedBy: true, resolvedAt: true, status: true, countsOn: true } as const;
+
+export const MISMATCH_EVIDENCE = MISMATCH.omit(DECISIONS).extend({
+  effect: z.nullable(
+    AMOUNT.meta({ description: "above 0 the player has too much, below 0 too little; null if unknown" }),
+  ),
+  sides: listOf(FIELD_COMPARISON),
   /** in the order of their times */
-  readonly entries: readonly EvidenceEntry[];
+  entries: listOf(ENTRY),
   /** of the entries, and of requests that were refused and name this bet */
-  readonly bodies: readonly EvidenceBody[];
+  bodies: listOf(BODY),
   /** the oldest first */
-  readonly records: readonly EvidenceRecord[];
-  readonly fetches: readonly EventFetch[];
+  records: listOf(RECORD),
+  fetches: listOf(EVENT_FETCH),
   /** null: the mismatch is not about a transfer or a top-up, or it is deleted */
-  readonly transfer: EvidenceTransfer | null;
+  transfer: z.nullable(TRANSFER),
   /** sentences about what is missing here, and why */
-  readonly missing: readonly string[];
-}
+  missing: listOf(TEXT),
+});
+export type MismatchEvidence = AnswerOf<typeof MISMATCH_EVIDENCE>;
 
 /** @throws ReconError `usage` if the bodies are too large for a file */
 export async function readMismatchEvidence(
@@ -141,7 +164,10 @@ async function readEvidenceEntries(
   return entries.sort((a, b) => a.occurredAt - b.occurredAt || a.receivedAt - b.receivedAt);
 }
 
-async function readTransferOf(context: FlowContext, mismatch: Mismatch): Promise<EvidenceTransfer | null> {
+async function readTransferOf(
+  context: FlowContext,
+  mismatch: Mismatch,
+): Promise<MismatchEvidence["transfer"]> {
   const { transactionRef: ref, kind, productId, username } = mismatch;
   if (ref === null) return null;
   const choice = kind.startsWith("top-up-")

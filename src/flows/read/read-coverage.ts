@@ -1,34 +1,38 @@
 /** Reads the fetched and the missing time of a product (the JSON of `recon coverage` and `/api/coverage`). */
 
+import { z } from "zod";
+import { type AnswerOf, COUNT, FLAG, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import { findGaps, NOT_FETCHED } from "../../sync/coverage.ts";
 import { readFetchedByDeleted, readTriedWindows } from "../../sync/coverage-store.ts";
-import type { WindowKind } from "../../sync/window-store.ts";
+import { WINDOW_KINDS } from "../../sync/window-store.ts";
 import type { ProductRange, TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 
 /** The most windows of an answer: more would fill the worker's memory. */
 const MOST_WINDOWS = 100_000;
 
-export interface Coverage {
-  readonly productId: string;
-  readonly from: string;
-  readonly to: string;
+/** A range of time. */
+const RANGE = objectOf({ from: INSTANT, to: INSTANT });
+export type ShownRange = AnswerOf<typeof RANGE>;
+
+export const COVERAGE = objectOf({
+  productId: TEXT,
+  from: INSTANT,
+  to: INSTANT,
   /** there are no gaps */
-  readonly complete: boolean;
-  /** the unfetched time before now − settleDelay; the reason is `not-fetched` or an error code */
-  readonly gaps: { readonly from: string; readonly to: string; readonly reason: string }[];
+  complete: FLAG,
+  /** the unfetched time before now − settleDelay */
+  gaps: listOf(
+    RANGE.extend({ reason: TEXT.meta({ description: "`not-fetched`, or the code of an error" }) }),
+  ),
   /** the windows that were fetched to their last page and are still kept, in order of time */
-  readonly windows: {
-    readonly from: string;
-    readonly to: string;
-    readonly kind: WindowKind;
-    readonly records: number;
-    readonly pages: number;
-    readonly fetchedAt: string;
-  }[];
-}
+  windows: listOf(
+    RANGE.extend({ kind: z.enum(WINDOW_KINDS), records: COUNT, pages: COUNT, fetchedAt: INSTANT }),
+  ),
+});
+export type Coverage = AnswerOf<typeof COVERAGE>;
 
 /** @throws ReconError `usage` if the range has too many windows */
 export async function readCoverageOf(context: FlowContext, asked: ProductRange): Promise<Coverage> {
@@ -63,12 +67,6 @@ export async function readCoverageOf(context: FlowContext, asked: ProductRange):
       fetchedAt: formatInstant(fetchedAt),
     })),
   };
-}
-
-/** A range of time. Times are ISO 8601. */
-export interface ShownRange {
-  readonly from: string;
-  readonly to: string;
 }
 
 /**

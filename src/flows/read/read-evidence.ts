@@ -1,12 +1,14 @@
 /** Reads the evidence of some mismatches, or of an incident: one file for a dispute with the provider. */
 
+import { z } from "zod";
 import { countMembers, readListedIncident, readMembers } from "../../alerts/incident-list-store.ts";
+import { type AnswerOf, COUNT, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
-import type { Mismatch, MismatchKind } from "../../mismatch.ts";
+import { MISMATCH_KINDS, type Mismatch } from "../../mismatch.ts";
 import type { FlowContext } from "../context.ts";
 import { readMismatch } from "./list-mismatches.ts";
-import { type MismatchEvidence, readMismatchEvidence } from "./mismatch-evidence.ts";
+import { MISMATCH_EVIDENCE, type MismatchEvidence, readMismatchEvidence } from "./mismatch-evidence.ts";
 
 /** The most mismatches of one evidence file. A large incident comes in parts, by id: new mismatches have higher ids, so earlier parts stay. */
 export const MOST_IN_FILE = 500;
@@ -17,24 +19,26 @@ export type EvidenceTarget =
   /** `part`: which `MOST_IN_FILE` of its mismatches, from 1; null: all of them */
   | { readonly incident: string; readonly part: number | null };
 
-/** Times are ISO 8601, amounts decimal text. */
-export interface Evidence {
-  readonly madeAt: string;
+export const EVIDENCE = objectOf({
+  madeAt: INSTANT,
   /** the table or view of the callbacks */
-  readonly ledger: string;
+  ledger: TEXT,
   /** null: the mismatches were chosen by their ids */
-  readonly incident: {
-    readonly id: string;
-    readonly kind: MismatchKind;
-    readonly productId: string;
-    readonly beganAt: string;
-    readonly endedAt: string | null;
-    readonly total: number;
-    /** of the parts into which its mismatches are divided, in the order of their ids */
-    readonly part: { readonly number: number; readonly of: number };
-  } | null;
-  readonly mismatches: readonly MismatchEvidence[];
-}
+  incident: z.nullable(
+    objectOf({
+      id: TEXT,
+      kind: z.enum(MISMATCH_KINDS),
+      productId: TEXT,
+      beganAt: INSTANT,
+      endedAt: z.nullable(INSTANT),
+      total: COUNT,
+      /** of the parts into which its mismatches are divided, in the order of their ids */
+      part: objectOf({ number: COUNT, of: COUNT }),
+    }),
+  ),
+  mismatches: listOf(MISMATCH_EVIDENCE),
+});
+export type Evidence = AnswerOf<typeof EVIDENCE>;
 
 /**
  * @param signal ends the reading between two mismatches

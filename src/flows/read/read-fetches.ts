@@ -1,8 +1,11 @@
 /** Reads which windows fetched the time of a mismatch. */
 
+import { z } from "zod";
+import { type AnswerOf, COUNT, FLAG, INSTANT, objectOf } from "../../answer.ts";
 import { formatInstant, type Instant, parseInstant } from "../../clock.ts";
 import type { Mismatch } from "../../mismatch.ts";
 import { readFetchedWindows } from "../../sync/coverage-store.ts";
+import { WINDOW_KINDS } from "../../sync/window-store.ts";
 import { mergeRanges } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import { distinct } from "./choose-events.ts";
@@ -10,19 +13,18 @@ import { distinct } from "./choose-events.ts";
 /** The most fetches to show: resweeps and backfills fetch the same time again and again. */
 const MOST_FETCHES = 20;
 
-/** A window that covers a time of either side. Times are ISO 8601. */
-export interface EventFetch {
-  /** live, confirm, resweep, backfill */
-  readonly kind: string;
-  readonly from: string;
-  readonly to: string;
-  readonly startedAt: string;
-  readonly fetchedAt: string;
+/** A window that covers a time of either side. */
+export const EVENT_FETCH = objectOf({
+  kind: z.enum(WINDOW_KINDS),
+  from: INSTANT,
+  to: INSTANT,
+  startedAt: INSTANT,
+  fetchedAt: INSTANT,
   /** the number of returned records, of all bets */
-  readonly records: number;
+  records: COUNT,
   /** the fetch began late enough after the last callback: a record that it lacks is missing, not late */
-  readonly isLateEnough: boolean;
-}
+  isLateEnough: FLAG,
+});
 
 /**
  * Reads the fetches around the callbacks and at the dates of the record, the latest first.
@@ -32,7 +34,7 @@ export async function readFetches(
   { sql, config }: FlowContext,
   { productId, transactionRef, provider }: Mismatch,
   entries: readonly { readonly at: string; readonly seenAt: string }[],
-): Promise<EventFetch[]> {
+): Promise<AnswerOf<typeof EVENT_FETCH>[]> {
   if (transactionRef !== null) return [];
   const { providerGrace } = config.diff;
   const times = entries.map(({ at }) => toInstant(at));

@@ -1,64 +1,66 @@
 /** Reads everything known about one mismatch: both sides, the timeline, adjustments, and history. */
 
+import { z } from "zod";
 import { findIncidentOf } from "../../alerts/incident-list-store.ts";
+import { AMOUNT, type AnswerOf, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { formatInstant, type Instant, parseInstant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { ReconError } from "../../errors.ts";
-import type { Mismatch } from "../../mismatch.ts";
-import { readAdjustments, type StoredAdjustment } from "../../mismatches/action-store.ts";
-import { type Comment, readComments } from "../../mismatches/comment-store.ts";
-import { type MismatchEvent, readHistory } from "../../mismatches/store.ts";
+import { MISMATCH, type Mismatch } from "../../mismatch.ts";
+import { ADJUSTMENT, readAdjustments } from "../../mismatches/action-store.ts";
+import { COMMENT, readComments } from "../../mismatches/comment-store.ts";
+import { MISMATCH_EVENT, readHistory } from "../../mismatches/store.ts";
 import { type Amount, formatAmount } from "../../money.ts";
 import { type RecordVersion, readRecordVersions } from "../../sync/record-version-store.ts";
 import type { FlowContext } from "../context.ts";
 import { chooseEvents, MOST_EVENTS, readLedgerEntries } from "./choose-events.ts";
 import { readMismatch } from "./list-mismatches.ts";
-import { type EventFetch, readFetches } from "./read-fetches.ts";
+import { EVENT_FETCH, readFetches } from "./read-fetches.ts";
 
-/**
- * One callback entry, or one version of a record. Times are ISO 8601. Amounts are decimal text; null: not named.
- */
-interface TimelineItem {
+/** One callback entry, or one version of a record; null: not named. */
+const TIMELINE_ITEM = objectOf({
   /** the time of the event, according to that side */
-  readonly at: string;
+  at: INSTANT,
   /** the time at which the operator received the callback, or at which this version was first fetched */
-  readonly seenAt: string;
-  readonly side: "provider" | "ledger";
+  seenAt: INSTANT,
+  side: z.enum(["provider", "ledger"]),
   /** "placeBets OPEN", "record SETTLED" */
-  readonly what: string;
+  what: TEXT,
   /** the txn id of a callback, or the id of a record */
-  readonly id: string;
+  id: TEXT,
   /** of the provider */
-  readonly betId: string | null;
-  readonly roundId: string | null;
-  readonly username: string;
-  readonly currency: string;
-  readonly stake: string | null;
-  readonly payout: string | null;
+  betId: z.nullable(TEXT),
+  roundId: z.nullable(TEXT),
+  username: TEXT,
+  currency: TEXT,
+  stake: z.nullable(AMOUNT),
+  payout: z.nullable(AMOUNT),
   /** ledger only: the movement of the wallet; null: as the callback asks */
-  readonly moved: string | null;
-  /** ledger only: the balances that the operator answered for the whole request */
-  readonly balanceBefore: string | null;
-  readonly balanceAfter: string | null;
+  moved: z.nullable(AMOUNT),
   /** ledger only: the envelope's id */
-  readonly requestId: string | null;
+  requestId: z.nullable(TEXT),
+  /** ledger only: the balances that the operator answered for the whole request */
+  balanceBefore: z.nullable(AMOUNT),
+  balanceAfter: z.nullable(AMOUNT),
   /** provider only: the time at which another version replaced this one */
-  readonly replacedAt: string | null;
-}
+  replacedAt: z.nullable(INSTANT),
+});
+type TimelineItem = AnswerOf<typeof TIMELINE_ITEM>;
 
-export interface MismatchStory extends Mismatch {
+export const MISMATCH_STORY = MISMATCH.extend({
   /** the events of both sides, in the order of `at` */
-  readonly timeline: TimelineItem[];
+  timeline: listOf(TIMELINE_ITEM),
   /** the fetches of this time, including the confirm fetch, the latest first */
-  readonly fetches: EventFetch[];
-  readonly adjustments: StoredAdjustment[];
-  readonly history: MismatchEvent[];
+  fetches: listOf(EVENT_FETCH),
+  adjustments: listOf(ADJUSTMENT),
+  history: listOf(MISMATCH_EVENT),
   /** the oldest first */
-  readonly comments: Comment[];
+  comments: listOf(COMMENT),
   /** its incident; null: none counts it */
-  readonly incidentId: string | null;
-}
+  incidentId: z.nullable(TEXT),
+});
+export type MismatchStory = AnswerOf<typeof MISMATCH_STORY>;
 
 /** @throws ReconError `not-found` */
 export async function readMismatchStory(context: FlowContext, id: string): Promise<MismatchStory> {

@@ -1,11 +1,13 @@
 /** Reads transfers and top-ups by their ref, with every stored answer. */
 
+import { z } from "zod";
+import { AMOUNT, type AnswerOf, COUNT, FLAG, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import { formatMoney } from "../../money.ts";
-import type { TransferStatus } from "../../transfer.ts";
+import { TRANSFER_STATUSES, TRANSFER_TYPES } from "../../transfer.ts";
 import { VERIFY_KINDS, type Verification, type VerifyKind } from "../../verify/row-store.ts";
-import { findByRef, type KeptAnswer, readAnswers } from "../../verify/store.ts";
+import { findByRef, readAnswers } from "../../verify/store.ts";
 import type { FlowContext } from "../context.ts";
 
 /** The choice of one: a ref is unique among transfers, but top-ups of several products or players may share a ref. */
@@ -38,22 +40,27 @@ export async function findTransfer({ sql }: FlowContext, choice: TransferChoice)
   throw new ReconError("not-found", `there is no ${choice.kind ?? "transfer"} "${showRef(ref)}"`);
 }
 
+const STATUS = z.enum(TRANSFER_STATUSES);
+
 /** A transfer as JSON for commands and HTTP. */
-export interface TransferDocument {
-  readonly transactionRef: string;
-  readonly productId: string;
-  readonly username: string;
-  /** DEPOSIT, WITHDRAW; of a top-up DEBIT, CREDIT */
-  readonly type: string;
-  /** decimal text, two decimals or more */
-  readonly amount: string;
-  readonly currency: string;
-  readonly status: TransferStatus;
-  readonly attempts: number;
-  readonly sentAt: string;
-  readonly nextVerifyAt: string | null;
-  readonly decidedAt: string | null;
-}
+export const TRANSFER = objectOf({
+  transactionRef: TEXT,
+  productId: TEXT,
+  username: TEXT,
+  /** of a top-up DEBIT, CREDIT */
+  type: z.enum([...TRANSFER_TYPES, "DEBIT", "CREDIT"]),
+  /** two decimals or more */
+  amount: AMOUNT,
+  currency: TEXT,
+  status: STATUS,
+  attempts: COUNT,
+  sentAt: INSTANT,
+  nextVerifyAt: z.nullable(INSTANT),
+  decidedAt: z.nullable(INSTANT),
+});
+export type TransferDocument = AnswerOf<typeof TRANSFER>;
+
+export const TRANSFER_LIST = objectOf({ transfers: listOf(TRANSFER), next: NEXT });
 
 export function describeTransfer({ sent, state }: Verification): TransferDocument {
   return {
@@ -71,19 +78,30 @@ export function describeTransfer({ sent, state }: Verification): TransferDocumen
   };
 }
 
-export interface TransferStory extends TransferDocument {
-  readonly kind: VerifyKind;
-  readonly handedAt: string;
-  readonly rejectedAt: string | null;
+const ANSWER = objectOf({
+  attempt: COUNT,
+  askedAt: INSTANT,
+  tookMs: COUNT,
+  says: z.enum(["booked", "failed", "nothing"]),
+  code: z.nullable(TEXT),
+  message: z.nullable(TEXT),
+  raw: z.nullable(TEXT),
+  status: STATUS,
+  isDecisive: FLAG,
+  nextVerifyAt: z.nullable(INSTANT),
+});
+
+export const TRANSFER_STORY = TRANSFER.extend({
+  kind: z.enum(VERIFY_KINDS),
+  handedAt: INSTANT,
+  rejectedAt: z.nullable(INSTANT),
   /** null: there is no mismatch */
-  readonly mismatchKind: string | null;
-  readonly closedBy: string | null;
-  readonly note: string | null;
-  readonly answers: readonly (Omit<KeptAnswer, "askedAt" | "nextVerifyAt"> & {
-    readonly askedAt: string;
-    readonly nextVerifyAt: string | null;
-  })[];
-}
+  mismatchKind: z.nullable(TEXT),
+  closedBy: z.nullable(TEXT),
+  note: z.nullable(TEXT),
+  answers: listOf(ANSWER),
+});
+export type TransferStory = AnswerOf<typeof TRANSFER_STORY>;
 
 /** Reads one with every stored answer. @throws ReconError as `findTransfer` */
 export async function readTransferStory(

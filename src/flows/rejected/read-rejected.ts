@@ -1,5 +1,7 @@
 /** Lists rejected records and entries, and reads one of them with what to do about it. */
 
+import { z } from "zod";
+import { type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import { countRejectedRows, listRejectedRows, readRejectedRows } from "../../db/rejected-rows.ts";
@@ -8,46 +10,40 @@ import { readRecordAgain } from "../../provider/wire.ts";
 import {
   formatRejectedId,
   parseRejectedId,
+  REJECTED_KINDS,
   REJECTED_SIDES,
   type RejectedChoice,
-  type RejectedKind,
   type RejectedRef,
-  type RejectedSide,
   type RejectedWhole,
 } from "../../rejected.ts";
 import type { FlowContext } from "../context.ts";
 import { problemOfProduct } from "./retry-records.ts";
-import { notRejected, TABLES } from "./retry-rejected.ts";
+import { notRejected, REJECTED_REF, TABLES } from "./retry-rejected.ts";
 
-/** A row of the list. */
-export interface RejectedDocument {
-  readonly id: string;
-  readonly side: RejectedSide;
-  readonly kind: RejectedKind;
+const REJECTED = objectOf({
+  id: REJECTED_REF,
+  side: z.enum(REJECTED_SIDES),
+  kind: z.enum(REJECTED_KINDS),
   /** of a record: the product that was asked for; null: an entry that names none */
-  readonly productId: string | null;
+  productId: z.nullable(TEXT),
   /** null: of a record, or of a text that names none */
-  readonly entryId: string | null;
-  readonly reason: string;
-  readonly firstSeenAt: string;
-  /** the first 200 characters of its text */
-  readonly excerpt: string;
-}
+  entryId: z.nullable(TEXT),
+  reason: TEXT,
+  firstSeenAt: INSTANT,
+});
 
-/** One of them. */
-export interface RejectedStory extends Omit<RejectedDocument, "excerpt"> {
-  /** the whole text as it came */
-  readonly raw: string;
-  /** one sentence */
-  readonly toDo: string;
-}
-
-export interface RejectedList {
-  readonly rejected: readonly RejectedDocument[];
-  readonly next: string | null;
+export const REJECTED_LIST = objectOf({
+  /** `excerpt`: the first 200 characters of the text */
+  rejected: listOf(REJECTED.extend({ excerpt: TEXT })),
+  next: NEXT,
   /** how many match, on whichever side and page they are */
-  readonly counts: { readonly records: number; readonly entries: number };
-}
+  counts: objectOf({ records: COUNT, entries: COUNT }),
+});
+export type RejectedList = AnswerOf<typeof REJECTED_LIST>;
+
+/** One of them: the whole text as it came, and one sentence about what to do. */
+export const REJECTED_STORY = REJECTED.extend({ raw: TEXT, toDo: TEXT });
+export type RejectedStory = AnswerOf<typeof REJECTED_STORY>;
 
 /** A page: records before entries, each the newest first. @param after the `next` of the page before */
 export async function listRejected(
@@ -55,7 +51,7 @@ export async function listRejected(
   choice: RejectedChoice,
   { after, limit }: { readonly after: RejectedRef | null; readonly limit: number },
 ): Promise<RejectedList> {
-  const found: RejectedDocument[] = [];
+  const found: RejectedList["rejected"][number][] = [];
   for (const side of REJECTED_SIDES) {
     const isPassed = side === "record" && after?.side === "entry";
     if (isPassed || (choice.side !== null && choice.side !== side) || found.length > limit) continue;

@@ -1,11 +1,13 @@
 /** Reads rejected records and entries again: after an upgrade, or a changed setting. */
 
+import { type AnswerOf, COUNT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import type { Query } from "../../db/client.ts";
 import { findRejectedRows, nextRejectedRows } from "../../db/rejected-rows.ts";
 import { ReconError } from "../../errors.ts";
 import { writeLedgerSettings } from "../../ledger/follow-store.ts";
 import {
   formatRejectedId,
+  REJECTED_ID,
   REJECTED_SIDES,
   type RejectedRef,
   type RejectedSide,
@@ -15,22 +17,27 @@ import type { FlowContext } from "../context.ts";
 import { addRetried, retryEntries } from "./retry-entries.ts";
 import { retryRecords } from "./retry-records.ts";
 
-/** How many rows of one side became what. */
-export interface RetryCounts {
-  readonly accepted: number;
-  /** dropped, because the same or newer content is there */
-  readonly known: number;
-  readonly stillRejected: number;
-}
+/** The id of a row in answers: "record-12". */
+export const REJECTED_REF = TEXT.meta({ pattern: REJECTED_ID.source });
 
-export interface RetryResult {
-  readonly records: RetryCounts;
-  readonly entries: RetryCounts;
+/** How many rows of one side became what. */
+const COUNTS = objectOf({
+  accepted: COUNT,
+  /** dropped, because the same or newer content is there */
+  known: COUNT,
+  stillRejected: COUNT,
+});
+export type RetryCounts = AnswerOf<typeof COUNTS>;
+
+export const RETRY_RESULT = objectOf({
+  records: COUNTS,
+  entries: COUNTS,
   /** each row that stays, with the reason of now */
-  readonly stayed: readonly { readonly id: string; readonly reason: string }[];
+  stayed: listOf(objectOf({ id: REJECTED_REF, reason: TEXT })),
   /** the row after which to continue; null: there are no more */
-  readonly next: string | null;
-}
+  next: NEXT,
+});
+export type RetryResult = AnswerOf<typeof RETRY_RESULT>;
 
 export const TABLES = { record: "rejected_records", entry: "rejected_entries" } as const;
 /** The most rows and text that one transaction retries. */

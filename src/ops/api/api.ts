@@ -2,12 +2,15 @@
 
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
+import { z } from "zod";
 import { listAudit } from "../../access/audit-store.ts";
+import { COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant } from "../../clock.ts";
+import { REPORT } from "../../closed.ts";
 import { refuseAltered } from "../../flows/closing/closed-facts.ts";
 import { readMonth } from "../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { readCoverageOf } from "../../flows/read/read-coverage.ts";
+import { COVERAGE, readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readStatus } from "../../flows/read/read-status.ts";
 import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
@@ -22,9 +25,35 @@ import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
 import { addRejectedRoutes } from "./rejected-routes.ts";
-import { REPORT } from "./report-schema.ts";
-import { AUDIT, COVERAGE, STATUS } from "./state-schema.ts";
+import { STATUS } from "./state-schema.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
+
+const AUDIT = objectOf({
+  audit: listOf(
+    objectOf({
+      id: TEXT,
+      at: INSTANT,
+      who: TEXT.meta({
+        description: "the name of the token; of a command, the account; local: without tokens",
+      }),
+      role: z.enum(["read", "write"]),
+      by: z.enum(["token", "session", "loopback", "command"]),
+      address: TEXT,
+      method: TEXT,
+      route: TEXT,
+      target: z.record(TEXT, TEXT),
+      details: z
+        .unknown()
+        .meta({ description: "the sent body without secrets; null: no body, or an unread one" }),
+      status: z.nullable(
+        COUNT.meta({
+          description: "of the answer, or a command's exit code; null: there was no answer",
+        }),
+      ),
+    }),
+  ),
+  next: NEXT,
+});
 
 const LIST = describeOperation({
   id: "listAudit",
@@ -65,13 +94,13 @@ const READ_REPORT = describeOperation({
   summary: "the statement of a day, or of a month of closed days",
   query: REPORT_QUERY,
   answers: { 200: REPORT },
-  also: { "text/csv": { type: "string" } },
+  also: ["text/csv"],
 });
 
 const READ_OPENAPI = describeOperation({
   id: "readOpenApi",
   summary: "this document",
-  answers: { 200: { type: "object" } },
+  answers: { 200: z.unknown().meta({ type: "object" }) },
 });
 
 /** @param api a scope with access rules: its requests have the right to read, and changes have the right to write */

@@ -1,55 +1,26 @@
 /** Backfills over HTTP: request, list, show, pause, resume, cancel. */
 
 import type { FastifyInstance } from "fastify";
+import { objectOf } from "../../answer.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import {
-  type BackfillDocument,
+  BACKFILL,
+  BACKFILL_LIST,
+  BACKFILL_PLAN,
   changeBackfill,
   describeBackfill,
   describePlan,
   findBackfill,
   listBackfillPage,
-  type PlanDocument,
   planBackfill,
   requestBackfill,
 } from "../../flows/pull/backfill.ts";
-import { BACKFILL_STATUSES, type BackfillChange } from "../../sync/backfill.ts";
+import type { BackfillChange } from "../../sync/backfill.ts";
 import { PAGE_QUERY, readPage } from "../input/fields.ts";
 import { BACKFILL_FORM, readBackfill } from "../input/range-query.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
-import { COUNT, documentOf, INSTANT, listOf, NEXT, oneOf, orNull, TEXT } from "./schema.ts";
 
-const BACKFILL = documentOf<BackfillDocument>({
-  id: orNull({ ...TEXT, description: "null: a dry run" }),
-  productId: TEXT,
-  from: INSTANT,
-  to: INSTANT,
-  status: orNull(oneOf(BACKFILL_STATUSES)),
-  windowsTotal: COUNT,
-  windowsDone: COUNT,
-  records: COUNT,
-  created: COUNT,
-  changed: COUNT,
-  unchanged: COUNT,
-  startedAt: orNull(INSTANT),
-  endedAt: orNull(INSTANT),
-});
-
-const ONE_BACKFILL = documentOf<{ backfill: unknown }>({ backfill: BACKFILL });
-
-const BACKFILL_LIST = documentOf<{ backfills: unknown; next: unknown }>({
-  backfills: listOf(BACKFILL),
-  next: NEXT,
-});
-
-const PLAN = documentOf<PlanDocument>({
-  backfill: BACKFILL,
-  plan: documentOf<PlanDocument["plan"]>({
-    windowSeconds: { type: "number" },
-    rangeSeconds: { type: "number" },
-    coveredSeconds: { type: "number" },
-  }),
-});
+const ONE_BACKFILL = objectOf({ backfill: BACKFILL });
 
 const LIST = describeOperation({
   id: "listBackfills",
@@ -69,7 +40,7 @@ const REQUEST = describeOperation({
   id: "requestBackfill",
   summary: "queues a backfill (201), or only reports its effect (200)",
   body: BACKFILL_FORM,
-  answers: { 200: PLAN, 201: ONE_BACKFILL },
+  answers: { 200: BACKFILL_PLAN, 201: ONE_BACKFILL },
 });
 
 function describeChange(change: BackfillChange) {

@@ -5,67 +5,15 @@ import type { FlowContext } from "../../flows/context.ts";
 import { addComment } from "../../flows/mismatches/add-comment.ts";
 import {
   describeIncident,
-  type IncidentDocument,
-  type IncidentStoryDocument,
+  INCIDENT_LIST,
+  INCIDENT_STORY,
   readIncidentDocument,
 } from "../../flows/read/incident-document.ts";
 import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
-import { MISMATCH_KINDS } from "../../mismatch.ts";
 import type { Typed } from "../input/fields.ts";
 import { COMMENT_FORM, readComment } from "../input/fields.ts";
 import { INCIDENT_QUERY, readIncidentQuery } from "../input/incident-query.ts";
-import { COMMENT, ONE_COMMENT } from "./comment-schema.ts";
-import { MISMATCH, STATUS } from "./mismatch-schema.ts";
-import { describeOperation, ONE_ID } from "./operation.ts";
-import { AMOUNT, COUNT, documentOf, INSTANT, listOf, NEXT, oneOf, orNull, TEXT } from "./schema.ts";
-
-const FIELDS = {
-  id: TEXT,
-  productId: TEXT,
-  kind: oneOf(MISMATCH_KINDS),
-  backfillId: orNull(TEXT),
-  beganAt: INSTANT,
-  lastAt: INSTANT,
-  endedAt: orNull(INSTANT),
-  total: COUNT,
-  open: COUNT,
-  amounts: listOf(
-    documentOf<IncidentDocument["amounts"][number]>({ currency: orNull(TEXT), amount: AMOUNT }),
-  ),
-};
-
-const INCIDENT_LIST = documentOf<{ incidents: unknown; next: unknown }>({
-  incidents: listOf(documentOf<IncidentDocument>(FIELDS)),
-  next: NEXT,
-});
-
-const INCIDENT_STORY = documentOf<IncidentStoryDocument>({
-  ...FIELDS,
-  sums: listOf(
-    documentOf<IncidentStoryDocument["sums"][number]>({
-      status: STATUS,
-      currency: orNull(TEXT),
-      count: COUNT,
-      amount: AMOUNT,
-    }),
-  ),
-  mismatches: listOf(MISMATCH),
-  next: NEXT,
-  trend: documentOf<IncidentStoryDocument["trend"]>({ from: INSTANT, to: INSTANT, counts: listOf(COUNT) }),
-  notifications: listOf(
-    documentOf<IncidentStoryDocument["notifications"][number]>({
-      alertId: TEXT,
-      kind: TEXT,
-      what: TEXT,
-      at: INSTANT,
-      channel: orNull(TEXT),
-      attempts: COUNT,
-      deliveredAt: orNull(INSTANT),
-      lastError: orNull(TEXT),
-    }),
-  ),
-  comments: listOf(COMMENT),
-});
+import { describeOperation, ONE_COMMENT, ONE_ID } from "./operation.ts";
 
 const LIST = describeOperation({
   id: "listIncidents",

@@ -5,22 +5,10 @@ import { z } from "zod";
 import type { FlowContext } from "../../flows/context.ts";
 import { recordImport } from "../../flows/ledger/import-ledger.ts";
 import type { ImportFormat, ImportShape } from "../../flows/ledger/read-import.ts";
-import { addCounts, type ImportCounts, NO_COUNTS } from "../../ledger/import-lines.ts";
+import { addCounts, IMPORT_COUNTS, type ImportCounts, NO_COUNTS } from "../../ledger/import-lines.ts";
 import { sendProblem } from "../http/problem.ts";
 import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../http/sent-lines.ts";
 import { describeOperation } from "./operation.ts";
-import { COUNT, documentOf, listOf, TEXT } from "./schema.ts";
-
-const REJECTED_LINE = documentOf<ImportCounts["rejected"][number]>({ line: COUNT, reason: TEXT });
-
-/** What became of the lines of a request. */
-const TAKEN = documentOf<ImportCounts>({
-  added: COUNT,
-  known: COUNT,
-  changed: COUNT,
-  skipped: { ...COUNT, description: "callbacks that the operator refused, and checkBalance" },
-  rejected: listOf(REJECTED_LINE),
-});
 
 const linesOf = (what: string) => z.string().meta({ description: what });
 
@@ -39,7 +27,7 @@ const ROUTES = {
       summary: "takes entries of the ledger; those that are known already change nothing",
       body: ENTRY_LINES,
       takes: [JSON_LINES, CSV],
-      answers: { 200: TAKEN },
+      answers: { 200: IMPORT_COUNTS },
     }),
     shapes: new Map<string, ImportShape>([
       [JSON_LINES, "json"],
@@ -53,7 +41,7 @@ const ROUTES = {
       summary: "takes recorded callbacks with their answers; those that are known already change nothing",
       body: CALLBACK_LINES,
       takes: [JSON_LINES],
-      answers: { 200: TAKEN },
+      answers: { 200: IMPORT_COUNTS },
     }),
     shapes: new Map<string, ImportShape>([[JSON_LINES, "json"]]),
     right: `${JSON_LINES}, with { "callback", "receivedAt", "request", "response" } on each line`,

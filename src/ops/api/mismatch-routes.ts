@@ -2,38 +2,44 @@
 
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { FLAG, objectOf } from "../../answer.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { actOnMismatches, previewAction } from "../../flows/mismatches/act-on-mismatches.ts";
+import { ACTION_RESULT, actOnMismatches, previewAction } from "../../flows/mismatches/act-on-mismatches.ts";
 import { addComment } from "../../flows/mismatches/add-comment.ts";
 import { listMismatches } from "../../flows/read/list-mismatches.ts";
-import { readMismatchStory } from "../../flows/read/read-mismatch.ts";
+import { MISMATCH_STORY, readMismatchStory } from "../../flows/read/read-mismatch.ts";
+import { MISMATCH_LIST } from "../../mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
 import { listAsCsv } from "../csv/csv.ts";
 import type { Typed } from "../input/fields.ts";
 import { COMMENT_FORM, readComment } from "../input/fields.ts";
 import { actionForm, bulkForm, readAction, readBulk } from "../input/mismatch-action.ts";
 import { LIST_QUERY, readMismatchQuery } from "../input/mismatch-query.ts";
-import { ONE_COMMENT } from "./comment-schema.ts";
-import { BULK_RESULT, MISMATCH_LIST, STORY } from "./mismatch-schema.ts";
-import { describeOperation, ONE_ID } from "./operation.ts";
-import { TEXT } from "./schema.ts";
+import { describeOperation, ONE_COMMENT, ONE_ID } from "./operation.ts";
 
 /** The largest body in bytes, with room for the largest number of ids. */
 const LONGEST_BULK = 256 * 1024;
+
+const BULK_RESULT = objectOf({
+  action: z.enum(MISMATCH_ACTIONS),
+  dryRun: FLAG,
+  ...ACTION_RESULT.shape,
+});
 
 const LIST = describeOperation({
   id: "listMismatches",
   summary: "mismatches, by default in the order of their discovery; all of them as CSV",
   query: LIST_QUERY,
   answers: { 200: MISMATCH_LIST },
-  also: { "text/csv": TEXT },
+  also: ["text/csv"],
 });
 
 const SHOW = describeOperation({
   id: "readMismatch",
   summary: "everything known about one mismatch",
   params: ONE_ID,
-  answers: { 200: STORY },
+  answers: { 200: MISMATCH_STORY },
 });
 
 const COMMENT = describeOperation({
@@ -51,7 +57,7 @@ function describeAct(action: MismatchAction) {
     summary,
     params: ONE_ID,
     body: actionForm(action),
-    answers: { 200: STORY },
+    answers: { 200: MISMATCH_STORY },
   });
 }
 

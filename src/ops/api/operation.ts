@@ -3,7 +3,11 @@
 import "@fastify/swagger";
 import type { FastifySchema } from "fastify";
 import { z } from "zod";
-import { COUNT, documentOf, type Schema, TEXT } from "./schema.ts";
+import { COUNT, objectOf, TEXT } from "../../answer.ts";
+import { COMMENT } from "../../mismatches/comment-store.ts";
+
+/** A piece of JSON Schema. */
+type Schema = Readonly<Record<string, unknown>>;
 
 export interface Operation {
   /** unique among all routes */
@@ -16,20 +20,26 @@ export interface Operation {
   /** the media types of the body; without them it is application/json */
   readonly takes?: readonly string[];
   /** the answers by status, apart from problems */
-  readonly answers: Readonly<Record<number, Schema>>;
-  /** other forms of the answer 200, by media type */
-  readonly also?: Readonly<Record<string, Schema>>;
+  readonly answers: Readonly<Record<number, z.ZodType>>;
+  /** the media types of the other forms of the answer 200, which are text */
+  readonly also?: readonly string[];
 }
 
 /** The path of a route about one of something. */
 export const ONE_ID = z.strictObject({ id: z.string() });
 
-const PROBLEM = documentOf<Record<"type" | "title" | "status" | "detail", unknown>>({
-  type: TEXT,
-  title: TEXT,
-  status: COUNT,
-  detail: { type: "string", description: "what is wrong with this request, naming field and value" },
-});
+/** The answer to a new comment. */
+export const ONE_COMMENT = objectOf({ comment: COMMENT });
+
+const PROBLEM = describe(
+  objectOf({
+    type: TEXT,
+    title: TEXT,
+    status: COUNT,
+    detail: TEXT.meta({ description: "what is wrong with this request, naming field and value" }),
+  }),
+  "output",
+);
 
 /** The problems that any route may answer; `detail` names the field or the state. */
 const PROBLEMS: Schema = {
@@ -39,42 +49,37 @@ const PROBLEMS: Schema = {
 
 /** The `schema` of a Fastify route. */
 export function describeOperation(operation: Operation): FastifySchema {
-  const { id, summary, params, query, body, takes, answers, also = {} } = operation;
-  const described = Object.entries(answers).map(([status, schema]) => {
-    const forms = status === "200" ? also : {};
-    const content = { "application/json": schema, ...forms };
-    return [status, { description: summary, content: wrapEach(content) }] as const;
+  const { id, summary, params, query, body, takes, answers, also = [] } = operation;
+  const described = Object.entries(answers).map(([status, answer]) => {
+    const forms = status === "200" ? also.map((type) => [type, { schema: { type: "string" } }]) : [];
+    const json = { schema: describe(answer, "output") };
+    const content = { "application/json": json, ...Object.fromEntries(forms) };
+    return [status, { description: summary, content }] as const;
   });
   return {
     operationId: id,
     summary,
-    ...(params === undefined ? {} : { params: describeInput(params) }),
-    ...(query === undefined ? {} : { querystring: describeInput(query) }),
-    ...(body === undefined ? {} : { body: describeInput(body) }),
+    ...(params === undefined ? {} : { params: describe(params, "input") }),
+    ...(query === undefined ? {} : { querystring: describe(query, "input") }),
+    ...(body === undefined ? {} : { body: describe(body, "input") }),
     ...(takes === undefined ? {} : { consumes: takes }),
     response: { ...Object.fromEntries(described), ...PROBLEMS },
   };
 }
 
-/** The JSON Schema of what may be sent. */
-function describeInput(input: z.ZodType): Schema {
-  const { $schema, ...schema } = z.toJSONSchema(input, { io: "input", override: keepDefault });
+/** The JSON Schema of what is sent ("input"), or answered ("output"). */
+function describe(form: z.ZodType, io: "input" | "output"): Schema {
+  const { $schema, ...schema } = z.toJSONSchema(form, { io, override: mend });
   return schema;
 }
 
-/** Zod leaves out the defaults of values that it transforms. */
-function keepDefault({
-  zodSchema,
-  jsonSchema,
-}: Parameters<NonNullable<z.core.ToJSONSchemaParams["override"]>>[0]) {
+/** Zod leaves out the defaults of values that it transforms. It marks lists that the compiler lets no one change. */
+function mend({ zodSchema, jsonSchema }: Parameters<NonNullable<z.core.ToJSONSchemaParams["override"]>>[0]) {
   const { def } = zodSchema._zod;
   if (def.type === "default" && !Array.isArray(def.defaultValue)) jsonSchema.default = def.defaultValue;
+  delete jsonSchema.readOnly;
 }
 
 function asProblem(description: string) {
   return { description, content: { "application/problem+json": { schema: PROBLEM } } };
-}
-
-function wrapEach(content: Readonly<Record<string, Schema>>) {
-  return Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]));
 }

@@ -4,51 +4,14 @@ import type { FastifyInstance } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
 import {
   listRejected,
-  type RejectedDocument,
-  type RejectedList,
-  type RejectedStory,
+  REJECTED_LIST,
+  REJECTED_STORY,
   readRejected,
 } from "../../flows/rejected/read-rejected.ts";
-import {
-  type RetryCounts,
-  type RetryResult,
-  retryNext,
-  retryThese,
-} from "../../flows/rejected/retry-rejected.ts";
-import { REJECTED_ID, REJECTED_KINDS, REJECTED_SIDES } from "../../rejected.ts";
+import { RETRY_RESULT, retryNext, retryThese } from "../../flows/rejected/retry-rejected.ts";
 import type { Typed } from "../input/fields.ts";
 import { LIST_QUERY, RETRY_FORM, readRejectedQuery, readRetry } from "../input/rejected-query.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
-import { COUNT, documentOf, INSTANT, listOf, NEXT, oneOf, orNull, type Schema, TEXT } from "./schema.ts";
-
-const ID: Schema = { type: "string", pattern: REJECTED_ID.source };
-
-const FIELDS: Readonly<Record<Exclude<keyof RejectedDocument, "excerpt">, Schema>> = {
-  id: ID,
-  side: oneOf(REJECTED_SIDES),
-  kind: oneOf(REJECTED_KINDS),
-  productId: orNull(TEXT),
-  entryId: orNull(TEXT),
-  reason: TEXT,
-  firstSeenAt: INSTANT,
-};
-
-const REJECTED_LIST = documentOf<RejectedList>({
-  rejected: listOf(documentOf<RejectedDocument>({ ...FIELDS, excerpt: TEXT })),
-  next: NEXT,
-  counts: documentOf<RejectedList["counts"]>({ records: COUNT, entries: COUNT }),
-});
-
-const REJECTED_STORY = documentOf<RejectedStory>({ ...FIELDS, raw: TEXT, toDo: TEXT });
-
-const COUNTS = documentOf<RetryCounts>({ accepted: COUNT, known: COUNT, stillRejected: COUNT });
-
-const RETRY_RESULT = documentOf<RetryResult>({
-  records: COUNTS,
-  entries: COUNTS,
-  stayed: listOf(documentOf<RetryResult["stayed"][number]>({ id: ID, reason: TEXT })),
-  next: NEXT,
-});
 
 const LIST = describeOperation({
   id: "listRejected",

@@ -2,8 +2,16 @@
 
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
+import { objectOf } from "../../answer.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { describeTransfer, findTransfer, readTransferStory } from "../../flows/read/read-transfer.ts";
+import {
+  describeTransfer,
+  findTransfer,
+  readTransferStory,
+  TRANSFER,
+  TRANSFER_LIST,
+  TRANSFER_STORY,
+} from "../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../flows/verify/close-transfer.ts";
 import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import { listTransfers } from "../../verify/store.ts";
@@ -17,7 +25,6 @@ import {
   readTransferQuery,
 } from "../input/transfer-query.ts";
 import { describeOperation } from "./operation.ts";
-import { ONE_TRANSFER, STORY, TRANSFER_LIST } from "./transfer-schema.ts";
 
 interface TransferRoute {
   Params: { ref: string };
@@ -25,6 +32,8 @@ interface TransferRoute {
 
 /** The path of a route about one of them. */
 const ONE_REF = z.strictObject({ ref: z.string() });
+
+const ONE_TRANSFER = objectOf({ transfer: TRANSFER });
 
 const LIST = describeOperation({
   id: "listTransfers",
@@ -38,7 +47,7 @@ const SHOW = describeOperation({
   summary: "one transfer or top-up, with every answer",
   params: ONE_REF,
   query: CHOICE,
-  answers: { 200: STORY },
+  answers: { 200: TRANSFER_STORY },
 });
 
 const HAND_OVER = describeOperation({

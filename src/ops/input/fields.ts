@@ -4,6 +4,7 @@
  */
 
 import { z } from "zod";
+import { AMOUNT_TEXT } from "../../answer.ts";
 import { parseInstant } from "../../clock.ts";
 import { ReconError, type WrongField } from "../../errors.ts";
 import { formatAmount, parseAmount } from "../../money.ts";
@@ -86,12 +87,6 @@ export function readBy<Value>(parse: TextReader<Value>, text: z.ZodString = TEXT
 export function timeIn(text: z.ZodString) {
   return readBy(parseInstant, text.meta({ format: "date-time" }));
 }
-
-/** How the OpenAPI document describes an amount, in requests and in answers. */
-export const AMOUNT_TEXT = {
-  pattern: String.raw`^-?\d+(\.\d+)?$`,
-  description: "an exact decimal, as text",
-} as const;
 
 /** An exact decimal, read in plain digits. */
 export function amountIn(text: z.ZodString, readAmount = readPlainAmount) {

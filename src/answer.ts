@@ -1,0 +1,35 @@
+/**
+ * The building blocks of the answers of commands and HTTP. One zod schema of an answer gives its type, and its JSON Schema in
+ * the OpenAPI document. Answers are written with `JSON.stringify` and not checked, because a check would cost time for each row.
+ */
+
+import { z } from "zod";
+
+/** The type of an answer. */
+export type AnswerOf<Schema extends z.ZodType> = Readonly<z.output<Schema>>;
+
+export const TEXT = z.string();
+export const FLAG = z.boolean();
+/** A whole number from 0 on. */
+export const COUNT = z.number().meta({ type: "integer", minimum: 0 });
+/** ISO 8601 with its offset. */
+export const INSTANT = z.string().meta({ format: "date-time" });
+/** YYYY-MM-DD */
+export const DATE = z.string().meta({ format: "date" });
+
+/** How the OpenAPI document describes an amount, in requests and in answers. */
+export const AMOUNT_TEXT = {
+  pattern: String.raw`^-?\d+(\.\d+)?$`,
+  description: "an exact decimal, as text",
+} as const;
+export const AMOUNT = z.string().meta(AMOUNT_TEXT);
+
+/** An object with these fields and no other; every field is there. */
+export const objectOf = z.strictObject;
+
+export function listOf<Item extends z.ZodType>(item: Item) {
+  return z.array(item).readonly();
+}
+
+/** The field of a list that leads to its next page. */
+export const NEXT = z.nullable(TEXT.meta({ description: "`after` of the next page; null: there is none" }));
