@@ -12,17 +12,9 @@ import {
 import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import type { Mismatch } from "../../mismatch.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
-import { readIncidentQuery } from "../../ops/input/incident-query.ts";
+import { type IncidentQuery, readIncidentQuery } from "../../ops/input/incident-query.ts";
 import { withRecon } from "../run/run-command.ts";
 import { printComments, printJson, printLine, printTable, showText } from "../terminal/print.ts";
-
-interface ListOptions {
-  readonly state?: string;
-  readonly product?: string;
-  readonly limit?: string;
-  readonly after?: string;
-  readonly json?: boolean;
-}
 
 export function addIncidentCommands(program: Command): void {
   const incidents = program
@@ -37,7 +29,7 @@ export function addIncidentCommands(program: Command): void {
     .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")
     .action(
-      withRecon(["database"], async ({ context }, { json, ...typed }: ListOptions) => {
+      withRecon(["database"], async ({ context }, { json, ...typed }: IncidentQuery & { json?: boolean }) => {
         const { choice, page } = await readIncidentQuery(context, typed);
         const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
         const documents = incidents.map(describeIncident);

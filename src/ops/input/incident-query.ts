@@ -14,6 +14,9 @@ export const INCIDENT_QUERY = z.strictObject({
   ...PAGE,
 });
 
+/** As typed. */
+export type IncidentQuery = z.input<typeof INCIDENT_QUERY>;
+
 export interface IncidentList {
   readonly choice: IncidentChoice;
   readonly page: { readonly limit: number; readonly after: number | null };

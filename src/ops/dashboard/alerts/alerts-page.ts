@@ -8,12 +8,12 @@ import { readAlert, sendAgain, type TestedChannel, testAlerts } from "../../../f
 import type { FlowContext } from "../../../flows/context.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { FILTER, ONCE, orNull, PAGE, read } from "../../input/fields.ts";
-import { problemOf } from "../parts/fields.ts";
+import { problemOf, typedFields } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import type { OwnWorker } from "../parts/own-worker.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
-import { type AlertFilters, renderAlert, renderAlerts } from "./render-alerts.ts";
+import { FILTERS, renderAlert, renderAlerts } from "./render-alerts.ts";
 
 type QueryFields = Readonly<Record<string, unknown>>;
 type ListRequest = FastifyRequest<{ Querystring: QueryFields }>;
@@ -109,7 +109,8 @@ async function sendList(
   };
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   const shared = { title: "Alerts", path: "/alerts", notice: takeNotice(request, reply) };
-  const filters = readTyped(query);
+  const typed = typedFields(query, FILTERS);
+  const filters = { ...typed, state: typed.state || "all" };
   try {
     const { state, product: productId, after } = read(QUERY, query);
     const choice = { isWaiting: state === "all" ? null : state === "waiting", productId };
@@ -122,9 +123,4 @@ async function sendList(
     const main = renderAlerts(filters, { ...around, list: null, problem: problemOf(error) }, when);
     return await sendPage(request, reply.code(400), { ...shared, main });
   }
-}
-
-function readTyped(query: QueryFields): AlertFilters {
-  const textOf = (name: string) => (typeof query[name] === "string" ? query[name] : "");
-  return { state: textOf("state") || "all", product: textOf("product") };
 }

@@ -4,7 +4,7 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import type { ChannelState, Delivery, ListedAlert } from "../../../alerts/alert-list-store.ts";
 import { pageOf } from "../../../alerts/message.ts";
 import type { Instant } from "../../../clock.ts";
-import { nameItself, type Problem, renderProblem, renderSelect } from "../parts/fields.ts";
+import { nameItself, type Problem, renderProblem, renderSelect, type TypedFields } from "../parts/fields.ts";
 import { sayTime, sayWords, showAge, showAgo, showCount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
@@ -98,11 +98,9 @@ function renderAgain(id: number, { channel, attempts, deliveredAt }: Delivery): 
   return html`<form method="post" action="/alerts/${id}/send"><input type="hidden" name="channel" value="${channel}"><input type="hidden" name="attempts" value="${attempts}"><button class="quiet" aria-label="${name}: ${channel}">${name}</button></form>`;
 }
 
-/** As typed. */
-export interface AlertFilters {
-  readonly state: string;
-  readonly product: string;
-}
+/** The fields of the form. */
+export const FILTERS = ["state", "product"] as const;
+type AlertFilters = TypedFields<typeof FILTERS>;
 
 interface ShownAlerts {
   readonly products: readonly string[];
@@ -137,7 +135,7 @@ ${renderSelect({ label: "State", name: "state", value: state, problem }, [
 ${renderSelect({ label: "Product", name: "product", value: product, problem }, [["", "all"], ...products.map(nameItself)])}
 <button>Filter</button>
 </form>
-${renderProblem(problem, ["state", "product"])}
+${renderProblem(problem, FILTERS)}
 ${list === null ? null : renderList({ state, product }, list, channels, when)}`;
 }
 

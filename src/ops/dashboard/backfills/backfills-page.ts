@@ -27,7 +27,7 @@ import {
   renderProblem,
   renderRangeFields,
   type TypedRange,
-  typedRangeOf,
+  typedFields,
 } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
@@ -296,7 +296,7 @@ async function readForm(
     products: config.products
       .filter(({ walletMode }) => walletMode === "seamless")
       .map(({ productId }) => productId),
-    typed: typedRangeOf(typed),
+    typed: typedFields(typed, RANGE_FIELDS),
   };
   try {
     const { after: typedAfter, ...range } = typed;

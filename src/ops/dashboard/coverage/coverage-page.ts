@@ -6,7 +6,7 @@ import type { FlowContext } from "../../../flows/context.ts";
 import { readCoverageOf, readWithoutWindows, type Coverage, type ShownRange } from "../../../flows/read/read-coverage.ts";
 import { readProductRange, withWrongProduct } from "../../input/range-query.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { type Problem, problemOf, typedRangeOf, RANGE_FIELDS, renderProblem, renderRangeFields, type TypedRange } from "../parts/fields.ts";
+import { type Problem, problemOf, typedFields, RANGE_FIELDS, renderProblem, renderRangeFields, type TypedRange } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
@@ -175,7 +175,7 @@ export function addCoveragePage(pages: FastifyInstance, context: FlowContext): v
       products: context.config.products
         .filter(({ walletMode }) => walletMode === "seamless")
         .map(({ productId }) => productId),
-      typed: typedRangeOf(query),
+      typed: typedFields(query, RANGE_FIELDS),
       problem: seen.problem,
     };
     const { settleDelay, every } = context.config.pull;

@@ -7,13 +7,13 @@ import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readIncidentQuery } from "../../input/incident-query.ts";
 import { addTypedComment } from "../comments/render-comments.ts";
-import { type Problem, problemOf } from "../parts/fields.ts";
+import { type Problem, problemOf, typedFields } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import type { OwnWorker } from "../parts/own-worker.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { renderIncident } from "./render-incident.ts";
-import { type IncidentFilters, renderIncidents } from "./render-incidents.ts";
+import { FILTERS, renderIncidents } from "./render-incidents.ts";
 
 type ListRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
 type OneRequest = FastifyRequest<{ Params: { id: string } }>;
@@ -87,7 +87,8 @@ async function sendList(
   const tidy = tidyQuery(request.query, [], zoneOf(request));
   if (tidy !== null) return await reply.redirect(`/incidents?${new URLSearchParams(tidy)}`, 303);
   const products = context.config.products.map(({ productId }) => productId);
-  const filters = readTyped(request.query);
+  const { state, product } = typedFields(request.query, FILTERS);
+  const filters = { state: state || "open", product };
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   const shared = { title: "Incidents", path: "/incidents", notice: takeNotice(request, reply) };
   try {
@@ -100,9 +101,4 @@ async function sendList(
     const main = renderIncidents(filters, { products, list: null, problem: problemOf(error) }, when);
     return await sendPage(request, reply.code(400), { ...shared, main });
   }
-}
-
-function readTyped(query: Readonly<Record<string, unknown>>): IncidentFilters {
-  const textOf = (name: string) => (typeof query[name] === "string" ? query[name] : "");
-  return { state: textOf("state") || "open", product: textOf("product") };
 }

@@ -4,15 +4,14 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
 import type { IncidentWithMoney } from "../../../flows/read/read-incident.ts";
-import { nameItself, type Problem, renderProblem, renderSelect } from "../parts/fields.ts";
+import type { IncidentQuery } from "../../input/incident-query.ts";
+import { nameItself, type Problem, renderProblem, renderSelect, type TypedFields } from "../parts/fields.ts";
 import { showAge, showCount, showSum } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
-/** As typed. */
-export interface IncidentFilters {
-  readonly state: string;
-  readonly product: string;
-}
+/** The fields of the form: filters of the API. */
+export const FILTERS = ["state", "product"] as const satisfies readonly (keyof IncidentQuery)[];
+type IncidentFilters = TypedFields<typeof FILTERS>;
 
 interface IncidentList {
   readonly products: readonly string[];
@@ -43,7 +42,7 @@ ${renderSelect({ label: "State", name: "state", value: state, problem }, [
 ${renderSelect({ label: "Product", name: "product", value: product, problem }, [["", "all"], ...products.map(nameItself)])}
 <button>Filter</button>
 </form>
-${renderProblem(problem, ["state", "product"])}
+${renderProblem(problem, FILTERS)}
 ${list === null ? null : renderList({ state, product }, list, when)}`;
 }
 

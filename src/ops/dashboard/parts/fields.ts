@@ -73,20 +73,21 @@ export function nameItself(name: string): readonly [string, string] {
   return [name, name];
 }
 
-/** A range of a product's time as typed. */
-export interface TypedRange {
-  readonly product: string;
-  readonly from: string;
-  readonly to: string;
+/** Fields as typed, by their names; an empty one was not filled in. */
+export type TypedFields<Names extends readonly string[]> = Readonly<Record<Names[number], string>>;
+
+/** The text fields of a query or a form. Other values count as empty. */
+export function typedFields<const Names extends readonly string[]>(
+  given: Readonly<Record<string, unknown>>,
+  names: Names,
+): TypedFields<Names> {
+  const texts = names.map((name) => [name, typeof given[name] === "string" ? given[name] : ""]);
+  return Object.fromEntries(texts) as TypedFields<Names>;
 }
 
 export const RANGE_FIELDS = ["product", "from", "to"] as const;
-
-/** Keeps the text fields of a query or a form. Other values count as empty. */
-export function typedRangeOf(given: Readonly<Record<string, unknown>>): TypedRange {
-  const textOf = (value: unknown) => (typeof value === "string" ? value : "");
-  return { product: textOf(given["product"]), from: textOf(given["from"]), to: textOf(given["to"]) };
-}
+/** A range of a product's time as typed. */
+export type TypedRange = TypedFields<typeof RANGE_FIELDS>;
 
 /** @param products the pulled products @param zone of the times; if something is wrong, they stay as typed */
 export function renderRangeFields(

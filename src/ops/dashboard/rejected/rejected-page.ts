@@ -13,7 +13,7 @@ import {
 import { retryThese } from "../../../flows/rejected/retry-rejected.ts";
 import type { LiveTopic, Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { readRef, readRejectedQuery } from "../../input/rejected-query.ts";
+import { type RejectedQuery, readRef, readRejectedQuery } from "../../input/rejected-query.ts";
 import {
   nameItself,
   type Problem,
@@ -22,6 +22,8 @@ import {
   renderProblem,
   renderSelect,
   renderTimeField,
+  type TypedFields,
+  typedFields,
 } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
@@ -29,14 +31,15 @@ import { showAge, showAgo, showCount, showState, showTime } from "../parts/show.
 import { type Column, renderTable } from "../parts/table.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
 
-/** As typed; empty fields do not filter. */
-interface RejectedFilters {
-  readonly side: string;
-  readonly kind: string;
-  readonly product: string;
-  readonly reason: string;
-  readonly since: string;
-}
+/** The fields of the form: filters of the API. */
+const FILTERS = [
+  "side",
+  "kind",
+  "product",
+  "reason",
+  "since",
+] as const satisfies readonly (keyof RejectedQuery)[];
+type RejectedFilters = TypedFields<typeof FILTERS>;
 
 interface ShownList {
   /** those of the config */
@@ -63,7 +66,7 @@ function renderRejectedList(
 <p>Records and entries that cannot be used. They are kept with their text, and what they speak of is never called missing.</p>
 ${list === null ? null : renderCounts(filters, list.counts)}
 ${renderFilters(filters, products, problem)}
-${renderProblem(problem, ["side", "kind", "product", "reason", "since"])}
+${renderProblem(problem, FILTERS)}
 ${list === null ? null : list.rejected.length === 0 ? html`<p class="sheet">None is like that.</p>` : renderList(filters, list, when)}`;
 }
 
@@ -213,7 +216,7 @@ async function sendList(
   const { query } = request;
   const tidy = tidyQuery(query, ["since"], zoneOf(request));
   if (tidy !== null) return await reply.redirect(`/rejected?${new URLSearchParams(tidy)}`, 303);
-  const filters = readTyped(query);
+  const filters = typedFields(query, FILTERS);
   const products = context.config.products.map(({ productId }) => productId);
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   try {
@@ -226,17 +229,6 @@ async function sendList(
     const main = renderRejectedList(filters, { products, list: null, problem: problemOf(error) }, when);
     return await send(request, reply.code(400), "Rejected", main, takeNotice(request, reply));
   }
-}
-
-function readTyped(query: QueryFields): RejectedFilters {
-  const textOf = (name: string) => (typeof query[name] === "string" ? query[name] : "");
-  return {
-    side: textOf("side"),
-    kind: textOf("kind"),
-    product: textOf("product"),
-    reason: textOf("reason"),
-    since: textOf("since"),
-  };
 }
 
 async function send(

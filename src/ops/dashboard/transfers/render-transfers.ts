@@ -4,17 +4,26 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
 import type { TransferDocument } from "../../../flows/read/read-transfer.ts";
 import { TRANSFER_STATUSES, type TransferStatus } from "../../../transfer.ts";
-import { nameItself, type Problem, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
+import type { TransferQuery } from "../../input/transfer-query.ts";
+import {
+  nameItself,
+  type Problem,
+  renderInput,
+  renderProblem,
+  renderSelect,
+  type TypedFields,
+} from "../parts/fields.ts";
 import { showAge, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
-/** As typed; empty fields do not filter. */
-export interface TransferFilters {
-  readonly kind: string;
-  readonly status: string;
-  readonly product: string;
-  readonly username: string;
-}
+/** The fields of the form: filters of the API. */
+export const FILTERS = [
+  "kind",
+  "status",
+  "product",
+  "username",
+] as const satisfies readonly (keyof TransferQuery)[];
+type TransferFilters = TypedFields<typeof FILTERS>;
 
 export interface TransferList {
   /** the products of the config */
@@ -38,7 +47,7 @@ export function renderTransfers(filters: TransferFilters, list: TransferList, wh
   return html`<h1>${filters.kind === "top-up" ? "Top-ups" : "Transfers"}</h1>
 ${renderCounts(list.counts)}
 ${renderFilters(filters, list)}
-${renderProblem(problem, ["kind", "status", "product", "username"])}
+${renderProblem(problem, FILTERS)}
 ${page === null ? null : page.transfers.length === 0 ? html`<p class="sheet">No ${filters.kind === "top-up" ? "top-up" : "transfer"} matches the filters.</p>` : renderList(filters, page, when)}`;
 }
 

@@ -21,13 +21,13 @@ import { countTransfers, listTransfers } from "../../../verify/store.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { LONGEST_NOTE, readNote, readTransferChoice, readTransferQuery } from "../../input/transfer-query.ts";
-import { type Problem, problemOf, renderArea } from "../parts/fields.ts";
+import { type Problem, problemOf, renderArea, typedFields } from "../parts/fields.ts";
 import { renderUnsaved, setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { showAgo, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import { zoneOf } from "../parts/zone.ts";
-import { pathOfTransfer, renderTransfers, type TransferFilters } from "./render-transfers.ts";
+import { FILTERS, pathOfTransfer, renderTransfers } from "./render-transfers.ts";
 
 /** The closing as typed, and what is wrong with it. */
 interface TypedClosing {
@@ -179,7 +179,7 @@ async function sendTransfers(
   // An empty field of the form filters nothing.
   const query = Object.fromEntries(Object.entries(request.query).filter(([, text]) => text !== ""));
   const { sql, config } = context;
-  const filters = readTyped(query);
+  const filters = typedFields(query, FILTERS);
   const products = config.products.map(({ productId }) => productId);
   const counts = await countTransfers(sql);
   let main: ReturnType<typeof renderTransfers>;
@@ -203,16 +203,6 @@ async function sendTransfers(
     notice: takeNotice(request, reply),
     live: ["transfers"],
   });
-}
-
-function readTyped(query: QueryFields): TransferFilters {
-  const textOf = (name: string) => (typeof query[name] === "string" ? query[name] : "");
-  return {
-    kind: textOf("kind"),
-    status: textOf("status"),
-    product: textOf("product"),
-    username: textOf("username"),
-  };
 }
 
 async function sendTransfer(

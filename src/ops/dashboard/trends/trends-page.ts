@@ -6,7 +6,7 @@ import type { FlowContext } from "../../../flows/context.ts";
 import { openTrends, SPANS, type Span, type Trends } from "../../../flows/trends/read-trends.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { FILTER, orNull, read, usage } from "../../input/fields.ts";
-import { type Problem, problemOf } from "../parts/fields.ts";
+import { type Problem, problemOf, typedFields } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
@@ -26,7 +26,8 @@ export function addTrendsPage(pages: FastifyInstance, context: FlowContext): voi
     const tidy = tidyQuery(request.query, [], zone);
     if (tidy !== null) return await reply.redirect(`/trends?${new URLSearchParams(tidy)}`, 303);
     const products = context.config.products.map(({ productId }) => productId);
-    const typed = { span: textOf(request.query["span"]) || "day", product: textOf(request.query["product"]) };
+    const { span, product } = typedFields(request.query, ["span", "product"]);
+    const typed = { span: span || "day", product };
     let trends: Trends | null = null;
     let problem: Problem | null = null;
     try {
@@ -53,8 +54,4 @@ function readAsked(
   const asked = read(QUERY, query);
   if (asked.product === null || products.includes(asked.product)) return asked;
   throw usage(`there is no product "${asked.product.slice(0, 60)}"; choose one of the list`, "product");
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
