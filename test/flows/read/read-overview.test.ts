@@ -162,7 +162,9 @@ describe("the work that waits", () => {
       { kind: "transfer", status: "inconclusive", count: 1 },
       { kind: "transfer", status: "pending", count: 2 },
     ]);
-    expect(findings.map(({ kind, subject }) => `${kind}: ${subject}`)).toContain("backfill-failed: backfill 2");
+    expect(findings.map(({ kind, subject }) => `${kind}: ${subject}`)).toContain(
+      "backfill-failed: backfill 2",
+    );
     expect(findings.map(({ kind }) => kind)).not.toContain("ledger-empty");
   });
 });
