@@ -5,7 +5,6 @@ import { Redis } from "ioredis";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { startRedis } from "../support/redis-server.ts";
 import { measureStorage } from "../../src/flows/retention/measure-storage.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
@@ -13,6 +12,7 @@ import { writeRecords } from "../../src/sync/record-store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, exampleEntry, exampleRecord, NOON } from "../support/examples.ts";
 import { CREDENTIALS, page, useHttpProvider } from "../support/http-provider.ts";
+import { startRedis } from "../support/redis-server.ts";
 import { callRecon } from "./call-recon.ts";
 import { startRecon } from "./run-recon.ts";
 

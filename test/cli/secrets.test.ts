@@ -8,12 +8,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { useAlertListener } from "../support/alert-listener.ts";
 import { useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { betItem, body, page, type Respond } from "../support/http-provider.ts";
 import { ownPort } from "../support/own-port.ts";
+import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import { callRecon } from "./call-recon.ts";
 import { type Ended, startRecon } from "./run-recon.ts";
 

@@ -7,7 +7,6 @@ import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { startRedis } from "../support/redis-server.ts";
 import { closeDay } from "../../src/flows/closing/close-days.ts";
 import { verifyChain } from "../../src/flows/closing/read-statement.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
@@ -19,6 +18,7 @@ import { clockOf, openDumpServer, WHY_NO_DUMPS } from "../support/dump-server.ts
 import { eventually as eventuallyWithin } from "../support/eventually.ts";
 import { exampleEntry, exampleSettle, HOUR_MS, MINUTE_MS } from "../support/examples.ts";
 import { betItem, CREDENTIALS, page, useHttpProvider } from "../support/http-provider.ts";
+import { startRedis } from "../support/redis-server.ts";
 
 const DAY_MS = 24 * HOUR_MS;
 /** Thousands of statements of three workers, on a machine that may do much else. */

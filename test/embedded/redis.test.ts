@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, expect, test } from "vitest";
-import { startRedis } from "../support/redis-server.ts";
 import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";
+import { startRedis } from "../support/redis-server.ts";
 import { startHolder } from "./holder.ts";
 import { listProcesses } from "./processes.ts";
 

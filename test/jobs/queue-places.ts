@@ -3,10 +3,10 @@
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll } from "vitest";
-import { type RedisServer, startRedis } from "../support/redis-server.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
 import { ownPort } from "../support/own-port.ts";
+import { type RedisServer, startRedis } from "../support/redis-server.ts";
 
 interface QueuePlace {
   /** for startWorker; null if the queues are in the database */

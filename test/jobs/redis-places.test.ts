@@ -13,13 +13,13 @@ import { checkRedis } from "../../jobs/redis.ts";
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { freePort } from "../../src/embedded/child-process.ts";
-import { findRedis, startRedis } from "../support/redis-server.ts";
 import { readStatus } from "../../src/flows/read/read-status.ts";
 import { readRedisUrl } from "../../src/redis-url.ts";
 import { PROGRAM, startRecon } from "../cli/run-recon.ts";
 import { makeCertificates } from "../support/certificates.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { findRedis, startRedis } from "../support/redis-server.ts";
 import { useSmallWorld } from "./small-world.ts";
 
 const CACHE = join(import.meta.dirname, "../../.recon/test/redis");

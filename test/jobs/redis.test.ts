@@ -4,10 +4,10 @@ import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { startWorker } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
-import { startRedis } from "../support/redis-server.ts";
 import { readStatus } from "../../src/flows/read/read-status.ts";
 import { emptyTables, type TestDatabase, useDatabase } from "../support/database.ts";
 import { eventually } from "../support/eventually.ts";
+import { startRedis } from "../support/redis-server.ts";
 import { startTcpProxy } from "../support/tcp-proxy.ts";
 import { useSmallWorld } from "./small-world.ts";
 

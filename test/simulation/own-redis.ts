@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { startRedis } from "../support/redis-server.ts";
 import { ownPort } from "../support/own-port.ts";
+import { startRedis } from "../support/redis-server.ts";
 
 export interface OwnRedis {
   readonly url: string;

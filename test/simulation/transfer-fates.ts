@@ -1,9 +1,9 @@
 /** What can become of a transfer or top-up: what the provider does, what it answers, and what must follow. */
 
+import type { AgentEndpoint } from "../../src/agent-endpoints.ts";
 import { formatInstant } from "../../src/clock.ts";
 import type { Config } from "../../src/config-file.ts";
 import type { MismatchKind } from "../../src/mismatch.ts";
-import type { AgentEndpoint } from "../../src/agent-endpoints.ts";
 import type { AgentFault } from "../../src/sandbox/faults/agent-fault.ts";
 import type { Random } from "../../src/sandbox/world/random.ts";
 import type { TimeRange } from "../../src/window.ts";

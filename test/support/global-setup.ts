@@ -6,8 +6,8 @@ import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { migrateDatabase } from "../../src/db/migrate.ts";
 import { startEmbeddedPostgres } from "../../src/embedded/postgres/postgres.ts";
-import { startRedis } from "./redis-server.ts";
 import { findChromium } from "./chromium.ts";
+import { startRedis } from "./redis-server.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

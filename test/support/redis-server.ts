@@ -8,8 +8,8 @@ import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { describeError, ReconError } from "../../src/errors.ts";
 import { childEnvironment, freePort, guardChild } from "../../src/embedded/child-process.ts";
+import { describeError, ReconError } from "../../src/errors.ts";
 
 const START_MS = 10_000;
 const STOP_MS = 5_000;

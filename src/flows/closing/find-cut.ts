@@ -3,7 +3,6 @@
 import { LONGEST_BET_MS } from "../../bet.ts";
 import { parseInstant } from "../../clock.ts";
 import type { ChangedBet } from "../../closing/changed-bets.ts";
-import type { ClosedBounds } from "../../closing/statement.ts";
 import {
   beganBefore,
   type LoadedBets,
@@ -11,6 +10,7 @@ import {
   namesOfChange,
   namesWithoutEntries,
 } from "../../closing/cut-bets.ts";
+import type { ClosedBounds } from "../../closing/statement.ts";
 import { type DeletedTime, keepDeleted } from "../../db/retention-store.ts";
 import { deletedUpTo } from "../../diff/deleted.ts";
 import { readTxnIds } from "../../ledger/store.ts";

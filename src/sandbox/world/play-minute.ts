@@ -7,7 +7,13 @@ import { createRandom, hashText, type Random } from "./random.ts";
 import { type Currency, drawPayout, drawStake, drawUsualPayout, drawUsualStake } from "./stakes.ts";
 import { STYLES, type Style } from "./styles.ts";
 import type { Script } from "./world-plan.ts";
-import { MINUTE_MS, type PlainStyle, type PlantedFault, type ProductPlan, type WorldPlan } from "./world-plan.ts";
+import {
+  MINUTE_MS,
+  type PlainStyle,
+  type PlantedFault,
+  type ProductPlan,
+  type WorldPlan,
+} from "./world-plan.ts";
 
 /** The players of the plain styles. */
 export function seatPlayers(seed: number, count: number): SandboxPlayer[] {

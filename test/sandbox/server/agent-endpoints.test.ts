@@ -400,5 +400,6 @@ describe("which requests a fault strikes", () => {
 it("the README lists every endpoint, and every kind of its faults", () => {
   const readme = readFileSync(join(import.meta.dirname, "../../../src/sandbox/README.md"), "utf8");
   const section = readme.slice(readme.indexOf("## The other endpoints"));
-  for (const name of [...Object.keys(AGENT_ENDPOINTS), ...AGENT_FAULT_KINDS]) expect(section).toContain(`\`${name}\``);
+  for (const name of [...Object.keys(AGENT_ENDPOINTS), ...AGENT_FAULT_KINDS])
+    expect(section).toContain(`\`${name}\``);
 });
