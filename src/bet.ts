@@ -133,6 +133,7 @@ export interface LedgerBet {
   readonly settledByRound: boolean;
   readonly firstEntryAt: Instant;
   readonly lastEntryAt: Instant;
+  /** of any entry: repeats and rewards too */
   readonly lastReceivedAt: Instant;
 }
 

@@ -5,7 +5,7 @@ import { AMOUNT, type AnswerOf, DATE, INSTANT, listOf, NEXT, objectOf, TEXT } fr
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
-/** Every kind, in the order of docs/mismatches.md. If a bet has several differences, it gets the first. */
+/** Every kind, in the order of docs/mismatches.md. If a bet has several differences, `diff/compare.ts` decides which it gets. */
 export const MISMATCH_KINDS = [
   "username-differs",
   "currency-differs",
@@ -169,10 +169,18 @@ export type Mismatch = AnswerOf<typeof MISMATCH>;
 
 export const MISMATCH_LIST = objectOf({ mismatches: listOf(MISMATCH), next: NEXT });
 
-/** The kinds from `balance-differs` on explain no difference of a statement, and no player's money is wrong by them. */
-export const KINDS_IN_NO_STATEMENT: readonly MismatchKind[] = MISMATCH_KINDS.slice(
-  MISMATCH_KINDS.indexOf("balance-differs"),
-);
+/** The kinds that explain no difference of a statement: their `countsOn` and `effect` are null. */
+export const KINDS_IN_NO_STATEMENT: readonly MismatchKind[] = [
+  "balance-differs",
+  "provider-inconsistent",
+  "transfer-inconclusive",
+  "transfer-differs",
+  "transfer-late-success",
+  "top-up-rejected",
+  "top-up-inconclusive",
+  "top-up-differs",
+  "top-up-late-success",
+];
 
 /** One change of a mismatch in a transaction. Incidents count these changes. */
 export interface MismatchChange {

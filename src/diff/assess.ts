@@ -44,7 +44,7 @@ export interface AssessedPair {
   readonly pair: Pair;
   readonly provider: Sums<BetStatus> | null;
   readonly ledger: Sums<LedgerStatus> | null;
-  /** null: the pair agrees, or there is nothing to compare yet */
+  /** null: the pair agrees, or there is nothing to compare yet; the statement takes such a pair as one that agrees */
   readonly pending: PendingDifference | null;
 }
 

@@ -41,7 +41,11 @@ export interface Difference {
   readonly reason: string;
 }
 
-/** @returns null if the sides agree, or if there is nothing to compare yet */
+/**
+ * The first difference of a pair. `paid-elsewhere`, `other-player` and `assess` also ask with it whether sides would
+ * agree, so what is no disagreement of the sides (a delay, for example) does not belong here.
+ * @returns null if the sides agree, or if there is nothing to compare yet
+ */
 export function comparePair(pair: Pair, settings: CompareSettings): Difference | null {
   if (isBeforeLedger(pair, settings.ledgerStart)) return null;
   const mixed = inSeveralCurrencies(pair.bets);

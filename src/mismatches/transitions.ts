@@ -85,6 +85,10 @@ function isDecidedByReviewer({ status, resolvedBy }: KnownMismatch): boolean {
   return status === "ignored" || (status === "resolved" && resolvedBy !== RESOLVED_BY_RECON);
 }
 
+/**
+ * The fields of a side that do not count as a change. A new field of a side must be added here: stored sides lack it,
+ * so every mismatch that ops have decided, and whose difference still exists, would be opened again.
+ */
 const NOT_COMPARED = new Set([
   "id",
   "betId",

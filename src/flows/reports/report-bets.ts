@@ -223,7 +223,7 @@ function latestOf(records: readonly StoredRecord[]): Instant {
   return times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }
 
-/** Kinds that concern one side only, so that they explain no difference. */
+/** Kinds about one side. They explain no difference, and others of the same bet still do. */
 const EXPLAINS_ALONE: ReadonlySet<MismatchKind> = new Set(["balance-differs", "provider-inconsistent"]);
 
 /**
