@@ -5,6 +5,10 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { createProgram } from "../../src/cli/program.ts";
+import { INCIDENT_QUERY } from "../../src/ops/input/incident-query.ts";
+import { LIST_QUERY as MISMATCH_QUERY } from "../../src/ops/input/mismatch-query.ts";
+import { LIST_QUERY as REJECTED_QUERY } from "../../src/ops/input/rejected-query.ts";
+import { LIST_QUERY as TRANSFER_QUERY } from "../../src/ops/input/transfer-query.ts";
 import { blocksOf, codesIn, PAGES, proseOf, ROOT, rowsOf, USER_PAGES } from "./pages.ts";
 
 const program = await createProgram();
@@ -92,6 +96,28 @@ test("docs/commands.md has every command of recon", () => {
   const shown = rowsOf("docs/commands.md", "command").flatMap(([cell = ""]) => codesIn(cell));
   const named = shown.map((code) => code.replace(/^recon /, "").replace(/ (?:-|[A-Z]).*$/, ""));
   expect([...new Set(named)].sort()).toEqual(commandsOf(program).sort());
+});
+
+test.each([
+  ["mismatches", MISMATCH_QUERY],
+  ["incidents", INCIDENT_QUERY],
+  ["rejected", REJECTED_QUERY],
+  ["transfers", TRANSFER_QUERY],
+])("the API, the command and docs/commands.md have the same filters of %s", (name, { shape }) => {
+  const filters = Object.keys(shape).map(
+    (field) => `--${field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+  );
+  const list = program.commands
+    .find((one) => one.name() === name)
+    ?.commands.find((one) => one.name() === "list");
+  const forms = ["--json", "--csv"];
+  const options = list?.options.flatMap(({ long }) =>
+    long === undefined || forms.includes(long) ? [] : long,
+  );
+  expect(options?.sort()).toEqual(filters.sort());
+  const row = rowsOf("docs/commands.md", "command").find(([cell]) => cell === `\`recon ${name} list\``);
+  const named = codesIn(row?.[1] ?? "").map((code) => code.split(" ")[0]);
+  expect(filters.filter((filter) => !named.includes(filter))).toEqual([]);
 });
 
 test("compose.yaml runs only commands and options that recon has", () => {

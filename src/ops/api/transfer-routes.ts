@@ -17,9 +17,9 @@ import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import { listTransfers } from "../../verify/store.ts";
 import { HAND_OVER_FORM, readTransfer } from "../input/hand-over.ts";
 import {
-  CHOICE,
   CLOSE_FORM,
   LIST_QUERY,
+  ONE_OF_REF,
   readNote,
   readTransferChoice,
   readTransferQuery,
@@ -46,7 +46,7 @@ const SHOW = describeOperation({
   id: "readTransfer",
   summary: "one transfer or top-up, with every answer",
   params: ONE_REF,
-  query: CHOICE,
+  query: ONE_OF_REF,
   answers: { 200: TRANSFER_STORY },
 });
 
@@ -61,7 +61,7 @@ const CLOSE = describeOperation({
   id: "closeTransfer",
   summary: "records the decision on an inconclusive one",
   params: ONE_REF,
-  query: CHOICE,
+  query: ONE_OF_REF,
   body: CLOSE_FORM,
   answers: { 200: ONE_TRANSFER },
 });

@@ -10,7 +10,7 @@ import { FILTER, orNull, PAGE, read, readOneOf, severalOf, words } from "./field
 import { bodyWith } from "./messages.ts";
 
 /** The fields that distinguish several top-ups of one ref. */
-export const CHOICE = z.strictObject({
+export const ONE_OF_REF = z.strictObject({
   kind: orNull(z.enum(VERIFY_KINDS)),
   product: orNull(FILTER),
   username: orNull(FILTER),
@@ -19,7 +19,7 @@ export const CHOICE = z.strictObject({
 /** The filters of transfers; absent ones do not filter, and without a kind they choose transfers. */
 export const LIST_QUERY = z.strictObject({
   status: severalOf(TRANSFER_STATUSES).default([]).meta({ description: "several separated by commas" }),
-  ...CHOICE.shape,
+  ...ONE_OF_REF.shape,
   ...PAGE,
 });
 
@@ -47,7 +47,7 @@ export function readTransferQuery(typed: unknown, { products }: Config): Transfe
 
 /** Reads a ref, with the fields that distinguish several top-ups of one ref. @throws ReconError `usage` */
 export function readTransferChoice(ref: string, typed: unknown): TransferChoice {
-  const { product: productId, ...rest } = read(CHOICE, typed);
+  const { product: productId, ...rest } = read(ONE_OF_REF, typed);
   // No stored text contains such a character, and PostgreSQL refuses to search for it.
   return { ref: ref.includes("\0") ? "" : ref.toWellFormed(), productId, ...rest };
 }

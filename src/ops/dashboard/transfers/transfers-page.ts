@@ -26,7 +26,7 @@ import { renderUnsaved, setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { showAgo, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
-import { zoneOf } from "../parts/zone.ts";
+import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { FILTERS, pathOfTransfer, renderTransfers } from "./render-transfers.ts";
 
 /** The closing as typed, and what is wrong with it. */
@@ -176,9 +176,10 @@ async function sendTransfers(
   request: TransfersRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  // An empty field of the form filters nothing.
-  const query = Object.fromEntries(Object.entries(request.query).filter(([, text]) => text !== ""));
   const { sql, config } = context;
+  const { query } = request;
+  const tidy = tidyQuery(query, [], zoneOf(request));
+  if (tidy !== null) return await reply.redirect(`/transfers?${new URLSearchParams(tidy)}`, 303);
   const filters = typedFields(query, FILTERS);
   const products = config.products.map(({ productId }) => productId);
   const counts = await countTransfers(sql);
