@@ -1,83 +1,102 @@
 /** Reads the state of all products and work (the JSON of `recon status` and `/api/status`). */
 
+import { z } from "zod";
 import { countUndelivered } from "../../alerts/store.ts";
+import { AMOUNT, type AnswerOf, COUNT, FLAG, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { isStalled, watermarkOf } from "../../health/products.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
 import { countRejectedEntries } from "../../ledger/rejected-store.ts";
 import { readLedgerExtent } from "../../ledger/store.ts";
-import { countByStatus, countOpenByProduct, type StatusCounts } from "../../mismatches/store.ts";
+import { MISMATCH_STATUSES } from "../../mismatch.ts";
+import { countByStatus, countOpenByProduct } from "../../mismatches/store.ts";
 import { readPullProgress } from "../../sync/progress-store.ts";
 import { countRecords } from "../../sync/record-store.ts";
-import type { TransferStatus } from "../../transfer.ts";
+import { TRANSFER_STATUSES } from "../../transfer.ts";
 import { countTransfers } from "../../verify/store.ts";
 import type { FlowContext } from "../context.ts";
 import { readOutside } from "./read-outside.ts";
 import { judgeWork, seeWork, type WorkReport } from "./read-work.ts";
 
-interface ProductStatus {
-  readonly productId: string;
+const PRODUCT_STATUS = objectOf({
+  productId: TEXT,
   /** the head of pulling */
-  readonly head: string | null;
+  head: z.nullable(INSTANT),
   /** everything before this time was fetched; differs from the head while there are gaps */
-  readonly watermark: string | null;
+  watermark: z.nullable(INSTANT),
   /**
    * since the watermark, or since `since` if nothing was pulled yet; null: the product is not pulled, or no worker
    * has begun
    */
-  readonly lagSeconds: number | null;
-  /**
-   * how long the oldest due resweep has been due; 0: none is due; null: the product is not pulled, or no worker has begun
-   */
-  readonly resweepBehindSeconds: number | null;
-  readonly windowSeconds: number | null;
-  readonly stalled: boolean;
-  readonly gaps: number;
-  readonly records: number;
-  readonly rejected: number;
-  readonly openMismatches: number;
+  lagSeconds: z.nullable(z.number().meta({ type: "integer" })),
+  /** null: the product is not pulled, or no worker has begun */
+  resweepBehindSeconds: z.nullable(
+    COUNT.meta({ description: "how long the oldest resweep that is not done has been due; 0: none is due" }),
+  ),
+  windowSeconds: z.nullable(z.number()),
+  stalled: FLAG,
+  gaps: COUNT,
+  records: COUNT,
+  rejected: COUNT,
+  openMismatches: COUNT,
+});
+
+type ProductStatus = AnswerOf<typeof PRODUCT_STATUS>;
+
+function countsOf<Name extends string>(names: readonly Name[]) {
+  return objectOf(Object.fromEntries(names.map((name) => [name, COUNT])) as Record<Name, typeof COUNT>);
 }
 
-export interface Status {
-  readonly products: ProductStatus[];
-  readonly ledger: { readonly entries: number; readonly lastReceivedAt: string | null };
-  readonly mismatches: StatusCounts;
-  readonly transfers: Record<TransferStatus, number>;
-  readonly alerts: { readonly undelivered: number };
-  readonly comparing: {
-    /** everything that had arrived by then has been judged, or waits for its graces; null: nothing was judged yet */
-    readonly upTo: string | null;
-    readonly behindSeconds: number | null;
-    /** touched rounds and bets that are due for a comparison */
-    readonly waiting: number;
-    /** rounds and bets that cannot be compared */
-    readonly setAside: number;
-    /** the problem in a sentence; null: there is none */
-    readonly problem: string | null;
-  };
-  readonly verifying: {
-    /**
-     * the longest wait of a due question; if nothing waits, the time since the last check for due questions; null:
-     * there was no check
-     */
-    readonly behindSeconds: number | null;
-    readonly due: number;
-  };
-  /** products that have entries or records, and are not in the settings */
-  readonly unknownProducts: readonly {
-    readonly productId: string;
-    readonly entries: number;
-    readonly since: string;
-  }[];
-  /** money that moved outside the comparison, on the days that are not closed, at most the last 7: decimal text */
-  readonly outside: readonly {
-    readonly productId: string;
-    readonly currency: string;
-    readonly outside: string;
-  }[];
-  /** records of the provider and entries of the ledger that cannot be used */
-  readonly rejected: { readonly records: number; readonly entries: number };
-}
+export const STATUS = objectOf({
+  products: listOf(PRODUCT_STATUS),
+  ledger: objectOf({ entries: COUNT, lastReceivedAt: z.nullable(INSTANT) }),
+  mismatches: countsOf(MISMATCH_STATUSES),
+  transfers: countsOf(TRANSFER_STATUSES),
+  alerts: objectOf({ undelivered: COUNT }),
+  comparing: objectOf({
+    upTo: z.nullable(
+      INSTANT.meta({
+        description: "everything that had arrived by then has been judged, or waits for its graces",
+      }),
+    ),
+    behindSeconds: z.nullable(COUNT),
+    waiting: COUNT.meta({ description: "marked rounds and bets that are due now" }),
+    setAside: COUNT.meta({
+      description: "rounds and bets that cannot be compared; all others are compared",
+    }),
+    problem: z.nullable(TEXT.meta({ description: "the problem; null: there is none" })),
+  }),
+  verifying: objectOf({
+    behindSeconds: z.nullable(
+      COUNT.meta({
+        description:
+          "the longest wait of a due question; where nothing waits, the time since the last check; null: no check yet",
+      }),
+    ),
+    due: COUNT.meta({ description: "transfers and top-ups whose question is due now" }),
+  }),
+  rejected: objectOf({ records: COUNT, entries: COUNT }),
+  unknownProducts: listOf(
+    objectOf({
+      productId: TEXT.meta({
+        description: "a product that has entries or records, and is not in the settings",
+      }),
+      entries: COUNT,
+      since: INSTANT,
+    }),
+  ),
+  outside: listOf(
+    objectOf({
+      productId: TEXT,
+      currency: TEXT,
+      outside: AMOUNT.meta({
+        description:
+          "what moved by entries that no comparison looks at, on the days that are not closed, at most the last 7",
+      }),
+    }),
+  ),
+});
+export type Status = AnswerOf<typeof STATUS>;
 
 /** The status with more facts, for pages and the terminal. */
 export interface StatusForPeople {

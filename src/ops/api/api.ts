@@ -11,7 +11,7 @@ import { refuseAltered } from "../../flows/closing/closed-facts.ts";
 import { readMonth } from "../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { COVERAGE, readCoverageOf } from "../../flows/read/read-coverage.ts";
-import { readStatus } from "../../flows/read/read-status.ts";
+import { readStatus, STATUS } from "../../flows/read/read-status.ts";
 import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
 import type { ImportSeats } from "../http/sent-lines.ts";
@@ -25,7 +25,6 @@ import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation } from "./operation.ts";
 import { addRejectedRoutes } from "./rejected-routes.ts";
-import { STATUS } from "./state-schema.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
 
 const AUDIT = objectOf({
