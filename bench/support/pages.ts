@@ -3,7 +3,7 @@
 export const HOUR_MS = 3_600_000;
 export const BEGIN = Date.parse("2026-03-01T00:00:00Z");
 
-/** The volume to pull: the hours of products, and the pages of each hour. */
+/** The volume to pull: the hours of products, and the pages of each hour. The last page of most hours is not full. */
 export interface Volume {
   readonly products: readonly string[];
   readonly hours: number;
@@ -19,7 +19,20 @@ export interface PagePosition {
 }
 
 export function countRecords(volume: Volume): number {
-  return volume.products.length * volume.hours * volume.pagesPerHour * volume.pageSize;
+  const hours = Array.from({ length: volume.hours }, (_, hour) =>
+    countOfHour(BEGIN + hour * HOUR_MS, volume),
+  );
+  return volume.products.length * hours.reduce((sum, count) => sum + count, 0);
+}
+
+/**
+ * The records of an hour: for 97 hours another number each. If three windows in a row had the same number, the worker
+ * would halve each window to find out whether its answer was cut.
+ */
+function countOfHour(from: number, { pagesPerHour, pageSize }: Volume): number {
+  const most = pagesPerHour * pageSize;
+  const left = Math.min(97, Math.ceil(most / 10));
+  return left === 0 ? 0 : most - ((Math.abs(Math.floor((from - BEGIN) / HOUR_MS)) * 37) % left);
 }
 
 export function* allPages(volume: Volume): Generator<PagePosition> {
@@ -32,16 +45,39 @@ export function* allPages(volume: Volume): Generator<PagePosition> {
   }
 }
 
-/** The JSON of one `betTransactionsV2` answer. */
+/** The JSON of one `betTransactionsV2` answer: a page of an hour. */
 export function pageBody(place: PagePosition, volume: Volume): string {
-  const txns = Array.from({ length: volume.pageSize }, (_, index) => recordText(place, volume, index));
-  const next = place.page + 1 < volume.pagesPerHour ? `"nextId":"${place.page + 1}",` : "";
-  return `{"reqId":"r","code":0,"message":"Success","data":{${next}"txns":[${txns.join(",")}]}}`;
+  const { pageSize, pagesPerHour } = volume;
+  const all = textsOfHour(place, volume).slice(place.page * pageSize, (place.page + 1) * pageSize);
+  return answerOf(all, place.page + 1 < pagesPerHour ? place.page + 1 : null);
 }
 
-function recordText(place: PagePosition, volume: Volume, index: number): string {
-  const number = place.page * volume.pageSize + index;
-  const at = place.from + Math.floor((number * HOUR_MS) / (volume.pagesPerHour * volume.pageSize));
+/** @param texts records as JSON @param next the cursor of the next page; null: this is the last one */
+function answerOf(texts: readonly string[], next: number | null): string {
+  return `${headOf(next)}${texts.join(",")}${END}`;
+}
+
+/** What comes before the records of an answer, and after them. */
+export function headOf(next: number | null): string {
+  const cursor = next === null ? "" : `"nextId":"${next}",`;
+  return `{"reqId":"r","code":0,"message":"Success","data":{${cursor}"txns":[`;
+}
+export const END = "]}}";
+
+/** All records of an hour in the order of their time, as JSON texts. */
+export function textsOfHour(place: Omit<PagePosition, "page">, volume: Volume): string[] {
+  const count = countOfHour(place.from, volume);
+  return Array.from({ length: count }, (_, number) => recordText(place, number, count));
+}
+
+/** The place among an hour's records of the first one that is not before the time. */
+export function firstFrom(hour: number, time: number, volume: Volume): number {
+  const count = countOfHour(hour, volume);
+  return Math.min(count, Math.max(0, Math.ceil(((time - hour) * count) / HOUR_MS)));
+}
+
+function recordText(place: Omit<PagePosition, "page">, number: number, count: number): string {
+  const at = place.from + Math.floor((number * HOUR_MS) / count);
   const date = new Date(at).toISOString();
   const name = `${place.from.toString(36)}-${number}`;
   const wins = number % 3 === 0;
