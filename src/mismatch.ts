@@ -5,8 +5,7 @@ import { AMOUNT, type AnswerOf, DATE, INSTANT, listOf, NEXT, objectOf, TEXT } fr
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
-/** Every kind, in the order of docs/mismatches.md. If a bet has several differences, `diff/compare.ts` decides which it gets. */
-export const MISMATCH_KINDS = [
+const EXPLAIN_A_STATEMENT = [
   "username-differs",
   "currency-differs",
   "missing-in-ledger",
@@ -21,6 +20,8 @@ export const MISMATCH_KINDS = [
   "net-differs",
   "session-differs",
   "stuck-open",
+] as const;
+const EXPLAIN_NONE = [
   "balance-differs",
   "provider-inconsistent",
   "transfer-inconclusive",
@@ -31,7 +32,11 @@ export const MISMATCH_KINDS = [
   "top-up-differs",
   "top-up-late-success",
 ] as const;
+/** Every kind, in the order of docs/mismatches.md. If a bet has several differences, `diff/compare.ts` decides which it gets. */
+export const MISMATCH_KINDS = [...EXPLAIN_A_STATEMENT, ...EXPLAIN_NONE] as const;
 export type MismatchKind = (typeof MISMATCH_KINDS)[number];
+/** The kinds that explain no difference of a statement: their `countsOn` and `effect` are null. */
+export const KINDS_IN_NO_STATEMENT: readonly MismatchKind[] = EXPLAIN_NONE;
 
 export const MISMATCH_STATUSES = ["open", "acknowledged", "resolved", "ignored"] as const;
 export type MismatchStatus = (typeof MISMATCH_STATUSES)[number];
@@ -168,19 +173,6 @@ export const MISMATCH = objectOf({
 export type Mismatch = AnswerOf<typeof MISMATCH>;
 
 export const MISMATCH_LIST = objectOf({ mismatches: listOf(MISMATCH), next: NEXT });
-
-/** The kinds that explain no difference of a statement: their `countsOn` and `effect` are null. */
-export const KINDS_IN_NO_STATEMENT: readonly MismatchKind[] = [
-  "balance-differs",
-  "provider-inconsistent",
-  "transfer-inconclusive",
-  "transfer-differs",
-  "transfer-late-success",
-  "top-up-rejected",
-  "top-up-inconclusive",
-  "top-up-differs",
-  "top-up-late-success",
-];
 
 /** One change of a mismatch in a transaction. Incidents count these changes. */
 export interface MismatchChange {

@@ -3,8 +3,8 @@
  * every change. A change that no test notices survives: kill it with a test, or explain it in `survivors.md`.
  */
 
-import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 /** The deciders, and the tests that must notice their mutants. */
@@ -29,8 +29,13 @@ const DECIDERS: Readonly<Record<string, { readonly mutate: string; readonly test
 const COUNTED = new Set(["Killed", "Timeout", "Survived", "NoCoverage"]);
 const LEAST_SCORE = 90;
 const ROOT = join(import.meta.dirname, "../..");
+/** Installed when needed, like the peers of the bench: 173 packages that no other command uses. */
+const PACKAGES = ["@stryker-mutator/core@10.1.1", "@stryker-mutator/vitest-runner@10.1.1"];
 const REPORT = join(ROOT, "node_modules/.cache/mutants.json");
 
+if (!existsSync(join(ROOT, "node_modules/.bin/stryker"))) {
+  execFileSync("npm", ["install", "--no-save", "--no-audit", "--no-fund", ...PACKAGES], { cwd: ROOT });
+}
 const chosen = process.argv.slice(2);
 for (const name of chosen.length === 0 ? Object.keys(DECIDERS) : chosen) {
   const score = scoreOf(name);

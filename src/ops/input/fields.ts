@@ -153,6 +153,12 @@ export const PAGE = {
 
 export const PAGE_QUERY = z.strictObject(PAGE);
 
+/** The names of a list's filters: the fields of its query without those of the page. */
+export function filtersOf<Shape extends z.core.$ZodShape>({ shape }: z.ZodObject<Shape>) {
+  type Filter = Exclude<keyof Shape & string, keyof typeof PAGE>;
+  return Object.keys(shape).filter((name): name is Filter => !Object.hasOwn(PAGE, name));
+}
+
 /** As typed; without a limit a page has a hundred. */
 export type PageQuery = z.input<typeof PAGE_QUERY>;
 

@@ -4,13 +4,14 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
 import type { IncidentWithMoney } from "../../../flows/read/read-incident.ts";
-import type { IncidentQuery } from "../../input/incident-query.ts";
+import { filtersOf } from "../../input/fields.ts";
+import { INCIDENT_QUERY } from "../../input/incident-query.ts";
 import { nameItself, type Problem, renderProblem, renderSelect, type TypedFields } from "../parts/fields.ts";
 import { showAge, showCount, showSum } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
 /** The fields of the form: filters of the API. */
-export const FILTERS = ["state", "product"] as const satisfies readonly (keyof IncidentQuery)[];
+export const FILTERS = filtersOf(INCIDENT_QUERY);
 type IncidentFilters = TypedFields<typeof FILTERS>;
 
 interface IncidentList {

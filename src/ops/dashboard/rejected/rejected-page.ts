@@ -13,7 +13,8 @@ import {
 import { retryThese } from "../../../flows/rejected/retry-rejected.ts";
 import type { LiveTopic, Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { type RejectedQuery, readRef, readRejectedQuery } from "../../input/rejected-query.ts";
+import { filtersOf } from "../../input/fields.ts";
+import { LIST_QUERY, readRef, readRejectedQuery } from "../../input/rejected-query.ts";
 import {
   nameItself,
   type Problem,
@@ -32,13 +33,7 @@ import { type Column, renderTable } from "../parts/table.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
 
 /** The fields of the form: filters of the API. */
-const FILTERS = [
-  "side",
-  "kind",
-  "product",
-  "reason",
-  "since",
-] as const satisfies readonly (keyof RejectedQuery)[];
+const FILTERS = filtersOf(LIST_QUERY);
 type RejectedFilters = TypedFields<typeof FILTERS>;
 
 interface ShownList {

@@ -4,7 +4,8 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Instant } from "../../../clock.ts";
 import type { TransferDocument } from "../../../flows/read/read-transfer.ts";
 import { TRANSFER_STATUSES, type TransferStatus } from "../../../transfer.ts";
-import type { TransferQuery } from "../../input/transfer-query.ts";
+import { filtersOf } from "../../input/fields.ts";
+import { LIST_QUERY } from "../../input/transfer-query.ts";
 import {
   nameItself,
   type Problem,
@@ -17,12 +18,7 @@ import { showAge, showAmount, showCount, showState, showTime } from "../parts/sh
 import { type Column, renderTable } from "../parts/table.ts";
 
 /** The fields of the form: filters of the API. */
-export const FILTERS = [
-  "kind",
-  "status",
-  "product",
-  "username",
-] as const satisfies readonly (keyof TransferQuery)[];
+export const FILTERS = filtersOf(LIST_QUERY);
 type TransferFilters = TypedFields<typeof FILTERS>;
 
 export interface TransferList {
