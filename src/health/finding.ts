@@ -5,7 +5,8 @@ import type { Instant } from "../clock.ts";
 import type { WorkKind, WorkState } from "../work/work-store.ts";
 
 /** Worst first. "unknown" is neither good nor bad: there are no facts yet. */
-export type Severity = "bad" | "warn" | "unknown";
+export const SEVERITIES = ["bad", "warn", "unknown"] as const;
+export type Severity = (typeof SEVERITIES)[number];
 
 /** The kinds of the conditions that are alerted, and those that only pages and commands show. */
 export type FindingKind =
@@ -60,9 +61,9 @@ export function notice(
 export interface Watch {
   readonly now: Instant;
   /**
-   * the beginning of the time in which the work was watched without a pause: earlier time does not count as late, or a worker that starts
-   * after an outage would report everything before any of it can continue; null:
-   * all time counts, and work that was never done is not late
+   * the beginning of the time in which the work was watched without a pause: earlier time does not count as late, or
+   * a worker that starts after an outage would report everything before any of it can continue; null: all time
+   * counts, and work that was never done is not late
    */
   readonly watchedSince: Instant | null;
 }

@@ -3,7 +3,7 @@
 import { type Instant, showDuration } from "../../../clock.ts";
 import type { Config } from "../../../config-file.ts";
 import type { Health } from "../../../flows/read/read-health.ts";
-import { type Finding, type FindingKind, findState, type Severity } from "../../../health/finding.ts";
+import { type Finding, type FindingKind, findState, SEVERITIES } from "../../../health/finding.ts";
 import { isAboutTransfers, watermarkOf } from "../../../health/products.ts";
 import { sayAllDue } from "../../../storage.ts";
 import type { WorkKind } from "../../../work/work-store.ts";
@@ -247,8 +247,6 @@ function findingsOf({ findings }: Health, wanted: readonly FindingKind[]): Findi
   const found = findings.filter((one) => wanted.includes(one.kind) && !isAboutTransfers(one));
   return SEVERITIES.flatMap((severity) => found.filter((one) => one.severity === severity));
 }
-
-const SEVERITIES: readonly Severity[] = ["bad", "warn", "unknown"];
 
 function newestOf({ states }: Health, wanted: WorkKind): Instant | null {
   const times = states.filter(({ work }) => work === wanted).flatMap(({ doneAt }) => doneAt ?? []);

@@ -1,14 +1,14 @@
 /** Says in one line whether all is well, or what is worst. `src/health` decides what is good and bad. */
 
 import type { Overview, ProductState } from "../../../flows/read/read-overview.ts";
-import type { FindingKind, Severity } from "../../../health/finding.ts";
+import { type FindingKind, SEVERITIES, type Severity } from "../../../health/finding.ts";
 import type { Risk } from "../../../mismatches/risk-store.ts";
 import { sayAmounts, showCount } from "../parts/show.ts";
 import { addUpRisk } from "./risk.ts";
 
 export type Tone = Severity | "good";
 /** Worst first. */
-export const TONES: readonly Tone[] = ["bad", "warn", "unknown", "good"];
+export const TONES: readonly Tone[] = [...SEVERITIES, "good"];
 
 interface HealthFinding {
   readonly tone: Tone;
