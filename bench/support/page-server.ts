@@ -6,7 +6,7 @@
 import { createServer } from "node:http";
 import { BEGIN, END, firstFrom, HOUR_MS, headOf, textsOfHour, type Volume } from "./pages.ts";
 
-/** Records of a larger volume are made when they are requested. */
+/** The records of a larger volume are made when they are requested. */
 const MOST_RECORDS_KEPT = 400_000;
 
 const volume = JSON.parse(process.argv[2] ?? "{}") as Volume;
@@ -21,7 +21,18 @@ function bytesOfHour(productId: string, from: number): HourBytes {
   const texts = textsOfHour({ productId, from }, volume);
   const starts = new Uint32Array(texts.length + 1);
   for (const [index, text] of texts.entries()) starts[index + 1] = (starts[index] ?? 0) + text.length + 1;
-  return { bytes: Buffer.from(texts.map((text) => `${text},`).join(""), "latin1"), starts };
+  return { bytes: bytesOf(texts), starts };
+}
+
+function bytesOf(texts: readonly string[]): Buffer {
+  return Buffer.from(texts.map((text) => `${text},`).join(""), "latin1");
+}
+
+/** The records of an hour from the place `first` to before the place `end`, with a comma after each. */
+function partOf(productId: string, from: number, first: number, end: number): Buffer {
+  const hour = kept.get(`${productId} ${from}`);
+  if (hour === undefined) return bytesOf(textsOfHour({ productId, from }, volume, first, end));
+  return hour.bytes.subarray(hour.starts[first], hour.starts[end]);
 }
 
 const kept = new Map<string, HourBytes>();
@@ -48,8 +59,7 @@ function pageOf(productId: string, start: number, end: number, page: number): Bu
     const [a, b] = [Math.max(0, places.from - passed), Math.min(count, places.to - passed)];
     passed += count;
     if (a >= b) continue;
-    const { bytes, starts } = kept.get(`${productId} ${from}`) ?? bytesOfHour(productId, from);
-    parts.push(bytes.subarray(starts[first + a], starts[first + b]));
+    parts.push(partOf(productId, from, first + a, first + b));
   }
   const records = parts.map((part, index) => (index === parts.length - 1 ? part.subarray(0, -1) : part));
   return [Buffer.from(headOf(places.to < passed ? page + 1 : null)), ...records, Buffer.from(END)];

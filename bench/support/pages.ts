@@ -48,7 +48,7 @@ export function* allPages(volume: Volume): Generator<PagePosition> {
 /** The JSON of one `betTransactionsV2` answer: a page of an hour. */
 export function pageBody(place: PagePosition, volume: Volume): string {
   const { pageSize, pagesPerHour } = volume;
-  const all = textsOfHour(place, volume).slice(place.page * pageSize, (place.page + 1) * pageSize);
+  const all = textsOfHour(place, volume, place.page * pageSize, (place.page + 1) * pageSize);
   return answerOf(all, place.page + 1 < pagesPerHour ? place.page + 1 : null);
 }
 
@@ -64,10 +64,16 @@ export function headOf(next: number | null): string {
 }
 export const END = "]}}";
 
-/** All records of an hour in the order of their time, as JSON texts. */
-export function textsOfHour(place: Omit<PagePosition, "page">, volume: Volume): string[] {
+/** The records of an hour in the order of their time, from the place `first` to before the place `end`, as JSON texts. */
+export function textsOfHour(
+  place: Omit<PagePosition, "page">,
+  volume: Volume,
+  first = 0,
+  end = Number.POSITIVE_INFINITY,
+): string[] {
   const count = countOfHour(place.from, volume);
-  return Array.from({ length: count }, (_, number) => recordText(place, number, count));
+  const length = Math.max(0, Math.min(count, end) - first);
+  return Array.from({ length }, (_, index) => recordText(place, first + index, count));
 }
 
 /** The place among an hour's records of the first one that is not before the time. */

@@ -136,6 +136,30 @@ describe("a page of records", () => {
     union all select 'version', ctid::text, xmin::text, xmax::text from bet_record_versions
     union all select 'mark', ctid::text, xmin::text, xmax::text from diff_marks
     order by 1, 2`;
+
+  test("with a few known records reads only these, although the table has no statistics yet", async () => {
+    const many = Array.from({ length: 5_000 }, (_, index) =>
+      exampleRecord({ id: `old-${index}`, betId: `old-${index}` }),
+    );
+    for (let from = 0; from < many.length; from += 1_000) await write(many.slice(from, from + 1_000));
+    const fresh = Array.from({ length: 1_000 }, (_, index) =>
+      exampleRecord({ id: `new-${index}`, betId: `new-${index}` }),
+    );
+    const page = [...many.slice(-3), ...fresh];
+    for (const now of [NOON, NOON + MINUTE_MS]) {
+      const changed = page.map((record, index) =>
+        index === 0 ? { ...record, updatedDate: at(now) } : record,
+      );
+      const rows = await sql.begin(async (tx) => {
+        await writeRecords(tx, "P1", changed, { requestedAt: now, now });
+        const [read] = await tx<{ rows: number }[]>`
+          select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows from pg_stat_xact_user_tables
+          where relname = 'bet_records'`;
+        return read?.rows;
+      });
+      expect(rows).toBeLessThan(3_500);
+    }
+  });
 });
 
 describe("of two versions of a record", () => {
