@@ -10,6 +10,7 @@ function decide(
   code: ErrorCode,
   seen: Partial<FailureSeen> = {},
   known: Partial<FailureLimits> & { readonly retryAfterMs?: number } = {},
+  jitter = 1,
 ) {
   const error = new ReconError(code, "no luck", { retryAfterMs: known.retryAfterMs ?? null });
   return afterFailure(
@@ -25,7 +26,7 @@ function decide(
       ...seen,
     },
     { ...limits, ...known },
-    1,
+    jitter,
   );
 }
 
@@ -41,6 +42,24 @@ test.each([
   expect(decide(code)).toEqual({ step: "retry", waitMs: 0 });
   expect(decide(code, { failures: 2 })).toEqual({ step: "split" });
 });
+
+test("a wait is between a half and the whole of its length, so retries of many workers spread", () => {
+  const waits = [0, 0.5, 1].map((jitter) => decide("provider-server-error", {}, {}, jitter));
+  expect(waits).toEqual([250, 375, 500].map((waitMs) => ({ step: "retry", waitMs })));
+});
+
+test("a window of twice the shortest length is halved, a shorter one is not", () => {
+  const failed = (windowMs: number) => decide("provider-server-error", { failures: 3, windowMs });
+  expect(failed(2 * MINUTE_MS)).toEqual({ step: "split" });
+  expect(failed(2 * MINUTE_MS - 1)).toMatchObject({ step: "gap" });
+});
+
+test.each(["provider-timeout", "provider-rejected", "cursor-expired"] as const)(
+  "%s: a probe of the newest time is a gap at once, because the provider may answer nothing at all",
+  (code) => {
+    expect(decide(code, {}, { isProbe: true })).toEqual({ step: "gap", retryInMs: MINUTE_MS });
+  },
+);
 
 test("a time-out after another failure is repeated once too", () => {
   expect(decide("provider-timeout", { failures: 4, timeouts: 1 })).toEqual({ step: "retry", waitMs: 0 });
@@ -111,10 +130,12 @@ describe("a length that failed before, while a shorter one was answered,", () =>
   test.each(["provider-server-error", "provider-rejected", "provider-not-json"] as const)(
     "%s: is halved after the first failure",
     (code) => {
-      expect(decide(code, { windowMs: ceilingMs }, { ceilingMs })).toEqual({ step: "split" });
+      for (const shorterMs of [0, 2 * BEYOND_ENDS_MS])
+        expect(decide(code, { windowMs: ceilingMs - shorterMs }, { ceilingMs })).toEqual({ step: "split" });
       expect(decide(code, { windowMs: ceilingMs - 2 * BEYOND_ENDS_MS - 1 }, { ceilingMs })).not.toEqual({
         step: "split",
       });
+      expect(decide(code, { windowMs: ceilingMs }, { ceilingMs: null })).not.toEqual({ step: "split" });
     },
   );
 });
@@ -144,4 +165,8 @@ test("an error that is not the provider's is thrown on", () => {
     isGapRetry: false,
   };
   expect(() => afterFailure(seen, limits, 1)).toThrow(bug);
+});
+
+test.each([false, true])("an error that is not about an answer is thrown on (of a probe: %s)", (isProbe) => {
+  expect(() => decide("lease-lost", {}, { isProbe })).toThrow("no luck");
 });

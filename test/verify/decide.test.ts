@@ -24,6 +24,28 @@ describe("the next question", () => {
     expect(asked).toEqual([10, 30, 120, 600, 3600, 7200, 10800].map((seconds) => seconds * SECOND_MS));
   });
 
+  test("comes repeatedly at the last delay, also if that is shorter than an hour", () => {
+    const one = live(deposit(), settings({ delays: ["PT1M", "PT5M"] }));
+    const asked = Array.from({ length: 4 }, () => {
+      one.nothing("when due");
+      return one.nextAfterMs();
+    });
+    expect(asked).toEqual([5, 10, 15, 20].map((minutes) => minutes * MINUTE_MS));
+  });
+
+  test("comes after an hour, and then hourly, if the settings have no delays", () => {
+    const one = live(deposit(), settings({ delays: [] }));
+    expect(one.nextAfterMs()).toBe(HOUR_MS);
+    one.nothing("when due");
+    expect(one.nextAfterMs()).toBe(2 * HOUR_MS);
+  });
+
+  test("is never at the moment of the answer before it", () => {
+    const one = live(deposit());
+    one.nothing(29 * SECOND_MS);
+    expect(one.nextAfterMs()).toBe(120 * SECOND_MS);
+  });
+
   test("is not repeated for delays that passed while no worker asked", () => {
     const one = live(deposit());
     one.nothing(5 * MINUTE_MS);
@@ -140,6 +162,13 @@ describe("booked differently", () => {
     one.booked("when due", { username: "bob" });
     const { state, finding } = one.nothing(2 * DAY_MS);
     expect([state.mismatchKind, finding]).toEqual(["transfer-differs", "as-before"]);
+  });
+
+  test("a missing answer about a top-up leaves the earlier answer too", () => {
+    const one = live(topUp());
+    one.booked("when due", { username: "bob" });
+    const { state, finding } = one.nothing(2 * DAY_MS);
+    expect([state.mismatchKind, finding]).toEqual(["top-up-differs", "as-before"]);
   });
 
   test("a later answer that agrees accepts the transfer", () => {
@@ -282,6 +311,12 @@ describe("rejected", () => {
 });
 
 describe("inconclusive", () => {
+  test("begins a day after the handing over, not before", () => {
+    const before = live(deposit()).nothing(DAY_MS - 2 * SECOND_MS);
+    expect([before.state.status, before.finding]).toEqual(["pending", "as-before"]);
+    expect(live(deposit()).nothing(DAY_MS - SECOND_MS).state.status).toBe("inconclusive");
+  });
+
   test("is a transfer without a certain answer for a day after it was handed over, whatever the delays are", () => {
     const handedAt = NOON + 5 * SECOND_MS;
     const one = live(deposit(), VERIFY, handedAt);
