@@ -4,8 +4,11 @@ import { assessPairs, type PendingDifference } from "../../src/diff/assess.ts";
 import {
   afterPatience,
   conditionsOfPair,
+  requiredConditionsOf as conditionsWithRound,
   firstUnmet,
   type Graces,
+  mayMissRecords,
+  missingOf,
   type Pass,
   type RequiredConditions,
 } from "../../src/diff/required-conditions.ts";
@@ -93,6 +96,8 @@ describe("no mismatch opens before callbackGrace", () => {
 /** The bet's time and its records' dates, fetched after the provider's grace since the last entry was received. */
 const CONFIRM = { ranges: [{ from: minute(-25), to: minute(50) }, at(-11), at(-10)], since: minute(51) };
 
+const CONFIRM_ALONE = { ...CONFIRM, ranges: CONFIRM.ranges.slice(0, 1) };
+
 describe("our copy of a record is fresh", () => {
   test("if its request came after the last entry was received, and it is not older than that entry", () => {
     expect(fetchOf([listed()], [held()])).toEqual([]);
@@ -105,6 +110,15 @@ describe("our copy of a record is fresh", () => {
     expect(fetchOf([running], [held({ ...placed, status: "open" })])).toEqual([]);
   });
 
+  test("if it was updated after the moment of the last entry, whatever its status is", () => {
+    const placed = (plusMs: number) =>
+      listed({ betStatus: "OPEN", payout: "0", updatedDate: iso(-10, plusMs) });
+    const settled = (plusMs: number) => [held({ lastEntryAt: minute(-10) + plusMs })];
+    expect(fetchOf([placed(1_000)], settled(0))).toEqual([]);
+    expect(fetchOf([placed(999)], settled(0))).toHaveLength(1);
+    expect(fetchOf([placed(700)], settled(600))).toEqual([]);
+  });
+
   test("if no entry of its bet was received", () => {
     expect(fetchOf([listed({ updatedDate: iso(-600), requestedAt: minute(-500) })], [])).toEqual([]);
   });
@@ -113,7 +127,7 @@ describe("our copy of a record is fresh", () => {
 describe("a confirm fetch is required", () => {
   test("without a record: after the provider's grace since the last entry, over the whole time of the bet", () => {
     const [alone] = fetchOf([], [held()]);
-    expect(alone).toEqual({ ...CONFIRM, ranges: CONFIRM.ranges.slice(0, 1) });
+    expect(alone).toEqual(CONFIRM_ALONE);
   });
 
   test("without a record of a whole round: after the last entry of all bets, over the time of all", () => {
@@ -178,6 +192,11 @@ describe("a confirm fetch is required", () => {
     ]);
   });
 
+  test("if the request of one of its records came before the last entry was received", () => {
+    const records = [listed({ id: "r1", requestedAt: minute(-9) }), listed({ id: "r2" })];
+    expect(fetchOf(records, [held()])).toHaveLength(2);
+  });
+
   test("if its request came right after the last entry was received: the provider may not list another record yet", () => {
     expect(fetchOf([listed({ requestedAt: minute(-7) })], [held()])).toHaveLength(2);
     expect(fetchOf([listed({ requestedAt: minute(-7) + 1 })], [held()])).toEqual([]);
@@ -198,6 +217,11 @@ test("no fetch reaches before the earliest time, even for a record with an earli
   expect(fetchOf([dateless], [held()])).toEqual([
     { ...CONFIRM, ranges: [{ from: minute(-25), to: minute(50) }, at(-15)] },
   ]);
+  const before = listed({
+    accountingDate: new Date(GRACES.earliestFetch - 1).toISOString(),
+    updatedDate: iso(-15),
+  });
+  expect(fetchOf([before], [held()])).toEqual(fetchOf([dateless], [held()]));
   const old = held({ firstEntryAt: GRACES.earliestFetch - HOUR_MS });
   expect(fetchOf([], [old])[0]?.ranges).toEqual([{ from: GRACES.earliestFetch, to: minute(50) }]);
 });
@@ -245,5 +269,105 @@ test("a bet that the provider lacks waits for its round up to a limit, and is th
   expect(patient(-9 + 24 * 60)).toMatchObject({
     waitsForRound: false,
     entryTimes: { lastReceivedAt: minute(-9) },
+  });
+});
+
+test("while a bet waits for its round, nothing but the end of its patience is required", () => {
+  const other = bet({ txnId: "t2", status: "open", lastReceivedAt: minute(900) });
+  const [missing] = assessPairs([], [held(), other], SETTINGS).flatMap(({ pending }) => pending ?? []);
+  const conditionsAt = (minutes: number) =>
+    conditionsWithRound(missing as PendingDifference, GRACES, minute(minutes));
+  const ends = minute(-9 + 24 * 60);
+  expect(conditionsAt(0)).toEqual({ notBefore: ends, eitherFetched: [] });
+  expect(conditionsAt(-9 + 24 * 60)).toMatchObject({ notBefore: minute(6), eitherFetched: [CONFIRM_ALONE] });
+});
+
+describe("of a pending difference", () => {
+  const pass = (begun: number, fields: Partial<Pass> = {}): Pass => ({
+    from: minute(-60),
+    to: minute(60),
+    startedAt: begun,
+    fetchedAt: begun,
+    ...fields,
+  });
+  const alone = requiredConditionsOf([], [held()]);
+  const stale = requiredConditionsOf([listed({ updatedDate: iso(-15) })], [held()]);
+  const early = requiredConditionsOf([listed({ requestedAt: minute(-9) })], [held()]);
+
+  test("first its grace is awaited, then the time from which a fetch counts, then the fetch", () => {
+    expect(firstUnmet(alone, [], minute(6) - 1)).toEqual({ until: minute(6) });
+    expect(firstUnmet(alone, [], minute(6))).toEqual({ until: minute(51) });
+    expect(firstUnmet(alone, [], minute(51))).toEqual({ fetch: [{ from: minute(-25), to: minute(50) }] });
+  });
+
+  test("a fetch counts if it began at that time or later, and covers all of the time", () => {
+    expect(firstUnmet(alone, [pass(minute(51))], minute(52))).toBeNull();
+    expect(firstUnmet(alone, [pass(minute(51) - 1)], minute(52))).toMatchObject({ fetch: [{}] });
+    expect(firstUnmet(alone, [pass(minute(51), { to: minute(20) })], minute(52))).toEqual({
+      fetch: [{ from: minute(20), to: minute(50) }],
+    });
+  });
+
+  test("either of two fetches is enough", () => {
+    const datesAgain = [pass(minute(16), { from: minute(-11), to: minute(-9) })];
+    expect(firstUnmet(early, datesAgain, minute(20))).toBeNull();
+    expect(firstUnmet(early, [pass(minute(51))], minute(52))).toBeNull();
+    expect(firstUnmet(early, [], minute(20))).toEqual({ until: minute(51) });
+  });
+
+  test("a pass that another process began shows a missing record, but not that a known one is stale", () => {
+    const resumed = [pass(minute(51), { resumed: true })];
+    expect(alone).not.toHaveProperty("ofRecords");
+    expect(firstUnmet(alone, resumed, minute(52))).toBeNull();
+    for (const conditions of [stale, early]) {
+      expect(conditions).toMatchObject({ ofRecords: true });
+      expect(firstUnmet(conditions, resumed, minute(52))).toMatchObject({ fetch: expect.anything() });
+      expect(firstUnmet(conditions, [pass(minute(51), { resumed: false })], minute(52))).toBeNull();
+    }
+  });
+
+  test("no fetch of the future is required", () => {
+    const ranges = [
+      { from: NOON, to: minute(5) },
+      { from: minute(7), to: minute(9) },
+    ];
+    const missing = (now: number) => missingOf({ ranges, since: NOON }, [], now);
+    expect(missing(minute(3))).toEqual([{ from: NOON, to: minute(3) }]);
+    expect(missing(minute(7))).toEqual([{ from: NOON, to: minute(5) }]);
+    expect(missing(minute(8))).toEqual([ranges[0], { from: minute(7), to: minute(8) }]);
+  });
+
+  test("a pass that began too early for reports of its whole time counts for none of it", () => {
+    const fetched = { ranges: [at(0)], since: NOON, mayLag: { until: minute(90), lagMs: HOUR_MS } };
+    expect(missingOf(fetched, [pass(minute(60), { from: NOON })], minute(99))).toEqual([at(0)]);
+    expect(missingOf(fetched, [pass(minute(60) + 1, { from: NOON })], minute(99))).toEqual([]);
+    expect(missingOf(fetched, [pass(minute(90), { from: NOON })], minute(99))).toEqual([]);
+  });
+});
+
+describe("a further record of the bets may lie in time that was not fetched", () => {
+  const pendingOf = (records: StoredRecord[], bets: LedgerBet[]) =>
+    assessPairs(records, bets, SETTINGS).flatMap(({ pending }) => pending ?? [])[0] as PendingDifference;
+  const both = pendingOf([listed({ stake: "9" })], [held()]);
+  const mayMiss = (from: number, to: number, pending = both) =>
+    mayMissRecords(pending, [{ from: minute(from), to: minute(to) }], GRACES);
+
+  test("from the overlap before the first entry to the last entry", () => {
+    expect(mayMiss(-60, -25)).toBe(false);
+    expect(mayMissRecords(both, [{ from: minute(-60), to: minute(-25) + 1 }], GRACES)).toBe(true);
+    expect(mayMiss(-10, 60)).toBe(true);
+    expect(mayMissRecords(both, [{ from: minute(-10) + 1, to: minute(60) }], GRACES)).toBe(false);
+    expect(mayMissRecords(both, [], GRACES)).toBe(false);
+    const apart = [
+      { from: minute(-90), to: minute(-80) },
+      { from: minute(-15), to: minute(-14) },
+    ];
+    expect(mayMissRecords(both, apart, GRACES)).toBe(true);
+  });
+
+  test("only if both sides have something: otherwise the missing side is fetched anyway", () => {
+    expect(mayMiss(-60, 60)).toBe(true);
+    expect(mayMiss(-60, 60, pendingOf([], [held()]))).toBe(false);
+    expect(mayMiss(-60, 60, pendingOf([listed()], []))).toBe(false);
   });
 });
