@@ -292,7 +292,8 @@ export function judgeBets(
       unknown = unknown.filter((rec) => !rewards.includes(rec));
       const one = expect("payout-differs", [bet], recs);
       if (rewards.length > 1) leave("several records of a reward", [bet, ...rewards]);
-      else claim([rewards.length === 0 ? one : { ...one, atRisk: [lack], effects: [0n] }]);
+      // With both records nothing differs, and no money is at risk.
+      else claim([rewards.length === 0 ? one : { ...one, atRisk: [0n], effects: [0n] }]);
     }
     for (const { bet, waits, mayWait } of alone) {
       const others = liveOf(unknown).filter((rec) => rec.username !== bet.username && fits(rec, bet));

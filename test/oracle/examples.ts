@@ -7,11 +7,13 @@ export const EARLY = NOW - 36_000_000;
 export const FIRST_DAY = { ledgerSince: EARLY - 1_000 };
 const BEGIN = Date.parse("2026-11-01T00:00:00Z");
 
+export type ExampleSettings = Partial<ProductSettings & Pick<Facts, "balances">>;
+
 /** The rows are ten seconds apart, of one bet; the records are of that bet. */
 export function factsOf(
   rows: readonly Partial<LedgerRow>[],
   records: readonly Partial<ListedRecord>[],
-  settings: Partial<ProductSettings> = {},
+  { balances = "partial", ...settings }: ExampleSettings = {},
 ): Facts {
   const product = {
     productId: "P",
@@ -70,6 +72,7 @@ export function factsOf(
     onceListed: [],
     products: [{ ...product, ...flags, ...settings }],
     ledgerSince: BEGIN,
+    balances,
     sessionQuiet: 3_600_000,
     tolerance: {},
     now: NOW,

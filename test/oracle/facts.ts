@@ -49,6 +49,8 @@ export interface Facts {
   readonly onceListed: readonly ListedRecord[];
   readonly products: readonly ProductSettings[];
   readonly ledgerSince: number | null;
+  /** whether every movement of a player's balance is in the ledger */
+  readonly balances: "partial" | "complete";
   readonly sessionQuiet: number;
   /** by currency */
   readonly tolerance: Readonly<Record<string, string>>;

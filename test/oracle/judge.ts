@@ -15,6 +15,7 @@ import {
   units,
 } from "./facts.ts";
 import { isByRound, replay } from "./history.ts";
+import { judgeNames } from "./names.ts";
 import { judgeSessions } from "./sessions.ts";
 
 type Id = string | null;
@@ -57,6 +58,7 @@ export function judge(given: Facts): Judgement {
   const facts = { ...given, rejected, rows: read.filter((row) => row !== null) };
   const compared = facts.products.filter(({ walletMode }) => walletMode !== "transfer");
   for (const product of compared) judgeProduct(facts, product, judgement);
+  if (facts.balances === "complete") judgeChains(facts, judgement);
   const isCompared = ({ product_id }: LedgerRow) =>
     compared.some(({ productId }) => productId === product_id);
   leaveOutside(
@@ -76,8 +78,11 @@ function accept(row: LedgerRow): LedgerRow | null {
   const isKnownType = [undefined, "", "BY_TRANSACTION", "BY_BET", "BY_ROUND"].includes(
     transaction_type?.toUpperCase(),
   );
+  const isAmount = (text: string | null) => text === null || /^-?\d+(\.\d+)?$/.test(text);
+  const areAmounts = [bet_amount, payout_amount, moved, balance_before, balance_after].every(isAmount);
   const isInTime = row.occurred_at >= FIRST_TIME && row.occurred_at <= row.received_at + DAY_MS;
-  return lacks || known === undefined || !isKnownType || !isInTime ? null : { ...row, callback: known };
+  const isUsable = !lacks && isKnownType && areAmounts && isInTime;
+  return isUsable && known !== undefined ? { ...row, callback: known } : null;
 }
 
 function judgeProduct(facts: Facts, product: ProductSettings, judgement: Judgement): void {
@@ -99,7 +104,8 @@ function judgeProduct(facts: Facts, product: ProductSettings, judgement: Judgeme
   const real = bets.filter((bet) => !free.includes(bet));
   if (settlement === "bets") {
     leaveOutside(moves, judgement);
-    judgeBets(facts, product, bets, records, judgement);
+    const left = judgeNames(facts, product, bets, records, judgement);
+    judgeBets(facts, product, left.bets, left.records, judgement);
   } else if (settlement === "session") {
     leaveOutside(others.filter(isOfBet), judgement);
     judgeSessions(
@@ -179,6 +185,31 @@ function judgeBalances(facts: Facts, rows: readonly LedgerRow[], { claims, undec
       atRisk: [wrong],
     };
     claims.push({ about: `the balances of ${txns.join(", ")}`, readings: [[one]] });
+  }
+}
+
+/** If the ledger has every movement, each request of a player starts from what the one before it left, over all products. */
+function judgeChains(facts: Facts, { claims, undecided }: Judgement): void {
+  const inTime = facts.rows.toSorted((a, b) => a.occurred_at - b.occurred_at);
+  for (const own of groupBy(inTime, ({ username, currency }) => JSON.stringify([username, currency]))) {
+    const requests = groupBy(own, ({ callback, request_id }) => JSON.stringify([callback, request_id]));
+    const isPlain = requests.every((rows) => rows.length === 1);
+    const isSilent = own.some((row) => row.balance_before === null || row.balance_after === null);
+    for (const [index, row] of own.entries()) {
+      const before = own[index - 1];
+      const { product_id: productId, username, currency, txn_id, balance_before } = row;
+      const isOverlapping = before !== undefined && before.received_at >= row.occurred_at;
+      const isNew = isFresh(facts, Math.max(row.received_at, before?.received_at ?? 0));
+      if (!isPlain || isSilent || isOverlapping || isNew) {
+        undecided.push({ why: "an unclear chain of balances", productId, username, ids: [txn_id] });
+        continue;
+      }
+      const wrong = before === undefined ? 0n : abs(units(balance_before) - units(before.balance_after));
+      if (wrong <= tolerated(facts, currency, 1)) continue;
+      const kind = "balance-differs";
+      const one = { kind, productId, username, currency, txns: [txn_id, null], atRisk: [wrong] };
+      claims.push({ about: `the balance before ${txn_id}`, readings: [[one]] });
+    }
   }
 }
 

@@ -49,6 +49,7 @@ export async function auditByOracle(
     onceListed: [...onceListed.values()],
     products: config.products,
     ledgerSince: config.ledger.since,
+    balances: config.ledger.balances,
     sessionQuiet: config.diff.sessionQuiet,
     tolerance: config.diff.tolerance,
     now,

@@ -177,6 +177,7 @@ export function playSmallWorld(
     onceListed: [],
     products: [product],
     ledgerSince: NOON - 100 * DAY_MS,
+    balances: "partial",
     sessionQuiet: HOUR_MS,
     tolerance: {},
     now: NOW,
