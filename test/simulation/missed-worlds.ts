@@ -184,15 +184,14 @@ function compare(
   return { name, wanted, problems, held: said.join(", ") || "nothing" };
 }
 
-/** Reads the ledger, pulls and compares, twice: the second time with the confirm fetches that the first one planned. */
+/** Reads the ledger, pulls and compares. The next pull does the confirm fetches that the comparison planned. */
 async function work(program: Program, context: PullContext): Promise<void> {
   const signal = new AbortController().signal;
   await program.followLedger(context, signal);
-  for (let times = 0; times < 2; times++)
-    for (const productId of program.pulledProducts(context.config)) {
-      await program.pullProduct(context, productId, signal);
-      await program.compareProduct(context, productId, signal);
-    }
+  for (const productId of program.pulledProducts(context.config)) {
+    await program.pullProduct(context, productId, signal);
+    await program.compareProduct(context, productId, signal);
+  }
 }
 
 const inLedger = (ledger: object) => ({ products: [{ productId: "P" }], ledger });
