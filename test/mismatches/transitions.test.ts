@@ -100,6 +100,14 @@ describe("a resolved or ignored mismatch stays so until a compared value changes
   });
 });
 
+test("the order of a side's fields is no change: PostgreSQL returns them in another one", () => {
+  const turned = <Side extends object>(side: Side) =>
+    Object.fromEntries(Object.entries(side).reverse()) as unknown as Side;
+  const same = { provider: turned(exampleProviderSide()), ledger: turned(exampleLedgerSide()) };
+  expect(Object.keys(same.ledger)).not.toEqual(Object.keys(exampleLedgerSide()));
+  expect(decide(stateOf("ignored"), [seen(true, same)])).toEqual([]);
+});
+
 describe("a mismatch whose kind changes", () => {
   const settled = { kind: "status-differs" as const };
 
