@@ -210,6 +210,48 @@ describe("the rest of a round", () => {
   });
 });
 
+describe("a round in several currencies", () => {
+  const usd = { currency: "USD" };
+
+  test("is one round for each, if both sides have the same ones", () => {
+    const records = [listed("r1", { stake: "11" }), listed("r2", { ...usd, stake: "12" })];
+    const bets = [held("t2", usd), held("t1")];
+    expect(match(records, bets)).toEqual(["round: r1 = t1", "round: r2 = t2"]);
+    expect(match([records[0] as StoredRecord, listed("r2", usd)], bets)).toEqual(["round: r1 = t1"]);
+  });
+
+  test.each([
+    ["more at the provider", [{}, usd], [{}]],
+    ["more in the ledger", [{}], [{}, usd]],
+    ["others", [{}, usd], [{}, { currency: "EUR" }]],
+  ])("is compared as a whole, if one side has %s", (_, ofRecords, ofBets) => {
+    const records = ofRecords.map((fields, index) => listed(`r${index}`, fields));
+    const bets = ofBets.map((fields, index) => held(`t${index}`, fields));
+    const all = `${records.map(({ id }) => id).join("+")} = ${bets.map(({ txnId }) => txnId).join("+")}`;
+    expect(match(records, bets)).toEqual([`round: ${all}`]);
+  });
+});
+
+describe("a round that is all void on one side", () => {
+  const VOID = { betStatus: "VOID" as const };
+  const voided = { status: "void" as const };
+
+  test.each([
+    ["the records are void", [listed("r1", VOID)], [held("t1")]],
+    ["the bets are void", [listed("r1")], [held("t1", voided)]],
+    ["the bets are void, and so is one record", [listed("r1"), listed("r2", VOID)], [held("t1", voided)]],
+    ["the records are void, and so is one bet", [listed("r1", VOID)], [held("t1"), held("t2", voided)]],
+  ])("is compared as a whole if the stakes are equal: %s", (_, records, bets) => {
+    const [pair, ...others] = match(records, bets);
+    expect([pair?.slice(0, 6), others]).toEqual(["round:", []]);
+    const dearer = records.map((one) => listed(one.id, { betStatus: one.betStatus, stake: "11" }));
+    const apart = match(dearer, bets);
+    expect(apart).toHaveLength(records.length + bets.length);
+    expect(apart.every((one) => one.startsWith("alone:"))).toBe(true);
+    expect(match(dearer, bets, { matchBy: ["round"] })).toHaveLength(1);
+  });
+});
+
 describe("a round that one entry settled as a whole", () => {
   const whole = { settledByRound: true };
 
