@@ -137,7 +137,6 @@ describe("a typing mistake is named in one line, with exit code 2", () => {
     ],
     ["mismatches list --kind lost", /no kind "lost"; it is one of .*payout-differs/],
     ["mismatches list --product P9", /no product "P9"; it is one of P1, P2/],
-    ["mismatches list --limit 1001", /limit "1001" is not a number from 1 to 1000/],
     ["sandbox --port 70000", /port "70000"/],
     ["report --day 2026-11-20 --json --csv", /either --json or --csv/],
     ["report --day 2026-11-20 --zone local", /no zone "local"/],
@@ -365,17 +364,11 @@ describe("mismatches", () => {
     expect(await recon(["mismatches", "list"])).toEqual({ code: 0, stdout: "No mismatches.\n", stderr: "" });
   });
 
-  test("are listed as one JSON document, page by page", async () => {
-    await open(...["a", "b", "c"].map((betId) => exampleFinding({ betId })));
-    const first = await recon(["mismatches", "list", "--json", "--limit", "2"]);
-    const page = JSON.parse(first.stdout);
+  test("are listed as one JSON document", async () => {
+    await open(exampleFinding({ betId: "a" }));
+    const page = JSON.parse((await recon(["mismatches", "list", "--json"])).stdout);
     expect(Object.keys(page)).toEqual(["mismatches", "next"]);
-    expect(page.mismatches.map(({ betId }: { betId: string }) => betId)).toEqual(["a", "b"]);
-    const { stdout } = await recon(["mismatches", "list", "--json", "--limit", "2", "--after", page.next]);
-    expect(JSON.parse(stdout)).toMatchObject({
-      mismatches: [{ betId: "c", amountAtRisk: "4.5" }],
-      next: null,
-    });
+    expect(page.mismatches).toMatchObject([{ betId: "a", amountAtRisk: "4.5" }]);
   });
 
   test("are shown one at a time with both sides and their history", async () => {

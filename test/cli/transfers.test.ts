@@ -67,9 +67,8 @@ test("lines on standard input become transfers, which can be listed and shown; t
   expect(addAlone(input)).toEqual({ code: 0, stdout: "2 handed over.\n", stderr: "" });
   const { stdout } = await add(`${input}${line({ transactionRef: "ref-3" })}`, "--json");
   expect(JSON.parse(stdout)).toEqual({ added: 1, known: 2 });
-  const { transfers, next } = await json("list", "--limit", "2");
-  expect(transfers.map((one: typeof LISTED) => one.transactionRef)).toEqual(["ref-3", "ref-2"]);
-  expect(await json("list", "--limit", "2", "--after", next)).toEqual({ transfers: [LISTED], next: null });
+  const newer = ["ref-3", "ref-2"].map((transactionRef) => ({ ...LISTED, transactionRef }));
+  expect(await json("list")).toEqual({ transfers: [...newer, LISTED], next: null });
   const shown = (await recon("show", "ref-1")).stdout;
   expect(shown).toMatch(/^transactionRef +ref-1$/m);
   expect(shown).toContain("The provider has not been asked yet.");

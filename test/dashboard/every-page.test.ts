@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openChannels } from "../../src/alerts/open-channels.ts";
 import type { OwnWorker } from "../../src/ops/dashboard/parts/own-worker.ts";
 import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
+import { useAlertListener } from "../support/alert-listener.ts";
 import { useBrowser } from "../support/browser.ts";
 import { READ_TOKEN, TOKENS, useDashboard, WRITE_TOKEN } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
@@ -15,12 +16,34 @@ import { changesOf } from "./live-changes.ts";
 
 const { sql } = useDatabase();
 const browser = useBrowser();
+const slack = useAlertListener();
 const serveDashboard = useDashboard();
 let world: CrowdedWorld;
 let server: OpsServer;
 let audits: Readonly<Record<string, Audit>>;
 /** "POST /backfills" */
 const routes: string[] = [];
+
+const OPEN = /^(GET|POST) \/(healthz|readyz|sign-in|sign-out|assets\/:version\/:name)$/;
+/** The tables that changes by hand write. */
+const CHANGED = [
+  ...["mismatches", "comments", "backfills", "transfers", "closed_days", "alert_deliveries"],
+  ...["callback_entries", "ledger_imports", "rejected_records"],
+];
+
+/** The routes that need a token, with a path for each. */
+function guardedRoutes() {
+  const guarded = routes.filter((route) => !/^(HEAD|OPTIONS) /.test(route) && !OPEN.test(route));
+  return guarded.map((route) => {
+    const [method = "", url = ""] = route.split(" ");
+    return { route, method, path: url.replace(/:\w+|\*/g, "1") };
+  });
+}
+
+async function answerTo({ method, path }: { method: string; path: string }, headers: Record<string, string>) {
+  const answer = await fetch(server.url + path, { method, headers, redirect: "manual" });
+  return [answer.status, await answer.text()] as const;
+}
 
 /** The framework reports each server that it makes, so that the routes are those of the server itself. */
 function noteRoutes(message: unknown): void {
@@ -33,7 +56,7 @@ beforeAll(async () => {
   world = await openCrowdedWorld(sql);
   subscribe("fastify.initialization", noteRoutes);
   const channels = openChannels(
-    { webhook: null, slack: { url: "http://127.0.0.1:1/" } },
+    { webhook: null, slack: { url: slack.url() } },
     { host: "127.0.0.1", port: 3000 },
   );
   const worker: OwnWorker = {
@@ -80,11 +103,11 @@ describe("every page", () => {
   });
 });
 
-describe("who may only read", () => {
+describe("a user who may only read", () => {
   test("opens every page, and finds nothing there that would change anything", async () => {
     const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN, drawn: false });
     const acting =
-      'main form[method="post"], main form:not([method]), main [formmethod], main button:not(form *)';
+      'main form[method="post"], main form:not([method]), main form[action="/backfills"], main [formmethod], main button:not(form *), main [type=checkbox]';
     const forWriters = Object.keys(audits).filter((name) => audits[name]?.hasSteps);
     for (const [name, path] of Object.entries(world.paths)) {
       const answer = await page.request.get(path, { headers: { accept: "text/html" } });
@@ -95,28 +118,38 @@ describe("who may only read", () => {
       }`);
       expect([name, counts]).toEqual([name, [1, 0]]);
     }
-    const some = ["incident", "mismatches", "mismatch", "backfill", "alert", "imports", "transfer"];
+    const some = ["incident", "mismatches", "mismatch", "backfill", "alert", "alerts", "imports", "transfer"];
     expect(forWriters).toEqual(expect.arrayContaining([...some, "a rejected one"]));
   });
 
-  test("is refused each change that the server knows", async () => {
+  test("is refused each change that the server knows, and nothing changes", async () => {
     const page = await browser.newPage({ baseUrl: server.url, token: READ_TOKEN, drawn: false });
-    const changes = routes.filter(
-      (route) => !/^(GET|HEAD|OPTIONS) /.test(route) && !/^POST \/sign-(in|out)$/.test(route),
-    );
-    expect(changes).toEqual(expect.arrayContaining(["POST /mismatches/:id", "POST /api/ledger/entries"]));
-    const before = await sql`select count(*) from audit_log where status < 400`;
+    const changes = guardedRoutes().filter(({ method }) => method !== "GET");
+    const names = changes.map(({ route }) => route);
+    expect(names).toEqual(expect.arrayContaining(["POST /mismatches/:id", "POST /api/ledger/entries"]));
+    const readState = () => Promise.all(CHANGED.map((table) => sql`select * from ${sql(table)}`));
+    const before = [await readState(), await sql`select from audit_log where status < 400`];
     for (const change of changes) {
-      const [method = "", url = ""] = change.split(" ");
-      const path = url.replace(/:\w+|\*/g, "1");
-      const headers = { "sec-fetch-site": "same-origin" };
-      const bearer = { authorization: `Bearer ${READ_TOKEN}` };
-      const byCookie = await page.request.fetch(path, { method, form: {}, headers });
-      const byBearer = await fetch(server.url + path, { method, headers: bearer });
-      expect([change, byCookie.status(), byBearer.status]).toEqual([change, 403, 403]);
+      const { route, method, path } = change;
+      const said = String.raw`the token of \"reader\" may only read: ${method} needs a token that may write`;
+      const refused = [route, 403, expect.stringContaining(said)];
+      const byBearer = await answerTo(change, { authorization: `Bearer ${READ_TOKEN}` });
+      expect([route, ...byBearer]).toEqual(refused);
+      const own = { form: {}, headers: { "sec-fetch-site": "same-origin" }, maxRedirects: 0 };
+      const byCookie = await page.request.fetch(path, { method, ...own });
+      expect([route, byCookie.status(), await byCookie.text()]).toEqual(refused);
     }
-    expect(await sql`select count(*) from audit_log where status < 400`).toEqual(before);
+    expect([await readState(), await sql`select from audit_log where status < 400`]).toEqual(before);
+    expect(slack.heard).toEqual([]);
   });
+});
+
+test("a request without a token is refused, except for health, the sign-in and assets", async () => {
+  const said = String.raw`this request has no bearer token: send \"Authorization: Bearer …\" with a token of OPS_TOKENS`;
+  for (const guarded of guardedRoutes()) {
+    const answer = [guarded.route, ...(await answerTo(guarded, {}))];
+    expect(answer).toEqual([guarded.route, 401, expect.stringContaining(said)]);
+  }
 });
 
 describe("a user's time zone", () => {

@@ -212,7 +212,6 @@ test("the incident says who was notified of what and when, and what still waits"
   expect(await page.getByRole("region", { name: "Who was notified" }).innerText()).toContain(
     "The last alert, written 2026-11-20 12:00:00, spoke of 10; now it is 12 mismatches. The next one is due when the incident has grown tenfold since.",
   );
-  expect(await page.locator("#act").count()).toBe(0);
 });
 
 test("wrong filters and unknown incidents are named", async () => {

@@ -200,17 +200,9 @@ test("a player's name is shown as text everywhere", async () => {
   expect(await page.locator("img").count()).toBe(0);
 });
 
-test("a user who may only read sees no actions, and cannot act by hand", async () => {
+test("a user who may only read downloads the list, and a decision stands under the name of its token", async () => {
   const baseUrl = await serveDashboard(context, TOKENS);
   const page = await browser.newPage({ baseUrl, token: READ_TOKEN });
-  for (const path of ["/mismatches", "/mismatches/1"]) {
-    await page.goto(path);
-    expect(await page.locator("main form:not(#filters), main input[type=checkbox]").count()).toBe(0);
-  }
-  const refused = await page.evaluate(
-    `fetch("/mismatches/1", { method: "POST", body: new URLSearchParams({ action: "ack", from: "open", note: "x" }) }).then((answer) => answer.status)`,
-  );
-  expect(refused).toBe(403);
   const [csv] = await Promise.all([
     page.waitForEvent("download"),
     page.goto("/mismatches").then(() => page.getByText("Download as CSV").click()),

@@ -400,22 +400,6 @@ describe("the list", () => {
     expect(await idsOf(filter)).toBe(expected);
   });
 
-  test("is read page by page, each mismatch once, oldest first", async () => {
-    const pages: string[][] = [];
-    let after: string | null = null;
-    do {
-      const page = await listMismatches(sql, { ...EVERYTHING, limit: 2, after });
-      pages.push(page.mismatches.map(({ id }) => id));
-      after = page.next;
-    } while (after !== null && pages.length < 10);
-    expect(pages).toEqual([["1", "2"], ["3", "4"], ["5"]]);
-  });
-
-  test("has no next page if the page is just full", async () => {
-    expect((await listMismatches(sql, { ...EVERYTHING, limit: 5 })).next).toBeNull();
-    expect((await listMismatches(sql, { ...EVERYTHING, limit: 4 })).next).toBe("4");
-  });
-
   test("continues after a page although mismatches on the page have changed meanwhile", async () => {
     const open = { ...EVERYTHING, statuses: [], limit: 1 };
     const { next } = await listMismatches(sql, open);

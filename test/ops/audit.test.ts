@@ -27,8 +27,8 @@ function post(ask: AskRaw, path: string, headers: object, body?: unknown) {
   return ask("POST", path, { headers: { ...headers, ...type }, ...sent });
 }
 
-async function readAudit(ask: AskRaw, query = "") {
-  return (await ask("GET", `/api/audit${query}`, { headers: bearer(READER) })).json;
+async function readAudit(ask: AskRaw) {
+  return (await ask("GET", "/api/audit", { headers: bearer(READER) })).json;
 }
 
 describe("the audit log", () => {
@@ -136,18 +136,6 @@ describe("the audit log", () => {
       characters: expect.any(Number),
     });
     expect(JSON.stringify(first.details).length).toBeLessThan(20_000);
-  });
-
-  test("is read page by page, the newest first", async () => {
-    const ask = await serveOps(context);
-    for (let i = 0; i < 3; i += 1) await post(ask, `/api/backfills/${i}/cancel`, bearer(WRITER));
-    const idsOf = ({ audit }: { audit: { id: string }[] }) => audit.map(({ id }) => id);
-    const first = await readAudit(ask, "?limit=2");
-    expect([idsOf(first), first.next]).toEqual([["3", "2"], "2"]);
-    const rest = await readAudit(ask, `?limit=2&after=${first.next}`);
-    expect([idsOf(rest), rest.next]).toEqual([["1"], null]);
-    const wrong = await ask("GET", "/api/audit?limit=0", { headers: bearer(READER) });
-    expect(wrong.json).toMatchObject({ status: 400, detail: expect.stringContaining('limit "0"') });
   });
 
   test("is written first: if that fails, nothing is changed", async () => {

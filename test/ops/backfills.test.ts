@@ -86,16 +86,6 @@ test("a backfill that has run shows its result", async () => {
   expect(backfill).toEqual({ ...QUEUED, status: "done", windowsDone: 6, startedAt: at, endedAt: at });
 });
 
-test("the list is read page by page, the newest first", async () => {
-  const ask = await serveApi(context);
-  for (let i = 0; i < 3; i += 1) await request(ask);
-  const idsOf = (json: { backfills: { id: string }[] }) => json.backfills.map(({ id }) => id);
-  const first = (await ask("GET", "/api/backfills?limit=2")).json;
-  expect([idsOf(first), first.next]).toEqual([["3", "2"], "2"]);
-  const rest = (await ask("GET", `/api/backfills?limit=2&after=${first.next}`)).json;
-  expect([idsOf(rest), rest.next]).toEqual([["1"], null]);
-});
-
 test.each<[what: string, changes: object, detail: string]>([
   ["an unknown product", { productId: "NONE" }, 'there is no productId "NONE"; it is one of P1, WALLET'],
   [
@@ -140,32 +130,4 @@ test.each<[what: string, body: unknown]>([
 ])("a body that is %s is refused", async (_, body) => {
   const ask = await serveApi(context);
   expect(await ask("POST", "/api/backfills", { body })).toEqual(problemWith(400, ""));
-});
-
-test.each(["limit=0", "limit=1001", "limit=x", "after=x", "afer=1"])(
-  "a list with %s is refused",
-  async (query) => {
-    const ask = await serveApi(context);
-    const [name = ""] = query.split("=");
-    expect(await ask("GET", `/api/backfills?${query}`)).toEqual(problemWith(400, name));
-  },
-);
-
-test("a token that may only read shows everything and changes nothing", async () => {
-  const tokens = [
-    { name: "eye", role: "read", token: "a token that reads" },
-    { name: "hand", role: "write", token: "a token that writes" },
-  ] as const;
-  const ask = await serveApi(context, tokens);
-  const [eye, hand] = tokens;
-  expect(await ask("POST", "/api/backfills", { body: ASKED })).toEqual(problemWith(401, "OPS_TOKENS"));
-  const refused = problemWith(403, 'the token of "eye" may only read');
-  expect(await ask("POST", "/api/backfills", { body: ASKED, token: eye.token })).toEqual(refused);
-  expect(await ask("POST", "/api/backfills", { body: ASKED, token: hand.token })).toMatchObject({
-    status: 201,
-  });
-  expect(await ask("POST", "/api/backfills/1/cancel", { token: eye.token })).toEqual(refused);
-  expect(await ask("GET", "/api/backfills/1", { token: eye.token })).toMatchObject({
-    json: { backfill: { status: "queued" } },
-  });
 });

@@ -79,12 +79,3 @@ test.each<[body: unknown, status: number, detail: string]>([
     problemWith(status, detail),
   );
 });
-
-test("who may only read reads nothing again", async () => {
-  await reject(1);
-  const ask = await serveApi(context, TOKENS);
-  expect(await ask("POST", "/api/rejected/retry", { body: {}, token: READER.token })).toEqual(
-    problemWith(403, "may only read"),
-  );
-  expect(await sql`select from rejected_records`).toHaveLength(1);
-});

@@ -5,6 +5,7 @@ import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { type AskApi, problemWith, serveApi } from "../support/ops-api.ts";
+import { READER, TOKENS, WRITER } from "../support/ops-browser.ts";
 
 const { sql } = useDatabase();
 const config = parseConfig({ products: [{ productId: "P1" }, { productId: "W1", walletMode: "transfer" }] });
@@ -89,14 +90,10 @@ test("a body that is too large, or no transfer, is refused", async () => {
   expect(await add(ask, { username: "x".repeat(70_000) })).toMatchObject({ status: 413 });
 });
 
-test("the list is read page by page, the newest first, and filtered", async () => {
+test("the list is filtered", async () => {
   const ask = await serveApi(context);
-  for (const ref of ["a", "b", "c"]) await add(ask, { transactionRef: ref });
+  await add(ask, { transactionRef: "a" });
   await add(ask, { transactionRef: "d", username: "bob", productId: "P1" });
-  const first = (await ask("GET", "/api/transfers?limit=3")).json;
-  expect(refsOf(first)).toEqual(["d", "c", "b"]);
-  const rest = (await ask("GET", `/api/transfers?limit=3&after=${first.next}`)).json;
-  expect([refsOf(rest), rest.next]).toEqual([["a"], null]);
   for (const query of ["username=bob", "product=P1"]) {
     expect(refsOf((await ask("GET", `/api/transfers?${query}`)).json)).toEqual(["d"]);
   }
@@ -104,20 +101,14 @@ test("the list is read page by page, the newest first, and filtered", async () =
   expect(refsOf((await ask("GET", "/api/transfers?kind=top-up")).json)).toEqual([]);
 });
 
-test.each([
-  "limit=0",
-  "limit=1001",
-  "after=x",
-  "status=gone",
-  "kind=x",
-  "product=NONE",
-  "state=open",
-  "kind=a&kind=b",
-])("a list with %s is refused", async (query) => {
-  const ask = await serveApi(context);
-  const [name = ""] = query.split("=");
-  expect(await ask("GET", `/api/transfers?${query}`)).toEqual(problemWith(400, name));
-});
+test.each(["status=gone", "kind=x", "product=NONE", "kind=a&kind=b"])(
+  "a list with %s is refused",
+  async (query) => {
+    const ask = await serveApi(context);
+    const [name = ""] = query.split("=");
+    expect(await ask("GET", `/api/transfers?${query}`)).toEqual(problemWith(400, name));
+  },
+);
 
 test("a ref of any characters and length is found", async () => {
   const ask = await serveApi(context);
@@ -131,21 +122,14 @@ test("a ref of any characters and length is found", async () => {
 });
 
 test("an inconclusive transfer is closed in the name of the token; any other is a conflict", async () => {
-  const tokens = [
-    { name: "eye", role: "read", token: "a token that reads" },
-    { name: "hand", role: "write", token: "a token that writes" },
-  ] as const;
-  const [eye, hand] = tokens;
-  const ask = await serveApi(context, tokens);
-  expect(await add(ask, {}, eye.token)).toEqual(problemWith(403, 'the token of "eye" may only read'));
-  expect((await add(ask, {}, hand.token)).status).toBe(201);
-  const close = (body: object, token: string = hand.token) =>
-    ask("POST", "/api/transfers/ref-1/close", { body, token });
+  const ask = await serveApi(context, TOKENS);
+  const { token } = WRITER;
+  expect((await add(ask, {}, token)).status).toBe(201);
+  const close = (body: object) => ask("POST", "/api/transfers/ref-1/close", { body, token });
   expect(await close({ note: "seen" })).toEqual(
     problemWith(409, "only an inconclusive transfer can be closed"),
   );
   await sql`update transfers set status = 'inconclusive'`;
-  expect(await close({ note: "seen" }, eye.token)).toEqual(problemWith(403, "may only read"));
   expect(await close({})).toEqual(problemWith(400, "note is missing"));
   expect(await close({ note: " " })).toEqual(problemWith(400, "note is empty"));
   expect(await close({ note: "seen", as: "accepted" })).toEqual(problemWith(400, 'there is no field "as"'));
@@ -156,13 +140,13 @@ test("an inconclusive transfer is closed in the name of the token; any other is 
     nextVerifyAt: null,
   };
   expect(await close({ note: "seen" })).toMatchObject({ status: 200, json: { transfer: closed } });
-  expect((await ask("GET", "/api/transfers/ref-1", { token: eye.token })).json).toMatchObject({
+  expect((await ask("GET", "/api/transfers/ref-1", { token: READER.token })).json).toMatchObject({
     closedBy: "hand",
     note: "seen",
   });
   expect(await close({ note: "again" })).toEqual(
     problemWith(409, "hand closed it at 2026-11-20T12:00:00.000Z"),
   );
-  const unknown = await ask("POST", "/api/transfers/none/close", { body: { note: "x" }, token: hand.token });
+  const unknown = await ask("POST", "/api/transfers/none/close", { body: { note: "x" }, token });
   expect(unknown).toEqual(problemWith(404, 'there is no transfer "none"'));
 });

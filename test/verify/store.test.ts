@@ -243,28 +243,15 @@ describe("closing", () => {
   });
 });
 
-test("the list is read page by page, the newest first, and filtered", async () => {
-  await add(...numbered(3));
-  await add(deposit({ transactionRef: "other", username: "bob", productId: "P2" }));
-  const first = await list({ limit: 3 });
-  expect(refsOf(first.transfers)).toEqual(["other", "ref-3", "ref-2"]);
-  const rest = await list({ limit: 3, after: first.next });
-  expect([refsOf(rest.transfers), rest.next]).toEqual([["ref-1"], null]);
-  expect(refsOf((await list({ username: "bob" })).transfers)).toEqual(["other"]);
-  expect(refsOf((await list({ productId: "P2" })).transfers)).toEqual(["other"]);
-  expect(refsOf((await list({ statuses: ["accepted"] })).transfers)).toEqual([]);
+test("they are counted by status", async () => {
+  await add(...numbered(3), deposit({ transactionRef: "other", productId: "P2" }));
   expect(await countTransfers(sql)).toEqual({ pending: 4, accepted: 0, rejected: 0, inconclusive: 0 });
 });
 
-const list = (filter: Partial<Parameters<typeof listTransfers>[1]> = {}) =>
+const list = () =>
   listTransfers(sql, {
-    kind: "transfer",
-    statuses: [],
-    productId: null,
-    username: null,
-    limit: 100,
-    after: null,
-    ...filter,
+    ...{ kind: "transfer", statuses: [], productId: null, username: null },
+    ...{ limit: 100, after: null },
   });
 
 async function listed(): Promise<string[]> {

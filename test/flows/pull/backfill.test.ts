@@ -479,15 +479,6 @@ test("refused credentials stop the product of a backfill as they stop live pulli
   expect(await find(context, id)).toMatchObject({ status: "done" });
 });
 
-test("the list is read page by page, the newest first", async () => {
-  const { context } = await openPastWorld(sql);
-  for (const hour of [0, 1, 2]) await ask(context, hours(hour, hour + 1));
-  const first = await listBackfillPage(context, { limit: 2, after: null });
-  const rest = await listBackfillPage(context, { limit: 2, after: first.next });
-  expect(first.backfills.map(({ id }) => id)).toEqual([3, 2]);
-  expect(rest).toMatchObject({ backfills: [{ id: 1 }], next: null });
-});
-
 /** The same context, in which something happens before the answer to the n-th request is read. */
 function whenAnswered(context: PullContext, nth: number, happens: () => Promise<unknown>): PullContext {
   let count = 0;

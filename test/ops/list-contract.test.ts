@@ -1,0 +1,139 @@
+/** What every list does, in the API and as a command. */
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { insertAudit } from "../../src/access/audit-store.ts";
+import { createProgram } from "../../src/cli/program.ts";
+import { parseConfig } from "../../src/config-file.ts";
+import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
+import { silentLog } from "../../src/log.ts";
+import { writeRejected } from "../../src/sync/rejected-store.ts";
+import { addTransfers } from "../../src/verify/store.ts";
+import { callRecon } from "../cli/call-recon.ts";
+import { createTestClock } from "../support/clock.ts";
+import { READ_TOKEN, TOKENS, useDashboard } from "../support/dashboard.ts";
+import { useDatabase } from "../support/database.ts";
+import { HOUR_MS, NOON } from "../support/examples.ts";
+import { openMismatches } from "../support/open-mismatches.ts";
+import { deposit, VERIFY } from "../verify/sent.ts";
+
+const { sql, url } = useDatabase();
+const serve = useDashboard();
+const folder = mkdtempSync(join(tmpdir(), "recon-lists-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const CONFIG = { products: [{ productId: "P1" }] };
+const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: join(folder, "config.json"), LOG_LEVEL: "warn" };
+writeFileSync(SETTINGS.RECON_CONFIG, JSON.stringify(CONFIG));
+const context = { sql, config: parseConfig(CONFIG), clock: createTestClock(NOON), log: silentLog };
+
+const OLDEST_FIRST = ["1", "2", "3", "4", "5"];
+const NEWEST_FIRST = OLDEST_FIRST.toReversed();
+const RECORDS_FIRST = ["record-3", "record-2", "record-1", "entry-2", "entry-1"];
+/** The ids of the five items of each list, in its order. */
+const LISTS: Readonly<Record<string, readonly string[]>> = {
+  "/api/audit": NEWEST_FIRST,
+  "/api/backfills": NEWEST_FIRST,
+  "/api/incidents": NEWEST_FIRST,
+  "/api/mismatches": OLDEST_FIRST,
+  "/api/rejected": RECORDS_FIRST,
+  "/api/transfers": NEWEST_FIRST,
+  "recon backfill list": NEWEST_FIRST,
+  "recon incidents list": NEWEST_FIRST,
+  "recon mismatches list": OLDEST_FIRST,
+  "recon rejected list": RECORDS_FIRST,
+  "recon transfers list": NEWEST_FIRST,
+};
+const PATHS = Object.keys(LISTS).filter((list) => list.startsWith("/"));
+
+beforeAll(async () => {
+  const kinds = [
+    "payout-differs",
+    "stake-differs",
+    "net-differs",
+    "status-differs",
+    "round-differs",
+  ] as const;
+  const findings = kinds.map((kind) => ({ kind }));
+  await openMismatches(sql, context.config, NOON, findings);
+  await sql`update mismatches set status = 'acknowledged' where id in (2, 3)`;
+  const range = { productId: "P1", from: NOON - 3 * HOUR_MS, to: NOON - 2 * HOUR_MS };
+  const request = { at: NOON, who: "hand", role: "write", by: "token", address: "::1", method: "POST" };
+  for (const transactionRef of OLDEST_FIRST) {
+    await addTransfers(sql, [deposit({ transactionRef })], NOON, VERIFY);
+    await requestBackfill(context, await planBackfill(context, range));
+    await insertAudit(sql, { ...request, route: "/sign-out", target: "{}", details: null, status: 303 });
+  }
+  const rejected = ["{}", "[]", "1"].map((raw) => ({ raw, reason: "id must be text" }));
+  await writeRejected(sql, "P1", rejected, NOON);
+  await sql`insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
+      bet_amount, skip_balance_update, occurred_at, received_at)
+    select n, 'placeBets', 'q', 'P1', 'anna', 'THB', 'b', 'OPEN', 'NaN', false, now(), now() from generate_series(1, 2) n`;
+});
+
+async function get(path: string) {
+  const headers = { authorization: `Bearer ${READ_TOKEN}` };
+  const response = await fetch((await serve(context, TOKENS)) + path, { headers });
+  return { status: response.status, json: JSON.parse(await response.text()) };
+}
+
+/** @returns a page as the role read sees it; the exit code or status and the error, if it is refused */
+async function read(list: string, query: Readonly<Record<string, string>>) {
+  if (PATHS.includes(list)) {
+    const { status, json } = await get(`${list}?${new URLSearchParams(query)}`);
+    return status === 200 ? pageOf(json) : `${status} ${json.detail}`;
+  }
+  const options = Object.entries(query).flatMap(([name, value]) => [`--${name}`, value]);
+  const ended = await callRecon([...list.split(" ").slice(1), ...options, "--json"], SETTINGS);
+  return ended.code === 0 ? pageOf(JSON.parse(ended.stdout)) : `${ended.code} ${ended.stdout}${ended.stderr}`;
+}
+
+function pageOf({ next, ...rest }: { readonly next: string | null }) {
+  const items: { id?: string; transactionRef: string }[] = Object.values(rest).find(Array.isArray) ?? [];
+  return { ids: items.map(({ id, transactionRef }) => id ?? transactionRef), next };
+}
+
+/** The commands that can show a next page: "recon mismatches list". */
+function listsIn(command: Command, name: string): string[] {
+  const inner = command.commands.flatMap((one) => listsIn(one, `${name} ${one.name()}`));
+  return command.options.some(({ long }) => long === "--after") ? [name, ...inner] : inner;
+}
+
+test("the table has every list of the API, and every command that lists", async () => {
+  const { paths } = (await get("/api/openapi.json")).json;
+  const inApi = Object.keys(paths).filter((path) => {
+    const { parameters = [], responses } = paths[path].get ?? {};
+    const schema = responses?.[200].content["application/json"].schema;
+    const isPaged = parameters.some(({ name }: { name: string }) => name === "limit" || name === "after");
+    return isPaged || (!path.includes("{") && schema?.properties?.next !== undefined);
+  });
+  const commands = listsIn(await createProgram(), "recon");
+  expect([...inApi, ...commands].sort()).toEqual(Object.keys(LISTS).sort());
+});
+
+test.each(Object.entries(LISTS))("%s has pages, each item once in its order", async (list, ids) => {
+  // A command reads what the API reads, and takes 80 ms of processor time.
+  for (const limit of PATHS.includes(list) ? [2, 3, 5] : [3]) {
+    for (let at = 0; at < ids.length; at += limit) {
+      const page = ids.slice(at, at + limit);
+      const next = at + limit < ids.length ? page.at(-1) : null;
+      const after = ids[at - 1];
+      const query = { limit: String(limit), ...(after === undefined ? {} : { after }) };
+      expect([query, await read(list, query)]).toEqual([query, { ids: page, next }]);
+    }
+  }
+  expect(await read(list, { limit: "1000" })).toEqual({ ids, next: null });
+});
+
+test.each(Object.keys(LISTS))("%s refuses a wrong page, and names the field and its value", async (list) => {
+  const [start, end] = PATHS.includes(list) ? ["400 ", ""] : ["2 recon: ", "\n"];
+  for (const limit of PATHS.includes(list) ? ["0", "1001", "ten"] : ["1001"]) {
+    const said = `${start}limit "${limit}" is not a number from 1 to 1000${end}`;
+    expect(await read(list, { limit })).toBe(said);
+  }
+  const isRejected = list.includes("rejected");
+  const what = isRejected ? "id of a rejected row (for example record-12 or entry-7)" : '"next" of a page';
+  expect(await read(list, { after: "x" })).toBe(`${start}after "x" is not the ${what}${end}`);
+});
