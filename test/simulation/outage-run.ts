@@ -43,7 +43,7 @@ export interface OutageResult {
   /** from the end of the outage until the slowest product had fetched its newest time, and all its time */
   readonly freshAfterMs: number;
   readonly caughtUpAfterMs: number;
-  /** the largest number of fetches of one time older than the last hour, since the end of the outage */
+  /** the largest number of fetches of one time older than the last hour, since the end of the outage; without resweeps */
   readonly mostFetches: number;
   /** products that lack some time at the end */
   readonly incomplete: number;
@@ -188,20 +188,27 @@ async function readWaiting(sql: Sql): Promise<Map<string, Instant>> {
   return new Map(rows.map(({ productId, probeAt }) => [productId, probeAt]));
 }
 
-type DoneWindow = TimeRange & { readonly productId: string; readonly startedAt: Instant };
+type DoneWindow = TimeRange & {
+  readonly productId: string;
+  readonly kind: string;
+  readonly startedAt: Instant;
+};
 
 async function readDone(sql: Sql): Promise<Map<string, DoneWindow[]>> {
   const rows = await sql<DoneWindow[]>`
-    select product_id as "productId", from_at as "from", to_at as "to", started_at as "startedAt"
+    select product_id as "productId", kind, from_at as "from", to_at as "to", started_at as "startedAt"
     from windows where status = 'done' order by from_at`;
   return Map.groupBy(rows, ({ productId }) => productId);
 }
 
-/** Without the last hour before the end of the outage, which is fetched again for the overlap. */
+/**
+ * Without the last hour before the end of the outage, which is fetched again for the overlap, and without resweeps: a product that has
+ * fetched its backlog may begin them while another one still fetches.
+ */
 async function countMostFetches(sql: Sql, endedAt: Instant): Promise<number> {
   let most = 0;
   for (const windows of (await readDone(sql)).values()) {
-    const since = windows.filter(({ startedAt }) => startedAt >= endedAt);
+    const since = windows.filter(({ startedAt, kind }) => startedAt >= endedAt && kind === "live");
     for (const { from } of since) {
       if (from >= endedAt - HOUR_MS) continue;
       most = Math.max(most, since.filter((other) => other.from <= from && other.to > from).length);
