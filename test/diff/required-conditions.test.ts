@@ -290,36 +290,40 @@ describe("of a pending difference", () => {
     fetchedAt: begun,
     ...fields,
   });
-  const alone = requiredConditionsOf([], [held()]);
-  const stale = requiredConditionsOf([listed({ updatedDate: iso(-15) })], [held()]);
-  const early = requiredConditionsOf([listed({ requestedAt: minute(-9) })], [held()]);
+  const alone = () => requiredConditionsOf([], [held()]);
+  const stale = () => requiredConditionsOf([listed({ updatedDate: iso(-15) })], [held()]);
+  const early = () => requiredConditionsOf([listed({ requestedAt: minute(-9) })], [held()]);
 
   test("first its grace is awaited, then the time from which a fetch counts, then the fetch", () => {
-    expect(firstUnmet(alone, [], minute(6) - 1)).toEqual({ until: minute(6) });
-    expect(firstUnmet(alone, [], minute(6))).toEqual({ until: minute(51) });
-    expect(firstUnmet(alone, [], minute(51))).toEqual({ fetch: [{ from: minute(-25), to: minute(50) }] });
+    expect(firstUnmet(alone(), [], minute(6) - 1)).toEqual({ until: minute(6) });
+    expect(firstUnmet(alone(), [], minute(6))).toEqual({ until: minute(51) });
+    expect(firstUnmet(alone(), [], minute(51))).toEqual({ fetch: [{ from: minute(-25), to: minute(50) }] });
   });
 
   test("a fetch counts if it began at that time or later, and covers all of the time", () => {
-    expect(firstUnmet(alone, [pass(minute(51))], minute(52))).toBeNull();
-    expect(firstUnmet(alone, [pass(minute(51) - 1)], minute(52))).toMatchObject({ fetch: [{}] });
-    expect(firstUnmet(alone, [pass(minute(51), { to: minute(20) })], minute(52))).toEqual({
+    expect(firstUnmet(alone(), [pass(minute(51))], minute(52))).toBeNull();
+    expect(firstUnmet(alone(), [pass(minute(51) - 1)], minute(52))).toMatchObject({ fetch: [{}] });
+    expect(firstUnmet(alone(), [pass(minute(51), { to: minute(20) })], minute(52))).toEqual({
       fetch: [{ from: minute(20), to: minute(50) }],
     });
   });
 
+  test("no fetch is awaited if none is required", () => {
+    expect(firstUnmet({ notBefore: NOON, eitherFetched: [] }, [], NOON)).toBeNull();
+  });
+
   test("either of two fetches is enough", () => {
     const datesAgain = [pass(minute(16), { from: minute(-11), to: minute(-9) })];
-    expect(firstUnmet(early, datesAgain, minute(20))).toBeNull();
-    expect(firstUnmet(early, [pass(minute(51))], minute(52))).toBeNull();
-    expect(firstUnmet(early, [], minute(20))).toEqual({ until: minute(51) });
+    expect(firstUnmet(early(), datesAgain, minute(20))).toBeNull();
+    expect(firstUnmet(early(), [pass(minute(51))], minute(52))).toBeNull();
+    expect(firstUnmet(early(), [], minute(20))).toEqual({ until: minute(51) });
   });
 
   test("a pass that another process began shows a missing record, but not that a known one is stale", () => {
     const resumed = [pass(minute(51), { resumed: true })];
-    expect(alone).not.toHaveProperty("ofRecords");
-    expect(firstUnmet(alone, resumed, minute(52))).toBeNull();
-    for (const conditions of [stale, early]) {
+    expect(alone()).not.toHaveProperty("ofRecords");
+    expect(firstUnmet(alone(), resumed, minute(52))).toBeNull();
+    for (const conditions of [stale(), early()]) {
       expect(conditions).toMatchObject({ ofRecords: true });
       expect(firstUnmet(conditions, resumed, minute(52))).toMatchObject({ fetch: expect.anything() });
       expect(firstUnmet(conditions, [pass(minute(51), { resumed: false })], minute(52))).toBeNull();
