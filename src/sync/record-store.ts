@@ -88,6 +88,8 @@ const CONTENT = [
   "extra",
 ];
 
+const INSERT = `insert into bet_records (product_id, username, bet_id, id, ${CONTENT.join(", ")}, version_seen_at, requested_at)`;
+
 const MARK = (touched: string) => `
   insert into diff_marks (product_id, usernames, round_ids, bet_refs, due_at)
   select $1, array_agg(username), array_agg(round), array_agg(bet), ${NOW}
@@ -112,7 +114,7 @@ async function insertNew(
   const [row] = await tx.unsafe<{ created: number }[]>(
     `with input as (${INPUT}),
     written as (
-      insert into bet_records (product_id, username, bet_id, id, ${CONTENT.join(", ")}, version_seen_at, requested_at)
+      ${INSERT}
       select $1, username, bet_id, id, ${CONTENT.join(", ")}, ${NOW}, $2::timestamptz
       from input order by bet_id, username, id
       on conflict (product_id, username, bet_id, id) do nothing
@@ -182,7 +184,7 @@ async function replaceOlder(
     ),
     written as (
       -- An update would be a join, which may read all records of the product, too.
-      insert into bet_records (product_id, username, bet_id, id, ${CONTENT.join(", ")}, version_seen_at, requested_at)
+      ${INSERT}
       select $1, username, bet_id, id, ${CONTENT.map((column) => `i.${column}`).join(", ")}, ${NOW}, $2::timestamptz
       from input i join old using (username, bet_id, id)
       order by bet_id, username, id
