@@ -105,9 +105,15 @@ export function simulatedProducts(seed: number): SimulatedProduct[] {
   ];
 }
 
-/** Each seed plays at another time of another day, so that hours, days and months end at different points. */
+/** How many seeds begin at different times. The nightly draws seeds up to 999,999,000: without a limit these begin beyond all dates. */
+export const BEGINS = 10_000;
+
+/**
+ * Each seed plays at another time of another day, so that hours, days and months end at different points. Seeds that are
+ * 10,000 apart (33 years) share it.
+ */
 export function planSeed(seed: number, ledger: LedgerHabit = "own"): SeedPlan {
-  const begin = BEGIN + seed * 29 * HOUR_MS + (seed % 7) * 11 * MINUTE_MS;
+  const begin = BEGIN + (seed % BEGINS) * 29 * HOUR_MS + (seed % 7) * 11 * MINUTE_MS;
   const steps = planSteps(begin);
   const products = simulatedProducts(seed);
   return {

@@ -5,12 +5,21 @@ import { createOddWorld } from "./oddities/odd-world.ts";
 import { planSeed } from "./seed-plan.ts";
 import { PLAYS } from "./seeds.ts";
 import { runSeeds, type SeedRun } from "./simulation.ts";
+import { planTransfers } from "./transfer-plan.ts";
 
 describePlays(PLAYS.filter((_, index) => index % 2 === 0));
 
 test("each way to keep a ledger is played once, here or in test/field", () => {
   const played = [...PLAYS.map(({ ledger }) => ledger), "insert", "relation", "changing"];
   expect(played.toSorted()).toEqual(LEDGERS.toSorted());
+});
+
+test("the seeds that the nightly draws begin at times that every part of the product can hold", () => {
+  const latest = Date.parse("2070-01-01T00:00:00Z");
+  for (const seed of [10_000, 671_457_346, 999_999_000]) {
+    expect(planSeed(seed).begin).toBeLessThan(latest);
+    expect(planTransfers(seed).begin).toBeLessThan(latest);
+  }
 });
 
 test("some of the seeds plant every kind of mismatch that callbacks and records can make", () => {

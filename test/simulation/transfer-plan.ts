@@ -7,6 +7,7 @@ import type { AgentFault } from "../../src/sandbox/faults/agent-fault.ts";
 import { createRandom, hashText, type Random } from "../../src/sandbox/world/random.ts";
 import type { WorldPlan } from "../../src/sandbox/world/world-plan.ts";
 import type { TopUp, Transfer } from "../../src/transfer.ts";
+import { BEGINS } from "./seed-plan.ts";
 import { drawFates, type Fate, MINUTE_MS } from "./transfer-fates.ts";
 
 const HOUR_MS = 60 * MINUTE_MS;
@@ -63,7 +64,7 @@ const QUICK = {
 /** Each seed plays at another time of another day. */
 export function planTransfers(seed: number): TransferPlan {
   const random = createRandom(hashText(`${seed}|transfers`));
-  const begin = BEGIN + seed * 31 * HOUR_MS + (seed % 7) * 13 * MINUTE_MS;
+  const begin = BEGIN + (seed % BEGINS) * 31 * HOUR_MS + (seed % 7) * 13 * MINUTE_MS;
   const config = parseConfig({
     products: [
       { productId: "P1", walletMode: "transfer" },
