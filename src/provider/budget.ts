@@ -6,6 +6,7 @@ import { type FetchBetPage, REQUEST_URGENCIES, type RequestUrgency } from "../be
 import type { Clock } from "../clock.ts";
 import type { Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
+import { lowerHalf } from "../preempted.ts";
 import {
   type BudgetLimits,
   ensureBudget,
@@ -24,7 +25,7 @@ import {
   takeSlot,
 } from "./budget-store.ts";
 import { type HeldSlot, keepSlots } from "./kept-slots.ts";
-import { lowerHalf, openPreemption } from "./preemption.ts";
+import { openPreemption } from "./preemption.ts";
 
 /** The properties of a request that the budget must know, besides its urgency. */
 export interface About {

@@ -6,13 +6,8 @@
  */
 
 import { monotonicMs } from "../clock.ts";
+import { isOneEnding, lowerHalf, Preempted, SLOW_MS, youngestSlow } from "../preempted.ts";
 import type { RequestSlot } from "./budget-store.ts";
-
-/** The reason with which a preempted request is aborted. The caller retries it, within the lower half of the slots. */
-export class Preempted extends Error {}
-
-/** A request that takes longer than this is slow. */
-const SLOW_MS = 2_000;
 
 interface UnderWay {
   readonly slot: number;
@@ -27,20 +22,12 @@ interface Preemption {
   preemptSlow(isSlotWanted: () => Promise<boolean>): Promise<void>;
 }
 
-/** The number of slots that hanging requests may keep: half of them, at least one. */
-export function lowerHalf(slots: number): number {
-  return Math.max(1, Math.floor(slots / 2));
-}
-
 /** @param slots the number of slots of the whole budget */
 export function openPreemption(slots: number): Preemption {
   const underWay = new Set<UnderWay>();
   const half = lowerHalf(slots);
-  const findSlow = () => {
-    const all = [...underWay];
-    if (all.some(({ ending }) => ending.signal.aborted)) return undefined;
-    return all.filter((one) => one.slot > half && monotonicMs() - one.begunAtMs >= SLOW_MS).at(-1);
-  };
+  const isSlow = ({ slot, begunAtMs }: UnderWay) => slot > half && monotonicMs() - begunAtMs >= SLOW_MS;
+  const findSlow = () => (isOneEnding(underWay) ? undefined : youngestSlow(underWay, isSlow));
   return {
     begin: ({ slot }) => {
       const one = { slot, begunAtMs: monotonicMs(), ending: new AbortController() };

@@ -5,6 +5,7 @@
  */
 
 import { clearTimeout, setTimeout } from "node:timers";
+import { isOneEnding, lowerHalf, Preempted, SLOW_MS, youngestSlow } from "../preempted.ts";
 
 export interface Turns {
   /**
@@ -17,12 +18,6 @@ export interface Turns {
     work: (signal: AbortSignal, isThrottled: boolean) => Promise<Result>,
   ): Promise<Result>;
 }
-
-/** The reason why a question was given up. It is asked again at a later turn of its queue. */
-export class Preempted extends Error {}
-
-/** A question that takes longer than this is slow. */
-const SLOW_MS = 2_000;
 
 interface RunningQuestion {
   isSlow: boolean;
@@ -58,7 +53,7 @@ export function openTurns(atOnce: number, slowMs = SLOW_MS): Turns {
     queue.waiting.shift()?.();
   };
 
-  const half = Math.max(1, Math.floor(atOnce / 2));
+  const half = lowerHalf(atOnce);
   const fill = () => {
     while (taken < atOnce) {
       const queue = nextOf([...queues.values()].filter((one) => !one.isThrottled || one.running.size < half));
@@ -123,17 +118,14 @@ function nextOf(queues: Iterable<QuestionQueue>): QuestionQueue | null {
   return best;
 }
 
-/**
- * The queue with the most running questions gives up its youngest slow one, because older ones will time out sooner.
- * Only one question is given up at a time.
- */
+/** The queue with the most running questions gives up a slow one. */
 function makeRoom(queues: Iterable<QuestionQueue>): void {
   const crowded = [...queues]
     .filter(({ running }) => running.size > 1)
     .sort((a, b) => b.running.size - a.running.size);
-  if (crowded.some(({ running }) => [...running].some(({ ending }) => ending.signal.aborted))) return;
+  if (isOneEnding(crowded.flatMap(({ running }) => [...running]))) return;
   for (const queue of crowded) {
-    const slow = [...queue.running].filter(({ isSlow }) => isSlow).at(-1);
+    const slow = youngestSlow(queue.running, ({ isSlow }) => isSlow);
     if (slow === undefined) continue;
     queue.isThrottled = true;
     slow.ending.abort(new Preempted("the request was preempted by other queues"));

@@ -30,7 +30,7 @@ const world = createWorld({
 });
 const countRecords = (range: TimeRange) => world.recordsIn(PRODUCT, range, systemClock.now()).length;
 const records = countRecords(PLAYED);
-/** A window also asks for the second before it and after it (§4.1). A bet there counts if it is new, and belongs to the next window otherwise. */
+/** A window also asks for the second before it and after it. A bet there counts if it is new, and belongs to the next window otherwise. */
 const created = countRecords({ from: PLAYED.from - BEYOND_ENDS_MS, to: PLAYED.to + BEYOND_ENDS_MS });
 const ASKED = ["--product", PRODUCT, "--from", formatInstant(PLAYED.from), "--to", formatInstant(PLAYED.to)];
 

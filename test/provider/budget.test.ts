@@ -3,9 +3,9 @@ import type { RequestUrgency } from "../../src/bet.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { openDatabase } from "../../src/db/client.ts";
 import { ReconError } from "../../src/errors.ts";
+import { Preempted } from "../../src/preempted.ts";
 import { openBudget, withinBudget } from "../../src/provider/budget.ts";
 import { releaseSlot, renewSlots, SLOT_LEASE_MS, takeSlot } from "../../src/provider/budget-store.ts";
-import { Preempted } from "../../src/provider/preemption.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { openTurns, Preempted } from "../../src/verify/turns.ts";
+import { Preempted } from "../../src/preempted.ts";
+import { openTurns } from "../../src/verify/turns.ts";
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 

@@ -7,11 +7,11 @@ import type { TopUpAnswer, TransferAnswer, TransferApi } from "../../agent-api.t
 import type { Instant } from "../../clock.ts";
 import type { Config, ProductConfig } from "../../config-file.ts";
 import { describeError, ReconError } from "../../errors.ts";
+import { Preempted } from "../../preempted.ts";
 import { type About, openBudget, type RequestBudget, withinBudget } from "../../provider/budget.ts";
 import type { ProviderClient } from "../../provider/client.ts";
 import { isTopUp, type TopUp, type TopUpType, type Transfer } from "../../transfer.ts";
 import { compareBooking, type Saying, type VerifyAnswer } from "../../verify/answer.ts";
-import { Preempted } from "../../verify/turns.ts";
 import type { FlowContext, PullContext } from "../context.ts";
 
 /** A classified answer with its evidence. */

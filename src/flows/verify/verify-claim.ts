@@ -8,6 +8,7 @@ import { queueNameOf } from "../../health/verifying.ts";
 import type { MismatchContent } from "../../mismatch.ts";
 import { readKnown } from "../../mismatches/store.ts";
 import { decideTransitions } from "../../mismatches/transitions.ts";
+import { Preempted } from "../../preempted.ts";
 import {
   type Claim,
   keepAfterClose,
@@ -17,7 +18,7 @@ import {
 } from "../../verify/claim-store.ts";
 import { decide, type VerifyDecision, type VerifyState } from "../../verify/decide.ts";
 import { describeAfterClose, subjectOf } from "../../verify/finding.ts";
-import { Preempted, type Turns } from "../../verify/turns.ts";
+import type { Turns } from "../../verify/turns.ts";
 import type { FlowContext } from "../context.ts";
 import { recordTransitions } from "../mismatches/record-transitions.ts";
 import { type ClassifiedAnswer, Paused, type VerifyContext } from "./ask-outcome.ts";
