@@ -97,6 +97,8 @@ function test(
 
 /** A case is named as its file. */
 function readCases(): string[] {
-  const files = readdirSync(new URL("../saturation/cases/", import.meta.url));
+  const files = readdirSync(new URL("../saturation/cases/", import.meta.url)).filter((file) =>
+    file.endsWith(".ts"),
+  );
   return files.map((file) => file.replace(/\.ts$/, "")).sort();
 }
