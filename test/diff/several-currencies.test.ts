@@ -6,20 +6,21 @@ import { assessPairs } from "../../src/diff/assess.ts";
 import { formatAmount } from "../../src/money.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
 
-/** "THB 15, effect 15; USD 21, effect -21", the mismatch's own currency first. */
+/** "currency-differs: THB 15, effect 15; USD 21, effect -21", the mismatch's own currency first. */
 function risksOf(records: StoredRecord[], bets: LedgerBet[]): string[] {
   return assessPairs(records, bets, SETTINGS)
     .flatMap(({ pending }) => pending?.content ?? [])
-    .map(({ currency, amountAtRisk, effect, ledger }) => {
+    .map(({ kind, currency, amountAtRisk, effect, ledger }) => {
       const own = {
         currency,
         amountAtRisk: formatAmount(amountAtRisk),
         effect: effect && formatAmount(effect),
       };
       const others = ledger !== null && "otherCurrencies" in ledger ? (ledger.otherCurrencies ?? []) : [];
-      return [own, ...others]
-        .map((one) => `${one.currency} ${one.amountAtRisk}, effect ${one.effect}`)
-        .join("; ");
+      const risks = [own, ...others].map(
+        (one) => `${one.currency} ${one.amountAtRisk}, effect ${one.effect}`,
+      );
+      return `${kind}: ${risks.join("; ")}`;
     });
 }
 
@@ -51,5 +52,5 @@ test.each<{ name: string; records?: StoredRecord[]; bets: LedgerBet[]; risks: st
     risks: "THB 0, effect 0; USD 7, effect 0",
   },
 ])("at risk is $name", ({ records = [], bets, risks }) => {
-  expect(risksOf(records, bets)).toEqual([risks]);
+  expect(risksOf(records, bets)).toEqual([`currency-differs: ${risks}`]);
 });
