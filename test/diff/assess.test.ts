@@ -62,6 +62,10 @@ describe("a bet that the provider lacks", () => {
   });
 });
 
+test("a bet that the ledger lacks waits for no entry, because it has none", () => {
+  expect(assess([record()], [], SETTINGS)).toMatchObject([{ entryTimes: null }]);
+});
+
 test("the ended part of a round agrees while the provider does not list the open part", () => {
   const unnamed = (fields: Parameters<typeof record>[0] = {}) =>
     record({ betId: "unknown", id: "r1", ...fields });

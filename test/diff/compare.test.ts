@@ -4,6 +4,7 @@ import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
 import { type CompareSettings, comparePair } from "../../src/diff/compare.ts";
 import type { MatchRule } from "../../src/diff/match.ts";
 import { subjectsOf, toContent } from "../../src/diff/mismatch-content.ts";
+import { latest } from "../../src/diff/sums.ts";
 import type { MismatchContent } from "../../src/mismatch.ts";
 import { formatAmount, parseAmount } from "../../src/money.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
@@ -159,6 +160,19 @@ describe("several records of one bet", () => {
     const records = [part("r1"), part("r2", { betStatus: "VOID", stake: "99" })];
     expect(compare({ records, bets: [bet()] })).toBeNull();
     expect(compare({ records: records.slice(1), bets: [bet({ status: "void" })] })).toBeNull();
+    const voided = bet({ txnId: "bet-2", status: "void", stake: "99" });
+    expect(byRound({ records: [part("r1")], bets: [bet(), voided] })).toBeNull();
+  });
+
+  test("have the dates of the latest one", () => {
+    const early = { updatedDate: "2026-11-20T11:57:00Z", accountingDate: "2026-11-20T11:56:00Z" };
+    const records = [part("r1", { stake: "4" }), part("r2", { stake: "7", ...early })];
+    for (const read of [records, records.toReversed()]) {
+      expect(compare({ records: read, bets: [bet()] })?.provider).toMatchObject({
+        updatedDate: "2026-11-20T11:59:00.000Z",
+        accountingDate: "2026-11-20T11:59:00.000Z",
+      });
+    }
   });
 
   test("in different currencies agree with no ledger bet", () => {
@@ -167,6 +181,10 @@ describe("several records of one bet", () => {
       expect(kindOf(compare({ records: read, bets: [bet()] }))).toBe("currency-differs");
     }
   });
+});
+
+test("no record has no latest date", () => {
+  expect(latest([])).toBeNull();
 });
 
 describe("the amount at risk", () => {
@@ -266,55 +284,6 @@ describe("the amount at risk", () => {
   });
 });
 
-describe("the reason is one sentence that names both values", () => {
-  test.each([
-    {
-      sides: { records: [record({ currency: "USD" })], bets: [bet()] },
-      reason: "the currency is USD at the provider, THB in the ledger",
-    },
-    {
-      sides: { records: [record({ payout: "25.5" })] },
-      reason:
-        "the provider has a bet that is SETTLED with a stake of 10.00 THB and a payout of 25.50 THB, but the ledger has no such bet: no callback for it was received",
-    },
-    {
-      sides: { bets: [bet({ payout: "25.5" })] },
-      reason:
-        "the ledger has a bet that is settled with a stake of 10.00 THB and a payout of 25.50 THB, but the provider has no record of it",
-    },
-    {
-      sides: { records: [record({ payout: "25" })], bets: [bet({ status: "open" })] },
-      reason:
-        "SETTLED with a payout of 25.00 THB at the provider, still open in the ledger: no settleBets was received",
-    },
-    {
-      sides: { records: [record({ betStatus: "VOID" })], bets: [bet({ status: "open" })] },
-      reason: "VOID at the provider, still open in the ledger: no cancelBets was received",
-    },
-    {
-      sides: { records: [record({ betStatus: "VOID" })], bets: [bet()] },
-      reason: "the bet is VOID at the provider, settled in the ledger",
-    },
-    {
-      sides: { records: [record({ stake: "8.125" })], bets: [bet()] },
-      reason: "the stake is 8.125 THB at the provider, 10.00 THB in the ledger",
-    },
-    {
-      sides: { records: [record({ payout: "20" })], bets: [bet({ payout: "19.99" })] },
-      reason: "paid out 20.00 THB at the provider, 19.99 THB in the ledger",
-    },
-  ])("$reason", ({ sides, reason }) => {
-    expect(compare(sides)?.reason).toBe(reason);
-  });
-
-  test("for a round the sentence names the sums", () => {
-    const sides = { records: [record({ stake: "30" })], bets: [bet(), bet({ txnId: "bet-2", payout: "5" })] };
-    expect(byRound(sides)?.reason).toBe(
-      "the bets of the round that no id matches are SETTLED with a stake of 30.00 THB and a payout of 0.00 THB at the provider, settled with a stake of 20.00 THB and a payout of 5.00 THB in the ledger",
-    );
-  });
-});
-
 describe("a mismatch", () => {
   test("carries both sides as they were compared", () => {
     const listed = record({
@@ -358,6 +327,20 @@ describe("a mismatch", () => {
         lastEntryAt: "2026-11-20T11:56:00.000Z",
       },
       occurredAt: NOON - 5 * MINUTE_MS,
+    });
+  });
+
+  test("shows the amounts of a void side, although they count for nothing", () => {
+    const cancelled = record({ betStatus: "VOID", payout: "3" });
+    expect(compare({ records: [cancelled], bets: [bet()] })?.provider).toMatchObject({
+      status: "VOID",
+      stake: "10",
+      payout: "3",
+    });
+    expect(compare({ records: [record()], bets: [bet({ status: "void" })] })?.ledger).toMatchObject({
+      status: "void",
+      stake: "10",
+      moved: "0",
     });
   });
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
-import { type MatchSettings, matchBets } from "../../src/diff/match.ts";
+import { idRulesOf, type MatchSettings, matchBets } from "../../src/diff/match.ts";
 import { sumAmounts } from "../../src/money.ts";
 import { type BetFields, bet, type RecordFields, record, SETTINGS } from "./sides.ts";
 
@@ -53,6 +53,13 @@ describe("a round", () => {
       ],
     },
     {
+      name: "a void bet beside it was cancelled before it was placed",
+      bets: [
+        held("t1", { stake: "30", payout: "25" }),
+        held("t2", { status: "void", placed: false, stake: "7" }),
+      ],
+    },
+    {
       name: "everything in it is void on both sides",
       records: [listed("r1", { betStatus: "VOID", stake: "1" })],
       bets: [held("t1", { status: "void", stake: "2" })],
@@ -77,6 +84,28 @@ describe("a round", () => {
     {
       name: "a record is unsettled",
       records: [listed("r1", { stake: "30", payout: "25", betStatus: "UNSETTLED" })],
+    },
+    {
+      name: "one of its records is open",
+      records: [
+        listed("r1", { stake: "20", payout: "5", betStatus: "OPEN" }),
+        listed("r2", { payout: "20" }),
+      ],
+    },
+    {
+      name: "one of its bets is open",
+      bets: [held("t1", { stake: "5", payout: "25" }), held("t2", { stake: "25", status: "open" })],
+    },
+    {
+      name: "one of its bets lacks its placement",
+      bets: [held("t1", { stake: "5", payout: "25" }), held("t2", { stake: "25", placed: false })],
+    },
+    {
+      name: "one of its bets has entries of another currency",
+      bets: [
+        held("t1", { stake: "5", payout: "25" }),
+        held("t2", { stake: "25", others: [{ ...bet({ stake: "1" }), currency: "USD" }] }),
+      ],
     },
     { name: "a bet is open", bets: [held("t1", { stake: "30", payout: "25", status: "open" })] },
     { name: "a bet lacks its placement", bets: [held("t1", { stake: "30", payout: "25", placed: false })] },
@@ -172,6 +201,11 @@ describe("bets of rounds that do not agree", () => {
   });
 });
 
+test("the ids that may name a bet keep the product's own order, and a round is none of them", () => {
+  expect(idRulesOf(["id", "round", "betId"])).toEqual(["id", "betId"]);
+  expect(idRulesOf(["round"])).toEqual([]);
+});
+
 describe("the rest of a round", () => {
   test("on both sides is compared together, apart from bets that matched by an id", () => {
     const records = [listed("r1"), listed("r2"), record({ id: "r3", betId: "t3", payout: "1" })];
@@ -191,6 +225,23 @@ describe("the rest of a round", () => {
     expect(match([wider], bets, { matchBy: ["betId", "id"] })).toEqual([
       "alone: t2",
       "alone: t3",
+      "betId: r1 = t1",
+    ]);
+  });
+
+  test("is not compared with a matched record, if one of the bet's records is in another round", () => {
+    const records = [
+      record({ id: "r1", betId: "t1", stake: "15" }),
+      record({ id: "r2", betId: "t1", stake: "5", roundId: "round-2" }),
+    ];
+    expect(match(records, [held("t1"), held("t2")])).toEqual(["alone: t2", "betId: r1+r2 = t1"]);
+  });
+
+  test("is never that of bets without a round, so a record without a round keeps its bet", () => {
+    const nowhere = { roundId: null };
+    const nameless = record({ id: "r1", betId: "t1", stake: "20", roundId: "UNKNOWN" });
+    expect(match([nameless], [held("t1", nowhere), held("t2", nowhere)])).toEqual([
+      "alone: t2",
       "betId: r1 = t1",
     ]);
   });
@@ -263,6 +314,16 @@ describe("a round that one entry settled as a whole", () => {
     const bets = [held("t1", whole), held("t2", { ...whole, payout: "49.99" })];
     expect(match(records, bets)).toEqual(["round: r1+r2 = t1+t2"]);
     expect(match(records, [held("t1", whole), held("t2", { ...whole, payout: "50" })])).toEqual([]);
+  });
+
+  test("keeps its bets, if a bet of another currency in the round is left over", () => {
+    const usd = { currency: "USD" };
+    const records = [
+      record({ id: "r1", betId: "t1", stake: "25" }),
+      record({ id: "r2", betId: "u1", stake: "7", betStatus: "VOID", ...usd }),
+    ];
+    const bets = [held("t1", whole), held("t2"), held("u1", usd), held("u2", usd)];
+    expect(match(records, bets)).toEqual(["alone: u2", "betId: r2 = u1", "round: r1 = t1+t2"]);
   });
 
   test("leaves bets of other rounds to their ids", () => {

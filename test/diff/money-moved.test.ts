@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
 import { assessPairs } from "../../src/diff/assess.ts";
 import type { AssessSettings } from "../../src/diff/compare.ts";
+import { stakeOfTip } from "../../src/diff/money-moved.ts";
 import { formatAmount } from "../../src/money.ts";
 import { amount } from "../support/examples.ts";
 import { bet, record, SETTINGS } from "./sides.ts";
@@ -23,6 +24,14 @@ const found = ({ records = [], bets, settings = {} }: Case) =>
 const lost = record();
 const open = record({ betStatus: "OPEN" });
 const voided = record({ betStatus: "VOID" });
+/** Placed before the ledger began; only its settlement with 20 is in the ledger. */
+const RAN_BEFORE = bet({
+  placed: false,
+  stake: "0",
+  payout: "20",
+  moved: "20",
+  firstEntryAt: SETTINGS.ledgerStart,
+});
 
 describe("the wallet did what the agreed state requires", () => {
   test.each<Case>([
@@ -42,6 +51,10 @@ describe("the wallet did what the agreed state requires", () => {
       bets: [bet({ status: "open", waiting: true, asked: amount("0"), moved: "0" })],
     },
     { name: "an unlisted tip took its amount", bets: [bet({ tip: true, stake: "3" })] },
+    {
+      name: "an unlisted tip took nothing, if its entries skip the balance",
+      bets: [bet({ tip: true, stake: "3", asked: amount("0"), moved: "0" })],
+    },
     { name: "a cancelled tip moved nothing", bets: [bet({ tip: true, stake: "3", status: "void" })] },
     {
       name: "a tip took its amount, although its record has none",
@@ -53,6 +66,19 @@ describe("the wallet did what the agreed state requires", () => {
       records: [record({ payout: "25" })],
       bets: [
         bet({ placed: false, stake: "0", payout: "25", moved: "25", firstEntryAt: SETTINGS.ledgerStart }),
+      ],
+    },
+    {
+      name: "one bet of a round began before the ledger, so the stake of the round is unknown",
+      records: [record({ betId: "r", id: "r", stake: "99", payout: "20" })],
+      bets: [RAN_BEFORE, bet({ txnId: "bet-2" })],
+    },
+    {
+      name: "one bet of a round waits, and no entry asked for its stake yet",
+      records: [record({ betId: "r", id: "r", stake: "20", betStatus: "OPEN" })],
+      bets: [
+        bet({ txnId: "t1", status: "open" }),
+        bet({ txnId: "t2", status: "open", waiting: true, asked: amount("0"), moved: "0" }),
       ],
     },
     {
@@ -135,6 +161,64 @@ describe("a difference in what was said comes before a difference in what was mo
   });
 });
 
+describe("the amount at risk", () => {
+  test.each<Case & { readonly expected: string }>([
+    {
+      name: "leaves out what an open bet was paid while its record runs",
+      records: [record({ betStatus: "OPEN", stake: "9" })],
+      bets: [bet({ status: "open", payout: "100", moved: "90" })],
+      expected: "stake-differs bet:bet-1 1",
+    },
+    {
+      name: "leaves it out too if only one of the bet's records runs",
+      records: [
+        record({ id: "r1", stake: "4" }),
+        record({ id: "r2", stake: "6", betStatus: "OPEN", accountingDate: "2026-11-20T11:59:30Z" }),
+      ],
+      bets: [bet({ status: "open", stake: "11", payout: "3", moved: "-8" })],
+      expected: "stake-differs bet:bet-1 1",
+    },
+    {
+      name: "is the last part of a payout, if the record still runs: the parts before it were due",
+      records: [open],
+      bets: [bet({ payout: "25", paidInParts: amount("5") })],
+      expected: "status-differs bet:bet-1 20",
+    },
+    {
+      name: "counts each part of a payout once the record has ended",
+      records: [record({ stake: "9", payout: "20" })],
+      bets: [bet({ payout: "25", paidInParts: amount("5") })],
+      expected: "stake-differs bet:bet-1 4",
+    },
+    {
+      name: "counts no stake that was debited before the ledger began: 60 for a bet of 10 that won 40 is 20 too much",
+      records: [record({ payout: "40" })],
+      bets: [{ ...RAN_BEFORE, payout: amount("60"), moved: amount("60") }],
+      expected: "payout-differs bet:bet-1 20",
+    },
+    {
+      name: "counts the stakes of a round, if only some of its bets began before the ledger",
+      records: [record({ betId: "r", id: "r", stake: "20", payout: "40" })],
+      bets: [RAN_BEFORE, bet({ txnId: "bet-2" })],
+      expected: "round-differs round:round-1 10",
+    },
+  ])("$name", ({ expected, ...example }) => {
+    expect(found(example)).toEqual([expected]);
+  });
+});
+
+test.each([
+  { name: "its stake", fields: {}, taken: "3" },
+  { name: "nothing if its entries skip the balance", fields: { asked: amount("0") }, taken: "0" },
+  {
+    name: "nothing if it is cancelled, even by a cancel that gives back what was never taken",
+    fields: { status: "void" as const, asked: amount("3") },
+    taken: "0",
+  },
+])("a tip takes $name", ({ fields, taken }) => {
+  expect(formatAmount(stakeOfTip(bet({ tip: true, stake: "3", ...fields })))).toBe(taken);
+});
+
 describe("a missing placement of a settled bet", () => {
   const unplaced = bet({ placed: false, stake: "0", payout: "25", moved: "25" });
   const won = record({ payout: "25" });
@@ -168,6 +252,10 @@ describe("if the provider lists open bets", () => {
     const bets = [bet({ status: "open" })];
     expect(found({ name: "", bets, settings })).toEqual(["missing-at-provider bet:bet-1 10"]);
     expect(found({ name: "", bets })).toEqual([]);
+  });
+
+  test("a void bet that it does not list agrees", () => {
+    expect(found({ name: "", bets: [bet({ status: "void" })], settings })).toEqual([]);
   });
 
   test("an open bet that the provider still considers is not missing", () => {

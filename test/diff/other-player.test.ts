@@ -10,7 +10,7 @@ import { bet, record, SETTINGS } from "./sides.ts";
 
 type Sides = Record<string, { records?: StoredRecord[]; bets?: LedgerBet[] }>;
 
-function misnamed(players: Sides, settings: Partial<AssessSettings> = {}): string[] {
+function misnamed(players: Sides, settings: Partial<AssessSettings> = {}) {
   const all = { ...SETTINGS, ...settings };
   const assessed = Object.entries(players).map(([username, { records = [], bets = [] }]) => ({
     username,
@@ -21,9 +21,7 @@ function misnamed(players: Sides, settings: Partial<AssessSettings> = {}): strin
       all,
     ),
   }));
-  return findUnderTwoNames(assessed, all, () => []).map(
-    ({ pending: { content } }) => `${content.username}'s ${content.subject}: ${content.reason}`,
-  );
+  return findUnderTwoNames(assessed, all, () => []).map(({ pending: { content } }) => content);
 }
 
 const ANNAS = "anna's bet:bet-1: the player is bob at the provider, anna in the ledger";
@@ -66,7 +64,22 @@ test.each<{ name: string; players: Sides; settings?: Partial<AssessSettings>; fo
     found: [],
   },
 ])("one bet is reported under two names: $name", ({ players, settings, found }) => {
-  expect(misnamed(players, settings)).toEqual(found);
+  const contents = misnamed(players, settings);
+  expect(contents.map(({ username, subject, reason }) => `${username}'s ${subject}: ${reason}`)).toEqual(
+    found,
+  );
+});
+
+test("the effect of a bet under two names counts the stake of its record, even if it was debited before the ledger began", () => {
+  const ran = bet({
+    placed: false,
+    stake: "0",
+    payout: "60",
+    moved: "60",
+    firstEntryAt: SETTINGS.ledgerStart,
+  });
+  const players = { anna: { bets: [ran] }, bob: { records: [record({ payout: "40" })] } };
+  expect(misnamed(players).map(({ effect }) => String(effect))).toEqual(["30"]);
 });
 
 function splitByCase(entries: readonly CallbackEntry[], records: readonly StoredRecord[]): string[] {

@@ -35,6 +35,30 @@ describe("amounts of a currency that differ by no more than its tolerance are eq
     expect(kindsOf([{ betStatus: "OPEN" }], [{ ...open, moved: "-10.02" }])).toEqual(["net-differs"]);
   });
 
+  test("moved money may differ by the tolerance of each amount that the record lists, if one entry places and settles", () => {
+    const once = { movements: 1 } as const;
+    const won = { payout: "20" };
+    expect(kindsOf([won], [{ ...won, ...once, moved: "9.98" }])).toEqual([]);
+    expect(kindsOf([won], [{ ...won, ...once, moved: "9.979" }])).toEqual(["net-differs"]);
+    expect(kindsOf([{}], [{ ...once, moved: "-10.01" }])).toEqual([]);
+    expect(kindsOf([{}], [{ ...once, moved: "-10.02" }])).toEqual(["net-differs"]);
+    const runs = { betStatus: "OPEN", payout: "5" } as const;
+    expect(kindsOf([runs], [{ ...once, status: "open", moved: "-10.02" }])).toEqual(["net-differs"]);
+  });
+
+  test("moved money is compared with the provider's payout, not with the rounded one of the ledger", () => {
+    const held = { payout: "20", moved: "9.985" };
+    expect(kindsOf([{ payout: "20" }], [held])).toEqual([]);
+    expect(kindsOf([{ payout: "20.01" }], [held])).toEqual(["net-differs"]);
+  });
+
+  test("records that differ from their bet by no more than their tolerances do not report its whole round", () => {
+    const part = (id: string, stake: string) => ({ id, stake });
+    const twoBets = [{}, { txnId: "bet-2" }];
+    expect(kindsOf([part("r1", "5.01"), part("r2", "5.01")], twoBets)).toEqual(["missing-at-provider"]);
+    expect(kindsOf([part("r1", "5.01"), part("r2", "5.011")], twoBets)).toEqual(["round-differs"]);
+  });
+
   test("a payout in three parts may differ by three times as much", () => {
     const inParts = { payout: "30", payouts: 3, movements: 4 };
     expect(kindsOf([{ payout: "30.03" }], [inParts])).toEqual([]);
