@@ -238,7 +238,7 @@ function moneyDifference(pair: Pair, settings: CompareSettings): Difference | nu
   const ledger = sumBets(pair.bets);
   const allowance = allowanceOf(settings.tolerance, ledger.currency, amountsMoved(pair));
   if (differByAtMost(moved, asked, allowance)) return null;
-  const what = pair.agrees && pair.bets.length > 1 ? "round" : "bet";
+  const what = pair.matchedBy === "round" && pair.bets.length > 1 ? "round" : "bet";
   return {
     kind: "net-differs",
     reason: `the wallet moved ${formatMoney(moved, ledger.currency)}, but a ${what} that is ${describeSums(ledger)} asks for ${formatMoney(asked, ledger.currency)}`,

@@ -207,7 +207,8 @@ function wholeOf(
   fold: Fold,
 ): Pair | null {
   const bets = fold(parts.flatMap(({ entries }) => entries).map((entry) => ({ ...entry, username })));
-  const whole: Pair = { ...pair, bets };
+  // The round of the own bet may have agreed. That says nothing about the bet of all names.
+  const whole: Pair = { ...pair, agrees: false, bets };
   // A cancel without `moved` gives back what the bet of its own player debited: nothing, if another name has the
   // placement.
   const movedAlike = movedBy(bets).eq(movedBy(parts.map(({ bet }) => bet)));

@@ -131,6 +131,16 @@ test.each<{
     found: [],
   },
   {
+    name: "but not if only the money agrees: a reward under the other name paid what the settlement did not",
+    entries: [
+      PLACED,
+      { ...SETTLED, username: "Anna", moved: amount("0") },
+      { ...SETTLED, entryId: "reward", callback: "winRewards", moved: amount("25") },
+    ],
+    records: [LISTED],
+    found: [],
+  },
+  {
     name: "but not if both names have a record",
     entries: [PLACED, SETTLED],
     records: [LISTED, record({ payout: "25" })],
