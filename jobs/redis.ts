@@ -179,7 +179,7 @@ function explain(place: RedisPlace, error: unknown): ReconError {
     );
   }
   if (!REFUSED_WRITE.test(reason)) return unreachable(place, error);
-  return new ReconError("queue-unreachable", `Redis at ${addressOf(place)} takes no writes: ${reason}`, {
+  return new ReconError("queue-unreachable", `Redis at ${addressOf(place)} refuses writes: ${reason}`, {
     cause: error,
     retryable: true,
   });

@@ -63,7 +63,7 @@ const ADVICE: Readonly<Record<MismatchKind, Advice>> = {
     money: (correct) => `${correct[0]?.toUpperCase()}${correct.slice(1)}.`,
   },
   "session-differs": {
-    look: "Check the adjustBalance entries. One may be missing, or be there twice.",
+    look: "Check the adjustBalance entries. One may be missing or duplicated.",
     money: ifProviderIsRight,
   },
   "stuck-open": {
@@ -75,7 +75,7 @@ const ADVICE: Readonly<Record<MismatchKind, Advice>> = {
     look: "Report the record to the provider. The record contradicts itself.",
   },
   "transfer-inconclusive": {
-    look: "Find the transfer in the provider's statement. Then close it with your finding.",
+    look: "Find the transfer in the provider's statement. Then close it with what you found.",
   },
   "transfer-differs": CORRECT_A_SIDE,
   "transfer-late-success": {
@@ -85,7 +85,7 @@ const ADVICE: Readonly<Record<MismatchKind, Advice>> = {
     look: "Your wallet moved the money, but the provider never did. Reverse the move, then resolve this mismatch.",
   },
   "top-up-inconclusive": {
-    look: "Find the top-up in the provider's statement. Then close it with your finding.",
+    look: "Find the top-up in the provider's statement. Then close it with what you found.",
   },
   "top-up-differs": CORRECT_A_SIDE,
   "top-up-late-success": {
@@ -116,7 +116,7 @@ export function adviceOf(mismatch: Advised): string {
   const correction = correctionOf(mismatch);
   if (correction !== null) return withCorrection(kind, correction);
   if (effectOf(mismatch) === null) return adviceOfKind(kind);
-  return `${ADVICE[kind].look} The balance of ${username} is right: give and take nothing.`;
+  return `${ADVICE[kind].look} The balance of ${username} is right: move no money.`;
 }
 
 /**
@@ -135,7 +135,7 @@ export function adviceOfSome(
     return correction === null ? [] : [`mismatch ${one.id}: ${correction}`];
   });
   const general = adviceOfKind(kind);
-  return corrections.length === 0 ? general : `${general} Of ${corrections.join("; of ")}.`;
+  return corrections.length === 0 ? general : `${general} For ${corrections.join("; for ")}.`;
 }
 
 function withCorrection(kind: MismatchKind, correct: string): string {

@@ -162,7 +162,7 @@ export const configSchema = z.strictObject({
         const ids = products.map((one) => one?.productId);
         for (const [index, id] of ids.entries()) {
           if (typeof id !== "string" || ids.indexOf(id) === index) continue;
-          context.addIssue({ code: "custom", message: "is there twice", path: [index, "productId"] });
+          context.addIssue({ code: "custom", message: "is listed twice", path: [index, "productId"] });
         }
       },
       // Also if other settings are wrong, so that the error reports all problems at once.
@@ -187,7 +187,7 @@ export const configSchema = z.strictObject({
       resweepAfter: durations(["PT1H", "P1D", "P3D", "P7D", "P30D"]),
     })
     .refine((pull) => pull.windowMin <= pull.windowMax, {
-      message: "must not be longer than windowMax; where it is not set, it is PT1M",
+      message: "must not be longer than windowMax; if it is not set, it is PT1M",
       path: ["windowMin"],
       when: ({ value }) => hasLengths(value),
     })

@@ -208,7 +208,7 @@ function problemsOfNeed(need: Need, given: NodeJS.ProcessEnv): string[] {
   if (need === "ops") {
     if (given["OPS_TOKENS"] !== undefined) return [];
     return [
-      'OPS_TOKENS is not set: in production the dashboard and the API need tokens, because a proxy on this machine would let everybody in. Set name:write:token, with a token from "openssl rand -hex 32"',
+      'OPS_TOKENS is not set: in production the dashboard and the API need tokens, because a proxy on this machine would let everyone in. Set name:write:token, with a token from "openssl rand -hex 32"',
     ];
   }
   if (need !== "callers") {

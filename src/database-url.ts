@@ -76,7 +76,7 @@ export function readDatabaseUrl(text: string): DatabaseAddress {
   const config = parseWith(url, mode, parameters);
   const target = parameters.get("target_session_attrs");
   if (target !== undefined && target !== "any" && !isTarget(target))
-    throw wrong(`target_session_attrs is "${target}", which is none of any, ${TARGETS.join(", ")}`);
+    throw wrong(`target_session_attrs must be one of any, ${TARGETS.join(", ")}, but is "${target}"`);
   const hosts = hostsOf(parameters, named, config.host ?? "");
   const isLocal = hosts.every(({ host }) => host.startsWith("/"));
   return {
@@ -145,7 +145,7 @@ function modeOf(parameters: ReadonlyMap<string, string>): string {
     return parameters.has("sslcert") ? "require" : "disable";
   }
   const mode = MODE_OF[given] ?? given;
-  if (!MODES.includes(mode)) throw wrong(`sslmode is "${given}", which is none of ${MODES.join(", ")}`);
+  if (!MODES.includes(mode)) throw wrong(`sslmode must be one of ${MODES.join(", ")}, but is "${given}"`);
   // As libpq does: a given authority is used.
   return mode === "require" && parameters.has("sslrootcert") ? "verify-ca" : mode;
 }

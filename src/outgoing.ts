@@ -32,7 +32,7 @@ export function explainProxy(error: unknown): string | null {
   const { code = "", message = "" } = (error ?? {}) as NodeJS.ErrnoException;
   if (!code.startsWith("ERR_PROXY")) return null;
   const [, said = ""] = / via \S+: (.*)$/s.exec(message) ?? [];
-  return `the proxy of HTTPS_PROXY refuses the way there (${said || code}). Correct HTTPS_PROXY, or name the host in NO_PROXY`;
+  return `the proxy of HTTPS_PROXY refused to connect (${said || code}). Correct HTTPS_PROXY, or name the host in NO_PROXY`;
 }
 
 /** Why a request has no answer: ends the sentence that says so. */

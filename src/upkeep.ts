@@ -70,13 +70,13 @@ function judgeHolders({ transaction, prepared, slot }: Upkeep): UpkeepProblem[] 
   if (transaction !== null && transaction.ageSeconds > LONGEST_TRANSACTION_S) {
     const { pid, application, state, ageSeconds } = transaction;
     problems.push({
-      found: `a transaction of "${application}" (pid ${pid}, ${state}) has been open for ${showDuration(ageSeconds * 1000)}: rows that were deleted since stay on the disk`,
+      found: `a transaction of "${application}" (pid ${pid}, ${state}) has been open for ${showDuration(ageSeconds * 1000)}: rows deleted since then stay on the disk`,
       mend: `end it: select pg_terminate_backend(${pid})`,
     });
   }
   if (prepared !== null && prepared.ageSeconds > LONGEST_TRANSACTION_S) {
     problems.push({
-      found: `the prepared transaction "${prepared.name}" has been open for ${showDuration(prepared.ageSeconds * 1000)}: rows that were deleted since stay on the disk`,
+      found: `the prepared transaction "${prepared.name}" has been open for ${showDuration(prepared.ageSeconds * 1000)}: rows deleted since then stay on the disk`,
       mend: `end it: commit prepared '${prepared.name}', or rollback prepared '${prepared.name}'; this program prepares none`,
     });
   }
@@ -85,7 +85,7 @@ function judgeHolders({ transaction, prepared, slot }: Upkeep): UpkeepProblem[] 
     problems.push({
       found: `the replication slot "${name}" (${isActive ? "in use" : "not in use"}) holds back the rows of the last ${transactions.toLocaleString("en")} transactions`,
       mend: isActive
-        ? "find out why its replica does not follow: a long query there, or a slow network"
+        ? "find out why its replica falls behind: a long query there, or a slow network"
         : `start its replica, or drop the slot: select pg_drop_replication_slot('${name}')`,
     });
   }
@@ -96,7 +96,7 @@ function judgeVacuum({ autovacuum, overdue }: Upkeep): UpkeepProblem[] {
   const problems: UpkeepProblem[] = [];
   if (!autovacuum)
     problems.push({
-      found: "autovacuum is off: tables grow without end, and PostgreSQL runs out of transaction ids",
+      found: "autovacuum is off: tables grow without limit, and PostgreSQL runs out of transaction ids",
       mend: "set autovacuum = on and track_counts = on in postgresql.conf",
     });
   const late = overdue.filter((one) => one.overdue > MOST_OVERDUE);

@@ -178,7 +178,7 @@ test("a problem in one place hides no problem beside it", () => {
 
 test("the error names a product that is listed twice", () => {
   expect(() => parseConfig({ products: [{ productId: "P1" }, { productId: "P1" }] })).toThrow(
-    /products\[1\]\.productId: is there twice \(it is "P1"\)/,
+    /products\[1\]\.productId: is listed twice \(it is "P1"\)/,
   );
 });
 

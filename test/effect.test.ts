@@ -207,7 +207,7 @@ describe("the effect and the advice", () => {
     expect(shown(effectOf(one))).toBe("0");
     expect([sayEffect(one), correctionOf(one)]).toEqual([null, null]);
     expect(adviceOf(one)).toBe(
-      "Ask the provider to send the callback again. The balance of anna is right: give and take nothing.",
+      "Ask the provider to send the callback again. The balance of anna is right: move no money.",
     );
   });
 

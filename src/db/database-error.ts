@@ -49,7 +49,7 @@ export function unreachable(place: Place, error: unknown): ReconError {
   if (REFUSED.test(reason)) {
     return new ReconError(
       "database-unreachable",
-      `the pooler at ${addressOf(place)} refuses connections to the database ${place.database}: ${reason.replace(/\.$/, "")}. Add what wallet-recon sends to its ignore_startup_parameters: ${TO_IGNORE.join(", ")}; and options, if DATABASE_URL has it. A pooler without this setting cannot be used (RDS Proxy, the pooled address of Neon): point DATABASE_URL at PostgreSQL itself (docs/operations.md#connections).`,
+      `the pooler at ${addressOf(place)} refuses connections to the database ${place.database}: ${reason.replace(/\.$/, "")}. Add these to its ignore_startup_parameters: ${TO_IGNORE.join(", ")}; also options, if DATABASE_URL has it. A pooler without this setting cannot be used (RDS Proxy, the pooled address of Neon): point DATABASE_URL at PostgreSQL itself (docs/operations.md#connections).`,
       { cause: error },
     );
   }
@@ -93,14 +93,14 @@ export function describeLimit({ options }: Pick<Sql, "options">, error: unknown)
   if (error.code === CANCELED && error.message.includes("statement timeout")) {
     const limit = limitOf("statement_timeout");
     return report(
-      `the database did not answer one statement within ${limit}, which is the limit, and nothing was changed. Request less (a shorter range, one product), or check what the database is busy with, and try again.`,
+      `the database did not finish a statement within the limit of ${limit}; nothing was changed. Request less (a shorter range, one product), or check what the database is busy with, and try again.`,
     );
   }
   if (error.code === READ_ONLY) return refusesWrites(options, error.message, error);
   if (error.code === LOCK_NOT_AVAILABLE) {
     const limit = limitOf("lock_timeout");
     return report(
-      `other work in the database has locked the needed rows for more than ${limit}, which is the limit, and nothing was changed. Try again; if that does not help, look for a transaction that does not end (pg_stat_activity).`,
+      `other sessions have locked the needed rows for longer than the limit of ${limit}; nothing was changed. Try again. If that does not help, find the open transaction in pg_stat_activity.`,
     );
   }
   return null;

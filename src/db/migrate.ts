@@ -186,7 +186,7 @@ export async function readSchemaVersion(
   if (first !== null && first !== entries[0].when) {
     throw new ReconError(
       "schema-outdated",
-      `the database was made by a version of wallet-recon from before its first release, and cannot be upgraded. ${remedy} and start again.`,
+      `the database was made by a version before the first release of wallet-recon, and cannot be upgraded. ${remedy} and start again.`,
     );
   }
   return { found: count, known: entries.length };

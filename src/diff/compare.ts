@@ -89,7 +89,7 @@ function whenOnlyInLedger(pair: Pair, settings: CompareSettings): Difference | n
   if (money !== null || ledger.status !== "open") return money;
   return {
     kind: "stuck-open",
-    reason: `open in the ledger with a stake of ${formatMoney(ledger.stake, ledger.currency)} for too long, and the provider has no record of it: neither settleBets nor cancelBets was received`,
+    reason: `open in the ledger for too long, with a stake of ${formatMoney(ledger.stake, ledger.currency)}; the provider has no record of it, and neither settleBets nor cancelBets was received`,
   };
 }
 

@@ -72,7 +72,7 @@ export function deletedUpTo({ records, entries }: DeletedTime): Instant {
 
 /** The reason of a mismatch whose bet has lost its older rows. */
 export function reasonAfterDeletion(reason: string): string {
-  return `older rows of this bet were deleted (retain), so a person must compare it. The rows that remain say: ${reason}`;
+  return `older rows of this bet were deleted (retain), so compare it by hand. The remaining rows say: ${reason}`;
 }
 
 /**

@@ -149,7 +149,7 @@ function findHeldByLedger(seen: ComparingSeen): Finding | null {
     severity: "bad",
     what: `nothing has been compared since ${showInstant(ledger.readAt)}, because of the ledger: ${ledger.problem}`,
     remedy:
-      "Make the ledger readable: recon doctor names its problems. Comparing then resumes by itself at the point where it stopped.",
+      "Make the ledger readable: recon doctor names its problems. Comparing then resumes by itself where it stopped.",
     whatWhenOver: "products are compared again",
     isWhole: true,
   };
@@ -160,8 +160,7 @@ function sayLate(doneAt: Instant | null): string {
 }
 
 function describeSetAside({ productId, setAside, setAsideSince, setAsideReason }: WaitingMarks): Finding {
-  const things =
-    setAside === 1 ? "1 thing cannot be compared and is" : `${setAside} things cannot be compared and are`;
+  const things = setAside === 1 ? "1 comparison failed and is" : `${setAside} comparisons failed and are`;
   const since = setAsideSince === null ? "" : `, the first since ${showInstant(setAsideSince)}`;
   return {
     kind: "comparing-set-aside",
@@ -171,7 +170,7 @@ function describeSetAside({ productId, setAside, setAsideSince, setAsideReason }
     what: `${productId}: ${things} set aside${since}: ${setAsideReason ?? "the reason is not known"}`,
     remedy:
       "Everything else is compared, and the worker retries automatically. The table comparisons_set_aside names the player, the round or bet, and the reason.",
-    whatWhenOver: `${productId}: nothing is set aside any more`,
+    whatWhenOver: `${productId}: no comparison is set aside any more`,
   };
 }
 

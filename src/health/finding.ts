@@ -111,8 +111,8 @@ export function findState(states: readonly WorkState[], work: WorkKind, subject:
 export const DAY_OPEN = "day-open";
 
 export const NO_WORKER =
-  "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem, and /queues shows the jobs. Nothing is lost: the work resumes at the point where it stopped.";
+  "Check that a worker runs and takes jobs: /readyz and the worker's log name the problem, and /queues shows the jobs. Nothing is lost: the work resumes where it stopped.";
 
 /** What to do about work that fails. */
 export const FAILING =
-  "The worker's log has the error; the worker retries automatically. Nothing is lost: the work resumes at the point where it stopped.";
+  "The worker's log has the error; the worker retries automatically. Nothing is lost: the work resumes where it stopped.";

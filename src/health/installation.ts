@@ -48,8 +48,8 @@ export function wrongClock(
     productId: null,
     severity: "bad",
     what: `the clock of the ${who} is ${how}`,
-    remedy: "Set that machine's clock right, and keep it right with NTP. All work then resumes by itself.",
-    whatWhenOver: `the clock of the ${who} is right again, or it has ended`,
+    remedy: "Correct that machine's clock, and keep it in sync with NTP. All work then resumes by itself.",
+    whatWhenOver: `the clock of the ${who} is right again, or the process has ended`,
   };
 }
 
@@ -61,9 +61,8 @@ export function sharedRedis(message: string | null): Finding & Condition {
     productId: null,
     severity: "bad",
     what: message ?? "another installation uses the same Redis, and each slows the other",
-    remedy:
-      "Give each installation a REDIS_PREFIX, a Redis or a database of Redis of its own, and restart its workers.",
-    whatWhenOver: "no other installation uses this Redis any more, or the worker that saw it has ended",
+    remedy: "Give each installation its own REDIS_PREFIX, Redis or Redis database, and restart its workers.",
+    whatWhenOver: "no other installation uses this Redis any more, or the worker that reported it has ended",
   };
 }
 
@@ -101,8 +100,8 @@ export function judgeDisk(storage: Storage | null, wasReported: boolean): Findin
       severity: isUrgent ? "bad" : "warn",
       what: `the database's disk: ${sayDisk(storage)}`,
       remedy:
-        "Add disk and raise DATABASE_DISK, or close days and let retain delete sooner. When PostgreSQL has no space left it refuses every write, so no alert can be written then.",
-      whatWhenOver: `the database's disk lasts for ${ENOUGH_DAYS} days again, or the database does not grow any more`,
+        "Add disk and raise DATABASE_DISK, or close days and shorten retain. A full disk makes PostgreSQL refuse every write, alerts included.",
+      whatWhenOver: `the database's disk lasts for ${ENOUGH_DAYS} days again, or the database no longer grows`,
     },
   ];
 }
@@ -116,8 +115,8 @@ export function judgeBackfill({ id, productId, from, to, gaps, code, reason }: F
     productId,
     severity: "warn",
     what: `backfill ${id} of ${productId} from ${showInstant(from)} to ${showInstant(to)} has failed${gaps === 0 ? "" : `: ${gaps === 1 ? "1 window" : `${gaps} windows`} could not be fetched`}${why === null ? "" : ` (${why})`}`,
-    remedy: `Nothing fetches the missing time by itself. When the provider answers again: recon backfill resume ${id}. It fetches only what is missing; to fetch all of it: recon backfill --product ${productId} --from ${formatInstant(from)} --to ${formatInstant(to)}. To give it up: resume it, then recon backfill cancel ${id}.`,
-    whatWhenOver: `backfill ${id} of ${productId} was resumed, or a later one has fetched what it lacked`,
+    remedy: `The worker does not retry it. When the provider answers again: recon backfill resume ${id}, which fetches only what is missing. To fetch all of it: recon backfill --product ${productId} --from ${formatInstant(from)} --to ${formatInstant(to)}. To give it up: resume it, then recon backfill cancel ${id}.`,
+    whatWhenOver: `backfill ${id} of ${productId} was resumed, or a later one has fetched what was missing`,
   };
 }
 
@@ -130,7 +129,7 @@ export function sayEmptied(emptied: number): string {
 export function judgeEmptyLedger(isEmpty: boolean, emptied: number): Finding[] {
   if (emptied > 0) {
     const remedy =
-      "Find out who emptied it, and insert the rows again from a backup (docs/ledger.md#entries-that-vanish).";
+      "Find out who emptied it, and restore the rows from a backup (docs/ledger.md#entries-that-vanish).";
     return [notice("ledger-empty", "bad", sayEmptied(emptied), remedy)];
   }
   if (!isEmpty) return [];

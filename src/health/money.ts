@@ -32,7 +32,7 @@ export function judgeMoney(
     ? null
     : age === null
       ? "it is not known yet whether money moved outside the comparison"
-      : `it has not been known for ${showDuration(age)} whether money moved outside the comparison`;
+      : `whether money moved outside the comparison has been unknown for ${showDuration(age)}`;
   return {
     outside,
     sums,
@@ -59,7 +59,7 @@ function judgeOutside(outside: MoneySeen["outside"], known: readonly string[]): 
     ...[...moneyOf]
       .filter(([productId]) => known.includes(productId))
       .map(([productId, own]): Finding => {
-        const what = `${productId}: ${sayMoney(own)} moved since ${since} by ${countOf(own)} that nothing compares`;
+        const what = `${productId}: ${sayMoney(own)} moved since ${since} by ${countOf(own)} outside the comparison`;
         return {
           kind: "money-outside",
           subject: productId,
@@ -67,7 +67,7 @@ function judgeOutside(outside: MoneySeen["outside"], known: readonly string[]): 
           severity: "bad",
           what,
           remedy: `Check products[].walletMode and products[].settlement of ${productId}: adjustBalance is compared with "session" or "mixed", bets with "bets" or "mixed". If the entries are wrong, correct the money, and delete or correct the entries. docs/mismatches.md has the details.`,
-          whatWhenOver: `${productId}: no money moved outside the comparison any more on days that are not closed`,
+          whatWhenOver: `${productId}: no money is outside the comparison any more on days that are not closed`,
         };
       }),
     ...recent
@@ -80,9 +80,9 @@ function judgeOutside(outside: MoneySeen["outside"], known: readonly string[]): 
           subject: productId,
           productId,
           severity: "bad",
-          what: `${productId} is not in the settings, and nothing of it is compared: it has ${entries === 1 ? "1 entry" : `${entries} entries`} in the ledger${moved}`,
+          what: `${productId} is not in the settings, so it is not compared: it has ${entries === 1 ? "1 entry" : `${entries} entries`} in the ledger${moved}`,
           remedy: `Add ${productId} to products of recon.config.json and restart the worker; its bets are then compared. If wallet-recon must not compare it, keep its entries out of the ledger.`,
-          whatWhenOver: `${productId} is in the settings, or nothing of it is new any more`,
+          whatWhenOver: `${productId} is in the settings, or has no new entries and records any more`,
         };
       }),
   ];
@@ -117,9 +117,9 @@ function judgeSums(seen: SumsSeen | null): Finding[] {
         subject: `${productId} ${currency}`,
         productId,
         severity: "bad",
-        what: `${productId}: the entries of the ledger moved ${say(ledger)}, but the statements of all days have ${say(statements)}, and ${say(outside)} outside: ${formatMoney(missing, currency)} is in no statement`,
+        what: `${productId}: the ledger's entries moved ${say(ledger)}, but all statements together have ${say(statements)}, and ${say(outside)} is outside the comparison: ${formatMoney(missing, currency)} is in no statement`,
         remedy:
-          "Do not rely on the figures of this product. This is an error of wallet-recon: please report it, with the output of recon doctor.",
+          "Do not rely on the figures of this product. This is a bug in wallet-recon: please report it, with the output of recon doctor.",
         whatWhenOver: `${productId}: all money of the ledger in ${currency} is in statements again`,
       },
     ];

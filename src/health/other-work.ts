@@ -53,8 +53,8 @@ export function judgeFollowing(seen: FollowingSeen): Following {
     severity: "bad",
     what,
     remedy: isUnreadable
-      ? "Restore the relation or its columns, or set ledger.relation: recon doctor names all problems. Newer bets are compared when it can be read; nothing is lost."
-      : `${fails ? FAILING : `${NO_WORKER} Check also whether the relation is locked, or takes very long to read.`} Newer bets are compared when it has been read.`,
+      ? "Restore the relation or its columns, or correct ledger.relation: recon doctor names all problems. Newer bets are compared when it can be read; nothing is lost."
+      : `${fails ? FAILING : `${NO_WORKER} Also check whether the relation is locked or slow to read.`} Newer bets are compared when it has been read.`,
     whatWhenOver: `the ledger "${relation}" is read again`,
     isWhole: true,
   };
@@ -77,9 +77,9 @@ export function judgeClosing({ states }: Pick<StatesSeen, "states">): Finding[] 
       subject: "closing",
       productId: null,
       severity: "bad",
-      what: `no day has been closed and no correction found since ${showInstant(failingSince)}: ${state?.error ?? "unknown error"}`,
+      what: `closing has made no progress since ${showInstant(failingSince)}: ${state?.error ?? "unknown error"}`,
       remedy: isOpen
-        ? "Remove the cause that the reason names: fetch the missing time with recon backfill, or make comparing continue. The worker then closes the day by itself. Later days wait for it."
+        ? "Fix the cause that the reason names: fetch the missing time with recon backfill, or get comparing to continue. The worker then closes the day by itself. Later days wait for it."
         : FAILING,
       whatWhenOver: "days are closed again",
     },
@@ -101,8 +101,8 @@ export function judgeGone(gone: readonly GoneEntries[]): Finding[] {
       productId: null,
       severity: "bad",
       what: `callback_entries does not have the entries that were accepted. By day (UTC): ${named}${more}`,
-      remedy: `Find out who changes the table past its triggers: a superuser, session_replication_role, a restore, triggers that were switched off. Insert missing rows again from a backup: this ends by itself if the same rows are there again before the day gets another entry. Otherwise, or if the rows are right as they are: recon ledger accept --day ${first?.day} --note TEXT, for each day. Until then these days are not closed.`,
-      whatWhenOver: `the entries of ${days.length === 1 ? first?.day : `${days.length} days from ${first?.day} on`} are there again, or the operator accepted that they are gone`,
+      remedy: `Find out what bypassed the table's triggers: a superuser, session_replication_role, a restore, or disabled triggers. Restore missing rows from a backup: the alert ends by itself if the same rows are back before the day gets another entry. Otherwise, or if the rows are right as they are, accept each day: recon ledger accept --day ${first?.day} --note TEXT. Until then these days are not closed.`,
+      whatWhenOver: `the entries of ${days.length === 1 ? first?.day : `${days.length} days from ${first?.day} on`} are back, or the operator accepted the loss`,
     };
   });
 }
@@ -110,11 +110,11 @@ export function judgeGone(gone: readonly GoneEntries[]): Finding[] {
 /** The difference of a day: "2026-11-20: 1204 accepted, 1201 found". */
 export function sayGone({ day, accepted, found, unwatchedAt }: Omit<GoneEntries, "goneAt">): string {
   const isSame = accepted === found ? " with other content" : "";
-  const isMore = found > accepted ? "; some of those accepted may be gone all the same" : "";
+  const isMore = found > accepted ? "; some of those accepted may still be missing" : "";
   const off =
     unwatchedAt === null
       ? ""
-      : `; the triggers were off until ${showInstant(unwatchedAt)}, so what came and went before is not known`;
+      : `; the triggers were off until ${showInstant(unwatchedAt)}, so changes before that are unknown`;
   return `${day}: ${accepted} accepted, ${found} found${isSame}${isMore}${off}`;
 }
 
@@ -162,7 +162,7 @@ export function judgeQueues({ states, ...moment }: StatesSeen): Finding[] {
     subject,
     productId: null,
     severity: "bad",
-    what: `${which} has ${last === null ? "ever begun" : `begun since ${showInstant(last)}`}: no worker takes them`,
+    what: `${which} has ${last === null ? "ever begun" : `begun since ${showInstant(last)}`}: no worker takes jobs`,
     remedy: `${NO_WORKER} Check that the queues can be reached (at REDIS_URL, or in PostgreSQL if REDIS_URL is not set).`,
     whatWhenOver: `${subject === ALL_QUEUES ? "the queues are" : `the queue "${subject}" is`} served again`,
     isWhole: subject === ALL_QUEUES,
@@ -203,7 +203,7 @@ export function judgeHeartbeat(seen: StatesSeen): SideWork {
 export function judgeRetention(seen: StatesSeen): SideWork {
   const remedy =
     "The worker's log has the error; the worker retries every ten minutes. Nothing is lost, but tables grow.";
-  return judge(seen, "retention", RETENTION_EVERY_MS, { what: "no run has ended", remedy });
+  return judge(seen, "retention", RETENTION_EVERY_MS, { what: "no run has finished", remedy });
 }
 
 function judge(

@@ -52,7 +52,7 @@ export function judgePulling(seen: PullingSeen): Finding[] {
 
 /** What to do about refused credentials, for a line of `recon doctor`. */
 export const MEND_CREDENTIALS =
-  "check PROVIDER_USERNAME and PROVIDER_PASSWORD, and ask the provider whether this machine's address may call";
+  "check PROVIDER_USERNAME and PROVIDER_PASSWORD, and ask the provider whether it allows this machine's address";
 const CHECK_CREDENTIALS = `C${MEND_CREDENTIALS.slice(1)}. Then restart the worker.`;
 
 /** Refused credentials: one condition for what is pulled, and one for the transfers of each product. */
@@ -177,7 +177,7 @@ function judgeLag({ products, now, everyMs, settleDelayMs }: PullingSeen): Findi
 }
 
 const BEHIND =
-  "If the lag falls, the worker is catching up. If not, the provider is slow: see the length of the windows.";
+  "If the lag falls, the worker is catching up. If not, the provider is slow: recon status shows the window lengths.";
 
 /** The products that are behind and are not being fetched. */
 function judgeLate(seen: PullingSeen): Finding[] {
@@ -253,9 +253,9 @@ export function judgeResweeps({
         subject: productId,
         productId,
         severity: "bad",
-        what: `${productId}: time that is ${showDuration(ageMs)} old has not been fetched again since ${showInstant(dueAt)}${why}`,
-        remedy: `Changes that the provider made meanwhile are not seen. New time comes first, and resweeps get a tenth of the requests: raise pull.concurrency, or shorten pull.resweepAfter. To fetch the time now: recon backfill --product ${productId} --from … --to …`,
-        whatWhenOver: `${productId}: old time is fetched again when it is due`,
+        what: `${productId}: the resweep after ${showDuration(ageMs)} has been due since ${showInstant(dueAt)}${why}`,
+        remedy: `Later changes of the provider to this time are not seen yet. New time comes first, and resweeps get a tenth of the requests: raise pull.concurrency, or remove ages from pull.resweepAfter. To fetch the time now: recon backfill --product ${productId} --from … --to …`,
+        whatWhenOver: `${productId}: resweeps are on time again`,
       },
     ];
   });

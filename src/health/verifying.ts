@@ -126,9 +126,9 @@ function describeSilent(queue: string, waits: DueOfProduct | null, state: WorkSt
     subject: queue,
     productId,
     severity: "bad",
-    what: `no question about ${kind}s of ${productId} has been answered${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
+    what: `the provider has answered no question about ${kind}s of ${productId}${since === null ? "" : ` since ${showInstant(since)}`}${error === null ? "" : ` (${error})`}${many}`,
     remedy: `Ask the provider about its verify endpoint. The worker keeps asking, and decides nothing without an answer. Other products are not affected. recon transfers list --kind ${kind} shows what waits.`,
-    whatWhenOver: `questions about ${kind}s of ${productId} are answered again`,
+    whatWhenOver: `the provider answers questions about ${kind}s of ${productId} again`,
   };
 }
 

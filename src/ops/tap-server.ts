@@ -126,18 +126,18 @@ function openRegistry(read: () => TapState): Registry {
   total("recon_tap_unreachable_total", "Connections that got 502.", ({ unreachable }) => unreachable);
   total(
     "recon_tap_unpassed_total",
-    "Requests that did not pass: CONNECT, what is not HTTP/1.1, one behind 1,000 without answers.",
+    "Requests that did not pass: CONNECT, not HTTP/1.1, or behind 1,000 without answers.",
     ({ unpassed }) => unpassed,
   );
   gauge("recon_tap_connections", "Connections that are open.", ({ tally }) => tally.connections);
-  gauge("recon_tap_journal_bytes", "What the journal takes up.", ({ journalBytes }) => journalBytes);
-  gauge("recon_tap_journal_limit_bytes", "What it may take up.", ({ mostBytes }) => mostBytes);
-  gauge("recon_tap_storing", "1: what is recorded is stored.", ({ storing }) =>
+  gauge("recon_tap_journal_bytes", "Space that the journal uses.", ({ journalBytes }) => journalBytes);
+  gauge("recon_tap_journal_limit_bytes", "Space that the journal may use.", ({ mostBytes }) => mostBytes);
+  gauge("recon_tap_storing", "1: recorded callbacks are being stored.", ({ storing }) =>
     storing.problem === null ? 1 : 0,
   );
   gauge(
     "recon_tap_behind_seconds",
-    "The age of what was stored last; 0 where all is stored.",
+    "Age of the last stored callback; 0 if all are stored.",
     ({ storing, now }) => {
       if (storing.isCaughtUp) return 0;
       return storing.storedTo === null ? null : Math.max(0, (now - storing.storedTo) / 1000);

@@ -54,7 +54,7 @@ export function describeLateSuccess(
   const since = rejectedAt === null ? "" : ` at ${showInstant(rejectedAt)}`;
   return {
     ...common(sent, isTopUp(sent) ? "top-up-late-success" : "transfer-late-success"),
-    reason: `${name(sent)} was rejected${since}, and is booked at the provider after all`,
+    reason: `${name(sent)} was rejected${since}, but the provider booked it after all`,
     provider: sideOf(sent, booking, answeredAt),
   };
 }
@@ -63,7 +63,7 @@ export function describeLateSuccess(
 export function describeRejected(sent: TopUp, answeredAt: Instant): MismatchContent {
   return {
     ...common(sent, "top-up-rejected"),
-    reason: `${name(sent)} is in the ledger, and the provider says that it failed`,
+    reason: `${name(sent)} is in the ledger, but the provider says that it failed`,
     provider: failedSide(sent, answeredAt),
   };
 }

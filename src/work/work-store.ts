@@ -36,7 +36,7 @@ export async function readMoneyStates(sql: Query, settings: string): Promise<Mon
 }
 
 /**
- * Work that must continue (docs/alerts.md#what-stands-still), the queues whose jobs do it, and the heartbeat and retention, which only a
+ * Work that must continue (docs/alerts.md#work-that-has-stopped), the queues whose jobs do it, and the heartbeat and retention, which only a
  * page shows.
  */
 export type WorkKind =

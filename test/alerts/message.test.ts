@@ -38,7 +38,7 @@ test("the alert of an incident says what it means, since when, how much, its lar
       "since 2026-11-20 12:00:00Z",
       "money: 180.48 THB, 3.00",
       "mismatch 5: 180.48 THB of anna: never paid",
-      "Ask the provider to send the callback again. Or correct the player's balance by hand, and resolve this mismatch with the correction. Of mismatch 5: give 180.48 THB to anna.",
+      "Ask the provider to send the callback again. Or correct the player's balance by hand, and resolve this mismatch with the correction. For mismatch 5: give 180.48 THB to anna.",
       "to see them: recon mismatches list --product P1 --kind missing-settlement",
     ],
     link: "http://127.0.0.1:3000/incidents/7",

@@ -346,7 +346,7 @@ test("doctor names entries of a product that is not in the settings", async () =
   expect(code).toBe(1);
   const found = JSON.parse(stdout).checks.filter(({ check }: { check: string }) => check === "money");
   expect(found.map(({ found }: { found: string }) => found).sort()).toEqual([
-    expect.stringMatching(/^P9 is not in the settings, and nothing of it is compared: it has 1 entry/),
+    expect.stringMatching(/^P9 is not in the settings, so it is not compared: it has 1 entry/),
     expect.stringMatching(/^p1 is not in the settings/),
   ]);
 });

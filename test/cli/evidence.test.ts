@@ -128,7 +128,7 @@ describe("recon evidence", () => {
     ["x --out FOLDER/x.html", 1, /there is no mismatch "x"\n$/],
     ["--incident 77 --out FOLDER/x.html", 1, /there is no incident "77"\n$/],
     ["--incident 1 --part 2 --out FOLDER/x.html", 2, /incident 1 has no part 2: the last is part 1/],
-    ["--incident 1 --part x --out FOLDER/x.html", 2, /--part "x" is not a number from 1 on\n$/],
+    ["--incident 1 --part x --out FOLDER/x.html", 2, /--part "x" is not a whole number from 1 up\n$/],
     ["1 --part 1 --out FOLDER/x.html", 2, /--part needs --incident\n$/],
     ["--out FOLDER/x.html", 2, /give ids, or --incident\n$/],
     ["1 --incident 1 --out FOLDER/x.html", 2, /give either ids or --incident, not both\n$/],

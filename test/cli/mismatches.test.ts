@@ -81,7 +81,7 @@ test("what to do names the amount, the direction and the player: of a win that t
   );
   const incident = (await callRecon(["incidents", "show", "1"], SETTINGS)).stdout;
   expect(incident).toContain(
-    "Of mismatch 1: take 3\u202f000.00 THB back from player-014; of mismatch 2: give 100.00 THB to player-014.\n",
+    "For mismatch 1: take 3\u202f000.00 THB back from player-014; for mismatch 2: give 100.00 THB to player-014.\n",
   );
   const { mismatches } = JSON.parse((await recon("list --json")).stdout);
   expect(mismatches.map(({ id, effect }: { id: string; effect: string | null }) => [id, effect])).toEqual([
@@ -175,7 +175,7 @@ describe("a filter instead of ids", () => {
       ["-c", `printf '%s\\n' '${answer}' | script -qec "$COMMAND" /dev/null; echo "exit $?"`],
       { env: { PATH: process.env["PATH"], COMMAND: command, ...SETTINGS } },
     );
-    expect(ended.stdout).toContain("To be acknowledged: 1 mismatch, 4.50 THB at risk. Go on? [y/N]");
+    expect(ended.stdout).toContain("To be acknowledged: 1 mismatch, 4.50 THB at risk. Continue? [y/N]");
     expect(ended.stdout).toContain(said);
     expect(ended.stdout).toContain(`exit ${code}`);
     expect(await statuses()).toBe(after);

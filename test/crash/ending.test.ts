@@ -205,7 +205,7 @@ describe.concurrent("a worker that waits for its database", () => {
     const worker = start(WORKER, services, context);
     await saysItWaits(worker, "the database \\w+");
     await expectToEnd(worker, "SIGINT");
-    expect(worker.lines.join("\n")).toContain("before the start is complete");
+    expect(worker.lines.join("\n")).toContain("before its start was complete");
   });
 });
 

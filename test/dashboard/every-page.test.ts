@@ -131,7 +131,7 @@ describe("a user who may only read", () => {
     const before = [await readState(), await sql`select from audit_log where status < 400`];
     for (const change of changes) {
       const { route, method, path } = change;
-      const said = String.raw`the token of \"reader\" may only read: ${method} needs a token that may write`;
+      const said = String.raw`the token of \"reader\" may only read: ${method} needs a write token`;
       const refused = [route, 403, expect.stringContaining(said)];
       const byBearer = await answerTo(change, { authorization: `Bearer ${READ_TOKEN}` });
       expect([route, ...byBearer]).toEqual(refused);

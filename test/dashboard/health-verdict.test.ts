@@ -46,12 +46,8 @@ test.each<[tone: string, text: string, changes: Partial<JudgedOverview>]>([
     },
   ],
   ["warn", "2 mismatches are acknowledged, 5.00 THB at risk", { risk: [risk("acknowledged", 2, "5.00")] }],
-  ["warn", "1 entry is rejected, and in no comparison", { rejected: { records: 0, entries: 1 } }],
-  [
-    "warn",
-    "1 record and 2 entries are rejected, and in no comparison",
-    { rejected: { records: 1, entries: 2 } },
-  ],
+  ["warn", "1 entry is rejected, and not compared", { rejected: { records: 0, entries: 1 } }],
+  ["warn", "1 record and 2 entries are rejected, and not compared", { rejected: { records: 1, entries: 2 } }],
   ["bad", "1 mismatch is open", { risk: [risk("open", 1, "0", null)] }],
   [
     "bad",

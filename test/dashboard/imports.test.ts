@@ -115,7 +115,7 @@ test("a file that cannot be used is named next to its field, nothing is taken, a
     [
       "callbacks",
       file("entries.ndjson", exampleEntryLine("e1")),
-      "these lines are entries, not callbacks. Nothing was taken",
+      "these lines are entries, not callbacks. Nothing was imported",
     ],
     ["entries", file("nothing.csv"), "nothing.csv is empty: choose a file that has lines"],
     ["entries", file("picture.png", "\u0089PNG"), "the file is neither JSON lines"],

@@ -46,8 +46,8 @@ test("the overview begins with the open incidents, each with its money, and lead
   const said = await page.getByRole("region", { name: "What it is" }).innerText();
   expect(said).toContain("Since 2026-11-20 12:00:00 (20 min ago), the two sides have the same bet");
   expect(said).toContain("12 mismatches (all open), 1\u202f244\u202f567.891 THB and 0.50 USD at risk.");
-  expect(said).toContain("It grows: 2 came in the last 5 min, the newest at 2026-11-20 12:20:00.");
-  expect(await page.getByRole("region", { name: "The largest ones" }).innerText()).toContain(
+  expect(said).toContain("It is growing: 2 came in the last 5 min, the newest at 2026-11-20 12:20:00.");
+  expect(await page.getByRole("region", { name: "The largest mismatches" }).innerText()).toContain(
     "paid out 1\u202f234\u202f567.891 THB too much",
   );
   const sums = page.getByRole("group", { name: "Mismatches by status and currency, table", exact: true });
@@ -59,7 +59,7 @@ test("the overview begins with the open incidents, each with its money, and lead
   expect(trend).toBe("New mismatches from 2026-11-20 11:32:00 to 2026-11-20 12:20:00: at most 10 in 1 min");
   clock.advance(6 * MINUTE_MS);
   await page.reload();
-  await page.getByText("It does not grow: 2 came at 2026-11-20 12:20:00; none since.").waitFor();
+  await page.getByText("It is not growing: 2 came at 2026-11-20 12:20:00; none since.").waitFor();
   await sql`update mismatches set first_seen_at = first_seen_at - interval '52 s' where id = 11`;
   await page.reload();
   await page.getByText("2 came between 2026-11-20 12:19:08 and 2026-11-20 12:20:00; none since.").waitFor();
@@ -210,7 +210,7 @@ test("the incident says who was notified of what and when, and what still waits"
     expect.stringMatching(/^2026-11-20 12:00:00 new .* webhook 2026-11-20 12:01:00 1 attempt$/),
   ]);
   expect(await page.getByRole("region", { name: "Who was notified" }).innerText()).toContain(
-    "The last alert, written 2026-11-20 12:00:00, spoke of 10; now it is 12 mismatches. The next one is due when the incident has grown tenfold since.",
+    "The last alert, written 2026-11-20 12:00:00, reported 10; now there are 12 mismatches. The next one is sent when the incident has grown tenfold since.",
   );
 });
 

@@ -208,7 +208,7 @@ describe("the list", () => {
     ["after=2026-11-20T12:00:00Z~1&before=2026-11-20T12:00:00Z~1", "give either after or before"],
     ["colour=red", 'there is no field "colour"'],
     ["kind=net-differs&kind=stuck-open", "“Kind” is given more than once"],
-    ["username=a%00", "“Player” holds a character"],
+    ["username=a%00", "“Player” has a character"],
   ])("with the wrong filter %s says what is wrong, and keeps the form", async (query, problem) => {
     const go = await visit();
     const { status, html } = await go(`/mismatches?username=anna&${query}`.replace("anna&username", "anna"));
@@ -316,7 +316,7 @@ describe("an action on the selected mismatches", () => {
     });
     const { html } = await go("/mismatches", undefined, done.cookie);
     expect(noticeOf(html)).toBe(
-      "2 mismatches acknowledged: 9.00 THB at risk. 1 is acknowledged, so that it cannot be acknowledged.",
+      "2 mismatches acknowledged: 9.00 THB at risk. 1 is acknowledged, so it cannot be acknowledged.",
     );
   });
 
@@ -332,7 +332,7 @@ describe("an action on the selected mismatches", () => {
       "no mismatch allows the action",
       { id: "2:resolved", action: "ignore", note: "my <b>note</b>" },
       400,
-      "1 is resolved, so that it cannot be ignored",
+      "1 is resolved, so it cannot be ignored",
     ],
     ["the note is empty", { id: "1:open", action: "ack", note: " " }, 400, "note is empty"],
     [

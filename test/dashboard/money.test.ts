@@ -73,9 +73,11 @@ test("a transfer that was booked after its failure was final says why, and what 
   expect(await page.locator(".trail").innerText()).toBe("Transfers › ref-1");
   const toDo =
     "What to do now: The transfer is valid. If you reversed it in your wallet after the failure, undo that.";
-  expect(await main()).toContain("transfer-late-success: the provider booked the transfer although");
+  expect(await main()).toContain(
+    "transfer-late-success: the provider booked a transfer that it had reported as failed",
+  );
   expect(await main()).toContain(toDo);
-  expect(await main()).toContain("A first failure leaves the status as it is");
+  expect(await main()).toContain("A first failure does not change the status");
   expect(await page.locator("#answer-1 td").allInnerTexts()).toContain("–");
   await sql`update mismatches set status = 'resolved'`;
   await page.reload();

@@ -213,7 +213,7 @@ test("similar ones are counted and linked: of the same kind and time, of the pla
     "Incident #4, to which it belongs",
     "No other of this kind in P1, first seen within an hour of this one",
     "No other of player bo",
-    "No other of this round",
+    "No other mismatch of this round",
   ]);
 });
 

@@ -107,7 +107,9 @@ describe("coverage", () => {
     played.clock.set(NOON + 30_000);
     await page.goto(`/coverage?${range}`);
     expect(await verdict(page).getAttribute("data-state")).toBe("good");
-    expect(await verdict(page).innerText()).toMatch(/TABLE is complete.* The newest \d+ s will come with/);
+    expect(await verdict(page).innerText()).toMatch(
+      /TABLE is complete.* The next pull fetches the newest \d+ s/,
+    );
     expect(await page.getByRole("region", { name: "Gaps" }).count()).toBe(0);
     played.clock.set(NOON + 3 * MINUTE_MS);
     await page.goto(`/coverage?${range}`);

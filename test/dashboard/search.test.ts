@@ -94,7 +94,7 @@ test("a difference that a user has decided names the decision", async () => {
   const find = await visit();
   const { words } = await find("bet-2");
   expect(words).toContain(`Mismatch #${id}: resolved by somchai, 2026-11-23 18:26:10 .`);
-  expect(words).not.toContain("Either the graces are not over");
+  expect(words).not.toContain("Either its graces are not over");
 });
 
 test("a number leads to the mismatch and to the incident that have it", async () => {
@@ -220,9 +220,7 @@ test("a search that ends at its limit says so", async () => {
 
 test("what is unknown, or cannot be an id, is said, and the text stays", async () => {
   const find = await visit();
-  expect((await find("bet-9")).words).toContain(
-    "Nothing stored has this id. Capital and small letters differ",
-  );
+  expect((await find("bet-9")).words).toContain("Nothing stored has this id. The search needs the whole id");
   expect((await find("")).status).toBe(200);
   const long = await find("x".repeat(701));
   expect(long).toMatchObject({ status: 400 });

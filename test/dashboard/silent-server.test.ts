@@ -106,7 +106,7 @@ describe("a decision that the database does not answer shows the menu, what happ
     expect((await answered).status()).toBe(503);
     await page.locator("h1", { hasText: "The database does not answer" }).waitFor();
     expect(await page.locator("header nav a").count()).toBeGreaterThan(5);
-    await page.locator("main", { hasText: "It is not known whether your step was carried out" }).waitFor();
+    await page.locator("main", { hasText: "It is unknown whether your change was made" }).waitFor();
     expect(await page.locator("#typed textarea[name=note]").inputValue()).toBe(
       "asked their support, ticket 77",
     );

@@ -46,7 +46,7 @@ test.each<[string, Partial<Told>, RegExp]>([
   [
     "a record that said the same as the ledger once was changed",
     { timeline: [version("25.5", "2026-11-20T12:00:00.000Z"), version("30", null)] },
-    /^The provider said the same once, and changed its record by 2026-11-20T12:00:00\.000Z: most likely the callback of this change was lost\.$/,
+    /^The provider agreed at first, but had changed its record by 2026-11-20T12:00:00\.000Z: most likely the callback of this change was lost\.$/,
   ],
   [
     "a record that always said so was not",

@@ -175,7 +175,7 @@ test.each([
   ["postgres://u:pa#ss@host/db", /write % as %25, @ as %40, # as %23/],
   ["postgres://u:100%@host/db", /write % as %25/],
   ["postgres://u:a/b@host/db", /write % as %25/],
-  ["postgres://u:p@host/db?sslmode=on", /sslmode is "on", which is none of disable, /],
+  ["postgres://u:p@host/db?sslmode=on", /sslmode must be one of disable, .* but is "on"/],
   ["postgres://u:p@host/db?sslmode=verify-ca", /needs sslrootcert/],
   ["postgres://u:p@host/db?sslrootcert=/none", /sslrootcert names \/none, which cannot be read \(ENOENT\)/],
   ["postgres://u:p@host/db?pgbouncer=true", /the parameter "pgbouncer" is not known/],

@@ -125,7 +125,7 @@ test("a database that begins with other migrations is refused unchanged: one lin
   await expect(migrateDatabase(url)).rejects.toMatchObject({
     code: "schema-outdated",
     message: expect.stringMatching(
-      /from before its first release, and cannot be upgraded\. Point DATABASE_URL at an empty database /,
+      /made by a version before the first release of wallet-recon, and cannot be upgraded\. Point DATABASE_URL at an empty database /,
     ),
   });
   expect(await client`select tablename from pg_tables where schemaname = 'public'`).toEqual([

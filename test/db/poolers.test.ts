@@ -151,7 +151,7 @@ test("a pooler that refuses the limits of statements is told from a database tha
     code: "database-unreachable",
     retryable: false,
     message: expect.stringMatching(
-      /^the pooler at .* unsupported startup parameter: options\. Add what wallet-recon sends to its ignore_startup_parameters: statement_timeout, /,
+      /^the pooler at .* unsupported startup parameter: options\. Add these to its ignore_startup_parameters: statement_timeout, /,
     ),
   });
 });

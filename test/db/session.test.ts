@@ -382,7 +382,7 @@ describe.skipIf(!hasPgBouncer)("behind a real PgBouncer with session pooling", (
     const pooled = await startPgBouncer(url, ["extra_float_digits"]);
     const { stderr } = await callRecon(["migrate"], { DATABASE_URL: pooled });
     expect(stderr).toMatch(
-      /^recon: the pooler at [^\n]* unsupported startup parameter: \w+\. Add what wallet-recon sends to its ignore_startup_parameters: [^\n]*statement_timeout, lock_timeout, idle_in_transaction_session_timeout[^\n]*\n$/,
+      /^recon: the pooler at [^\n]* unsupported startup parameter: \w+\. Add these to its ignore_startup_parameters: [^\n]*statement_timeout, lock_timeout, idle_in_transaction_session_timeout[^\n]*\n$/,
     );
   });
 

@@ -352,7 +352,7 @@ describe("what an operator sees of two requests that do not follow each other", 
     expect(story.timeline.map(shown)).toEqual(both);
     expect(story.ledger).not.toHaveProperty("previous");
     expect(tellStory(story).says).toBe(
-      "The balance before a callback is not what the player's callback before it left.",
+      "The balance before a callback is not the balance after the player's previous callback.",
     );
     const evidence = await readMismatchEvidence(context(), story);
     expect(evidence.entries.map(shown)).toEqual(both);

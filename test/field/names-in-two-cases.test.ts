@@ -52,7 +52,7 @@ test.each([
     item: record("Anna", "0"),
     username: "anna",
     reason: /^the player of settleBets is anna/,
-    advice: /The balance of anna is right: give and take nothing\.$/,
+    advice: /The balance of anna is right: move no money\.$/,
   },
   {
     name: "the cancel",

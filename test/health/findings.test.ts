@@ -124,7 +124,7 @@ test("a failed backfill is named with its range, its reason and the commands tha
     severity: "warn",
     what: "backfill 7 of P1 from 2026-11-20 11:00:00Z to 2026-11-20 12:00:00Z has failed: 2 windows could not be fetched (no answer within 30 s)",
   });
-  expect(found.remedy).toContain("recon backfill resume 7.");
+  expect(found.remedy).toContain("recon backfill resume 7,");
   expect(found.remedy).toContain(
     "recon backfill --product P1 --from 2026-11-20T11:00:00.000Z --to 2026-11-20T12:00:00.000Z",
   );

@@ -97,7 +97,7 @@ test("a Redis without memory is named, asked now and then, and used again once i
   await untilPulled(one);
   await client.config("SET", "maxmemory", "1");
   await eventually("it is named", async () =>
-    /^Redis at .* takes no writes: OOM /.test(await why(worker.check)),
+    /^Redis at .* refuses writes: OOM /.test(await why(worker.check)),
   );
   const refused = async () => {
     const stats = await client.info("errorstats");

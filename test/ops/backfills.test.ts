@@ -94,7 +94,7 @@ test.each<[what: string, changes: object, detail: string]>([
     'productId "WALLET" has the wallet mode transfer',
   ],
   ["no product", { productId: undefined }, "productId is missing"],
-  ["a product that is no text", { productId: 5 }, "productId must be a text, but is 5"],
+  ["a product that is no text", { productId: 5 }, "productId must be text, but is 5"],
   ["no time", { to: undefined }, "to is missing"],
   ["a time without an offset", { from: "2026-11-19T00:00:00" }, "from must be a date-time with an offset"],
   ["a day that does not exist", { to: "2026-11-31T00:00:00Z" }, 'but is "2026-11-31T00:00:00Z"'],

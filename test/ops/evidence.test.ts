@@ -90,7 +90,7 @@ test("as JSON it holds both sides, every callback with its body, every version o
   ]);
   expect(one.fetches).toMatchObject([{ kind: "live" }]);
   expect(one.missing).toEqual([
-    "The request bodies of 1 of 2 callbacks are deleted: they are older than retain.rawBodies. What the callbacks said is kept.",
+    "The request bodies of 1 of 2 callbacks are deleted: they are older than retain.rawBodies. The ledger's entries of these callbacks are kept.",
   ]);
 });
 
@@ -204,7 +204,7 @@ test("of an incident with more than 500 mismatches there are parts, which hold e
   for (const [part, said] of [
     ["", "ask for its parts, from part 1 to part 2"],
     ["&part=3", `incident ${incident} has no part 3: the last is part 2`],
-    ["&part=0", 'part \\"0\\" is not a number from 1 on'],
+    ["&part=0", 'part \\"0\\" is not a whole number from 1 up'],
   ]) {
     const refused = await ask("GET", `/api/evidence?incident=${incident}${part}`);
     expect(refused.status).toBe(400);

@@ -28,17 +28,17 @@ test.each(["transactionRef", "username"])("a %s may have every visible character
 
 test.each<[field: string, value: unknown, message: string]>([
   ["username", undefined, "username is missing"],
-  ["username", 5, "username must be a text, but is 5"],
+  ["username", 5, "username must be text, but is 5"],
   ["username", "", 'but is ""'],
   [
     "username",
     " anna",
-    'username must be a text without control characters or blanks around it, but is " anna"',
+    'username must be text without control characters or surrounding spaces, but is " anna"',
   ],
-  ["username", "an\u0000na", "username must be a text without control characters"],
-  ["username", "\ud800", "username must be a text without control characters"],
+  ["username", "an\u0000na", "username must be text without control characters"],
+  ["username", "\ud800", "username must be text without control characters"],
   ["username", "x".repeat(201), "username is longer than 200 characters"],
-  ["transactionRef", "a\nb", "transactionRef must be a text without control characters"],
+  ["transactionRef", "a\nb", "transactionRef must be text without control characters"],
   ["transactionRef", "x".repeat(201), "transactionRef is longer than 200 characters"],
   ["productId", "P3", 'there is no productId "P3"; it is one of P1, P2'],
   ["currency", "thb", 'currency must be three capital letters such as "THB", but is "thb"'],

@@ -112,7 +112,7 @@ describe.each([
   test.each<[string, string, unknown, number, string]>([
     ["nobody wrote", "1", { note: " " }, 400, "note is empty"],
     ["is too long", "1", { note: "x".repeat(2001) }, 400, "note has 2001 characters, more than 2000"],
-    ["is no text", "1", { note: 5 }, 400, "note must be a text, but is 5"],
+    ["is no text", "1", { note: 5 }, 400, "note must be text, but is 5"],
     ["has a field too many", "1", { note: "x", by: "anna" }, 400, 'there is no field "by"'],
     ["is missing", "1", undefined, 400, "the body must be a JSON object with a note"],
     ["is about nothing", "77", { note: "x" }, 404, `there is no ${subject} "77"`],

@@ -144,14 +144,18 @@ describe("what is refused says what would be right, and takes nothing", () => {
     const headers = { ...bearer(WRITER), "content-type": NDJSON, "content-encoding": "gzip" };
     expect(await ask("POST", "/api/ledger/entries", { headers, body: entries("e1") })).toMatchObject({
       status: 415,
-      json: { detail: 'the content encoding is "gzip", but must be none: send it as it is' },
+      json: { detail: 'the content encoding is "gzip", but must be none: send the body uncompressed' },
     });
     expect(await count()).toBe(0);
   });
 
   test.each([
-    ["callbacks", () => entries("e1"), "these lines are entries, not callbacks. Nothing was taken"],
-    ["entries", () => JSON.stringify(CALLBACK), "these lines are callbacks, not entries. Nothing was taken"],
+    ["callbacks", () => entries("e1"), "these lines are entries, not callbacks. Nothing was imported"],
+    [
+      "entries",
+      () => JSON.stringify(CALLBACK),
+      "these lines are callbacks, not entries. Nothing was imported",
+    ],
   ])("lines that belong elsewhere, as %s", async (path, body, detail) => {
     const ask = await serveOps(context);
     expect(await send(ask, path, body())).toMatchObject({ status: 400, json: { detail } });
@@ -182,9 +186,7 @@ describe("what is refused says what would be right, and takes nothing", () => {
       status: 503,
       headers: { "retry-after": "1" },
       json: {
-        detail: expect.stringMatching(
-          /^4 imports are under way.* send it again when one of them is answered/,
-        ),
+        detail: expect.stringMatching(/^4 imports are under way.* send it again when one of them has ended/),
       },
     });
   });
@@ -201,7 +203,7 @@ describe("what is refused says what would be right, and takes nothing", () => {
     for (const answer of await Promise.all(late)) {
       expect(answer).toMatchObject({
         status: 408,
-        json: { detail: "the request did not arrive whole in time: send it again" },
+        json: { detail: "the request did not arrive completely in time: send it again" },
       });
     }
     await eventually("there is room", async () => (await send(ask, "entries", "")).status === 200);

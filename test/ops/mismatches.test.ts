@@ -88,13 +88,9 @@ describe("a single mismatch", () => {
   test.each<[string, object | string, string]>([
     ["no note", {}, "note is missing"],
     ["an empty note", { note: " " }, "note is empty"],
-    ["a note that is no text", { note: 5 }, "note must be a text, but is 5"],
+    ["a note that is no text", { note: 5 }, "note must be text, but is 5"],
     ["an endless note", { note: "x".repeat(2001) }, "note has 2001 characters, more than 2000"],
-    [
-      "a note that the database cannot store",
-      { note: "a\0b" },
-      "note holds a character that cannot be stored",
-    ],
+    ["a note that the database cannot store", { note: "a\0b" }, "note has a character that cannot be stored"],
     [
       "an unknown field",
       { ...NOTE, notes: "x" },
@@ -110,7 +106,7 @@ describe("a single mismatch", () => {
     [
       "an adjustment that is a float",
       { ...NOTE, adjustment: 1.5, ref: "R" },
-      "adjustment must be a text, but is 1.5",
+      "adjustment must be text, but is 1.5",
     ],
     [
       "an adjustment that is no amount",
@@ -187,11 +183,11 @@ describe("many at once", () => {
     ["neither ids nor a filter", {}, "give either ids or filter"],
     ["both", { ids: ["1"], filter: { kind: "net-differs" } }, "give either ids or filter"],
     ["no ids", { ids: [] }, "ids must be a list of 1 to 10000 ids, but is []"],
-    ["an id that is no text", { ids: [1] }, "ids must be texts, but one is 1"],
+    ["an id that is no text", { ids: [1] }, "ids must be text, but one is 1"],
     ["a malformed filter", { filter: "all" }, 'filter must be an object, but is "all"'],
     ["an empty filter", { filter: {} }, "filter is empty: name one of status, kind"],
     ["an unknown filter", { filter: { user: "anna" } }, 'there is no field "user"'],
-    ["a filter that is no text", { filter: { minAmount: 5 } }, "minAmount must be a text, but is 5"],
+    ["a filter that is no text", { filter: { minAmount: 5 } }, "minAmount must be text, but is 5"],
     ["an unknown kind", { filter: { kind: "lost" } }, 'there is no kind "lost"'],
     [
       "a dry run that is neither true nor false",
@@ -354,7 +350,7 @@ describe("the list", () => {
     ["to=2026-11-20T12:00:00", "to must be a date-time with an offset"],
     ["from=2026-11-21T00:00:00Z&to=2026-11-20T00:00:00Z", 'is not before to "2026-11-20T00:00:00Z"'],
     ["minAmount=much", 'minAmount must be a decimal number, but is "much"'],
-    ["username=a%00", "username holds a character"],
+    ["username=a%00", "username has a character"],
     ["day=yesterday", 'day must be a date such as 2026-11-20, but is "yesterday"'],
     ["day=2026-02-30", 'day must be a date such as 2026-11-20, but is "2026-02-30"'],
     ["currency=baht", 'currency must be a code in capital letters such as THB, but is "baht"'],

@@ -124,13 +124,13 @@ describe("a report", () => {
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({
       detail: expect.stringMatching(
-        /other work in the database has locked the needed rows for more than 0\.2 s.*Try again/,
+        /other sessions have locked the needed rows for longer than the limit of 0\.2 s.*Try again/,
       ),
     });
     const page = await fetch(`${server}/report?day=2026-11-20`);
     expect(page.status).toBe(503);
     expect(await page.text()).toContain(
-      "other work in the database has locked the needed rows for more than 0.2 s",
+      "other sessions have locked the needed rows for longer than the limit of 0.2 s",
     );
   });
 
@@ -142,7 +142,7 @@ describe("a report", () => {
     const answer = await fetch(`${server}${DAY}`);
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({
-      detail: expect.stringContaining("did not answer one statement within 0.2 s"),
+      detail: expect.stringContaining("did not finish a statement within the limit of 0.2 s"),
     });
   });
 

@@ -191,13 +191,7 @@ describe("health", () => {
 
 test.each([
   ["refuse", "GET", "/api/status", undefined, "check that PostgreSQL runs$"],
-  [
-    "refuse",
-    "POST",
-    "/api/mismatches/1/ack",
-    { note: "seen" },
-    "It is not known whether the change was made",
-  ],
+  ["refuse", "POST", "/api/mismatches/1/ack", { note: "seen" }, "It is unknown whether the change was made"],
   ["hang", "GET", "/api/report?month=2026-10", undefined, "check that PostgreSQL runs$"],
 ] as const)(
   "where the database begins to %s, the API answers %s %s with 503, and says what is down and what to do",

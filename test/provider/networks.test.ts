@@ -123,7 +123,7 @@ describe("the provider behind a proxy", () => {
     const { code, stderr } = await ask({ PROVIDER_BASE_URL: "https://provider.example", HTTPS_PROXY: url });
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^recon: [^\n]* the proxy of HTTPS_PROXY refuses the way there \(HTTP\/1\.1 403 Forbidden\)\. Correct HTTPS_PROXY, or name the host in NO_PROXY[^\n]*\n$/,
+      /^recon: [^\n]* the proxy of HTTPS_PROXY refused to connect \(HTTP\/1\.1 403 Forbidden\)\. Correct HTTPS_PROXY, or name the host in NO_PROXY[^\n]*\n$/,
     );
   });
 

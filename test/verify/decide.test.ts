@@ -284,7 +284,7 @@ describe("rejected", () => {
     expect(finding).toMatchObject({
       kind: "transfer-late-success",
       reason:
-        "the deposit of 10.00 THB was rejected at 2026-11-20 12:15:01Z, and is booked at the provider after all",
+        "the deposit of 10.00 THB was rejected at 2026-11-20 12:15:01Z, but the provider booked it after all",
     });
     if (finding !== null && finding !== "as-before") expect(finding.amountAtRisk.toFixed()).toBe("10");
   });
@@ -404,7 +404,7 @@ describe("top-ups", () => {
       kind: "top-up-late-success",
       subject: "top-up:ref-1",
       provider: { status: "booked" },
-      reason: expect.stringMatching(/was rejected at .* and is booked at the provider after all/),
+      reason: expect.stringMatching(/was rejected at .* but the provider booked it after all/),
     });
   });
 

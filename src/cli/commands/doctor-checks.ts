@@ -146,8 +146,8 @@ function judgeRedis({ version, evictionPolicy }: RedisFacts): CheckResult {
   if (evictionPolicy === "noeviction")
     return right(`Redis ${version} answers, takes writes, and evicts no keys`);
   return wrong(
-    `Redis ${version} has maxmemory-policy ${evictionPolicy}: where memory is short, it drops jobs`,
-    "set maxmemory-policy noeviction in its configuration, or use a Redis of its own",
+    `Redis ${version} has maxmemory-policy ${evictionPolicy}: when memory is short, it drops jobs`,
+    "set maxmemory-policy noeviction in its configuration, or give wallet-recon its own Redis",
   );
 }
 
@@ -165,7 +165,7 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
     if (emptied > 0) {
       return wrong(
         sayEmptied(emptied),
-        "find out who emptied it, and insert the rows again from a backup (docs/ledger.md#entries-that-vanish)",
+        "find out who emptied it, and restore the rows from a backup (docs/ledger.md#entries-that-vanish)",
       );
     }
     if (unreadable !== null) {
@@ -177,13 +177,13 @@ async function checkLedgerRelation({ context }: OpenRecon): Promise<CheckResult>
     if (rejected.unusable > 0) {
       return wrong(
         `${source}, but ${rejected.unusable} of its rows cannot be used`,
-        `recon rejected list --side entry shows them with their reasons; ${relation === null ? "insert a row again as it should be, with the same entry_id" : "a resweep reads corrected rows again with their day"}`,
+        `recon rejected list --side entry shows them with their reasons; ${relation === null ? "insert a corrected row with the same entry_id" : "a resweep reads corrected rows again with their day"}`,
       );
     }
     if (rejected.changed > 0) {
       return wrong(
         `${source}, but ${rejected.changed} changes of its rows were refused: their first content stays`,
-        'recon rejected list --kind changed shows them; where rows of your ledger may change, set ledger.rowsChange to "replace", restart the worker, and run recon rejected retry',
+        'recon rejected list --kind changed shows them; if rows of your ledger may change, set ledger.rowsChange to "replace", restart the worker, and run recon rejected retry',
       );
     }
     if (isUndatedDaily) {
@@ -227,7 +227,7 @@ async function checkBalances({ context: { sql } }: OpenRecon): Promise<Diagnosis
   return found.map(({ productId, entries, unknown }) => ({
     check: "balances",
     ok: unknown < entries,
-    found: `${unknown} of the newest ${entries} entries of ${productId} have neither balance_before nor balance_after: ledger.balances "complete" compares them by what they moved only`,
+    found: `${unknown} of the newest ${entries} entries of ${productId} have neither balance_before nor balance_after: ledger.balances "complete" compares only what they moved`,
     mend: 'write the balances that you answered, or set ledger.balances to "partial"',
   }));
 }
@@ -287,7 +287,7 @@ function judgeClock(skew: ClockSkew | null): CheckResult {
   const apart = `this machine's clock is ${showDuration(Math.abs(aheadMs))} ${aheadMs > 0 ? "ahead of" : "behind"} the provider's`;
   if (Math.abs(aheadMs) - uncertainMs <= LARGEST_SKEW_MS) return right(apart);
   return wrong(
-    `${apart}: windows are asked for at the wrong time, and signed callbacks may be refused`,
+    `${apart}: windows are requested at the wrong time, and signed callbacks may be refused`,
     "set this machine's clock (NTP)",
   );
 }

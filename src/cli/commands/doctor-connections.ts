@@ -31,7 +31,7 @@ export async function checkConnections(recon: OpenRecon): Promise<CheckResult> {
 const MEND: Partial<Record<ErrorCode, string>> = {
   "settings-invalid": "set pool_mode = session in the pooler, or give DATABASE_URL the address of PostgreSQL",
   "database-refuses-writes":
-    "let the database take writes, or give DATABASE_URL the primary; work then resumes by itself",
+    "let the database accept writes, or point DATABASE_URL at the primary; work then resumes by itself",
   "database-unreachable": "correct what the message names",
 };
 

@@ -71,7 +71,7 @@ export async function checkMoney(context: FlowContext): Promise<Diagnosis[]> {
             check: "products",
             ok: true,
             found: `the database has older bets of products that are not in the settings: ${old.join(", ")}; they are neither compared nor deleted`,
-            mend: 'so that they age like all others, list these products again, as they were, with walletMode "transfer": then nothing of them is pulled or compared (docs/operations.md#products-that-end)',
+            mend: 'to have them deleted like all others, list these products again with their former settings, but with walletMode "transfer": they are then neither pulled nor compared (docs/operations.md#products-that-end)',
           },
         ];
   if (wrong.length + kept.length > 0) return [...wrong, ...kept];
@@ -140,6 +140,6 @@ export async function checkStorage(context: FlowContext): Promise<Diagnosis[]> {
   const [full] = judgeDisk(storage, false);
   if (full !== undefined) return [{ check, ok: false, found, mend: full.remedy }];
   const unset = storage.diskBytes === null;
-  const mend = unset ? "set DATABASE_DISK of the worker to what the database may take, such as 500GB" : null;
+  const mend = unset ? "set DATABASE_DISK of the worker to what the database may use, such as 500GB" : null;
   return [{ check, ok: true, found, mend }];
 }

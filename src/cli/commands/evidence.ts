@@ -25,8 +25,8 @@ export function addEvidenceCommand(program: Command): void {
       "write one file for a dispute with the provider: both sides, callbacks and record versions as they came",
     )
     .option("--incident <id>", "all mismatches of this incident")
-    .option("--part <number>", "the first, second … 500 of its mismatches, where it has more than 500")
-    .requiredOption("--out <file>", "a new file; its ending says its form: .html, .json or .csv")
+    .option("--part <number>", "which 500 of its mismatches, from 1, if it has more than 500")
+    .requiredOption("--out <file>", "a new file that ends with .html, .json or .csv")
     .option("--json", "say what was written as one JSON document")
     .action((ids: string[], options: EvidenceOptions) => {
       const format = formatOf(options.out);
@@ -60,7 +60,7 @@ function formatOf(file: string): EvidenceFormat {
 function targetOf(ids: readonly string[], { incident, part }: EvidenceOptions): EvidenceTarget {
   if (part !== undefined && incident === undefined) throw usage("--part needs --incident");
   if (part !== undefined && !/^[1-9]\d{0,5}$/.test(part))
-    throw usage(`--part "${part}" is not a number from 1 on`);
+    throw usage(`--part "${part}" is not a whole number from 1 up`);
   if (ids.length > 0 && incident === undefined) return { ids };
   if (ids.length === 0 && incident !== undefined)
     return { incident, part: part === undefined ? null : Number(part) };

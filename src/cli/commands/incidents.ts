@@ -19,7 +19,7 @@ import { printComments, printJson, printLine, printTable, showText } from "../te
 export function addIncidentCommands(program: Command): void {
   const incidents = program
     .command("incidents")
-    .description("what alerts speak of: mismatches of one product and kind that belong together in time");
+    .description("what alerts are about: mismatches of one product and kind that are close in time");
   incidents
     .command("list")
     .description("list incidents, the newest first; without --state the open ones")

@@ -43,9 +43,9 @@ export function addLedgerCommands(program: Command): void {
   ledger
     .command("import")
     .argument("<file>", 'the file; "-" is standard input')
-    .description("take entries, or callbacks with your answers, from a file, any number of times")
+    .description("import entries, or callbacks with your answers, from a file; a repetition changes nothing")
     .requiredOption("--format <format>", "what the lines are: entries or callbacks")
-    .option("--dry-run", "only say what would become of the lines")
+    .option("--dry-run", "only show what would happen to the lines")
     .option("--json", "one JSON document")
     .addHelpText("after", HELP)
     .action(async (file: string, options: ImportOptions) => {
@@ -81,7 +81,7 @@ export function addLedgerCommands(program: Command): void {
     .command("accept")
     .description("accept that entries of a day are gone or changed: the alert entries-vanished ends")
     .requiredOption("--day <YYYY-MM-DD>", "the day by UTC, as the alert names it")
-    .requiredOption("--note <text>", "why they are rightly gone; kept in the audit log")
+    .requiredOption("--note <text>", "why this is right; kept in the audit log")
     .action(
       withRecon(["database"], async ({ context }, options: { day: string; note: string }) => {
         const asked = parseDay(options.day, "UTC");
@@ -92,7 +92,7 @@ export function addLedgerCommands(program: Command): void {
           if (!(await acceptGoneDay(context.sql, day)))
             throw new ReconError(
               "not-found",
-              `no entry of ${day} is missing; recon status names the days that lack some`,
+              `no entry of ${day} is missing; recon status names the days with missing entries`,
             );
         });
         printLine(`The entries of ${day} are accepted as they are now.`);
@@ -136,10 +136,10 @@ function printTaken(totals: ImportTotals, dryRun: boolean): void {
   if (rejectedLines > MOST_SHOWN) stderr.write(`and ${rejectedLines - MOST_SHOWN} more lines are rejected\n`);
   const counts = `${added} added, ${known} known already, ${changed} changed`;
   const lines = `${skipped} ${skipped === 1 ? "callback" : "callbacks"} skipped, ${rejectedLines} ${rejectedLines === 1 ? "line" : "lines"} rejected`;
-  printLine(`${dryRun ? "It would be: entries: " : "Entries: "}${counts}; ${lines}.`);
+  printLine(`${dryRun ? "Dry run, nothing is stored. Entries: " : "Entries: "}${counts}; ${lines}.`);
   if (changed > 0 && !dryRun) {
     printLine(
-      'What becomes of changed entries, ledger.rowsChange says: with "never" the first content stays.',
+      'ledger.rowsChange decides what happens to changed entries: with "never" the first content stays.',
     );
   }
   if (rejectedLines > 0 && !dryRun) {
@@ -154,7 +154,7 @@ function failedBehind(error: unknown, { added, known, changed }: ImportTotals): 
   if (error instanceof ReconError) return error;
   if (added + known + changed > 0) {
     stderr.write(
-      `The import ends early: ${added} entries were added so far. Import the same file again; they count as known then.\n`,
+      `The import ended early: ${added} entries were added. Import the same file again: they then count as known.\n`,
     );
   }
   return error;

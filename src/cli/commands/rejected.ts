@@ -128,7 +128,9 @@ export function addRejectedCommands(program: Command): void {
   rejected
     .command("retry")
     .argument("[ids...]", "the ids in the list; without ids all of them")
-    .description("read them again, after an upgrade or a changed setting; what is still bad stays")
+    .description(
+      "read them again, after an upgrade or a changed setting; those that still cannot be used stay",
+    )
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, ids: string[], options: { json?: boolean }) => {

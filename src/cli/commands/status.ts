@@ -64,7 +64,7 @@ function printStatus({ status, work, emptied }: StatusForPeople, now: Instant): 
   printWork(status, work, now);
   for (const { productId, currency, outside } of status.outside)
     printLine(
-      `outside     ${productId}: ${formatMoney(parseAmount(outside, "outside"), currency)} moved by entries that nothing compares (recon doctor)`,
+      `outside     ${productId}: ${formatMoney(parseAmount(outside, "outside"), currency)} moved outside the comparison (recon doctor)`,
     );
   if (status.unknownProducts.length > 0)
     printLine(

@@ -160,7 +160,7 @@ export function addTransferCommands(program: Command): void {
       .command("close")
       .argument("<ref>", "the transactionRef")
       .description(
-        "end the verification of an inconclusive transfer after you found its outcome; this resolves its mismatch",
+        "end the verification of an inconclusive transfer once you have found its outcome; this resolves its mismatch",
       )
       .requiredOption("--note <text>", "your finding"),
   ).action(
@@ -186,9 +186,9 @@ The same transactionRef with the same content has no effect; with other content 
 
 function addChoiceOptions(command: Command): Command {
   return command
-    .option("--kind <kind>", "transfer or top-up, where both have the ref")
-    .option("--product <product>", "the product, where several top-ups have the ref")
-    .option("--username <username>", "the player, where several top-ups have the ref")
+    .option("--kind <kind>", "transfer or top-up, if both have the ref")
+    .option("--product <product>", "the product, if several top-ups have the ref")
+    .option("--username <username>", "the player, if several top-ups have the ref")
     .option("--json", "one JSON document");
 }
 

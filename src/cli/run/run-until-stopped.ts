@@ -74,10 +74,7 @@ export async function runParts(
   try {
     await Promise.race([beginAll(), stopped]);
     await stopped;
-    writeLine(
-      log,
-      isUp ? `${title} ends` : `${title} ends before the start is complete, because of a stop signal`,
-    );
+    writeLine(log, isUp ? `${title} ends` : `${title} was stopped before its start was complete`);
   } finally {
     await closeAll(log, opened);
     exitSoon();

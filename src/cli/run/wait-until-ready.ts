@@ -30,7 +30,7 @@ export async function waitUntilReady(
     const leftMs = longestMs - (clock.now() - begunAt);
     if (!failure.retryable || longestMs === 0) throw failure;
     if (leftMs <= 0) {
-      const message = `${failure.message} The wait of ${showDuration(longestMs)} is over.`;
+      const message = `${failure.message} recon gave up after ${showDuration(longestMs)}.`;
       throw new ReconError(failure.code, message, { cause: failure });
     }
     if (failure.message !== reported.message || clock.now() - reported.at >= REPORT_EVERY_MS) {

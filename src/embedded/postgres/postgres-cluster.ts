@@ -125,7 +125,7 @@ async function runInitdb(
   if (code === 0) return;
   throw new ReconError(
     "embedded-failed",
-    `The embedded PostgreSQL could not make its data folder in ${location.folder}: ${complaint.trim() || "initdb was ended"}. ` +
+    `The embedded PostgreSQL could not make its data folder in ${location.folder}: ${complaint.trim() || "initdb was killed"}. ` +
       "If you cannot change that here, set DATABASE_URL to a PostgreSQL of your own.",
   );
 }
@@ -177,7 +177,7 @@ async function locationForRoot(
     throw new ReconError(
       "embedded-failed",
       `The database in ${folder} runs as uid ${owner.uid}, since PostgreSQL refuses root, but that account cannot reach it: ` +
-        "a folder above is closed to others. Open it (chmod o+x), or remove the folder to begin with an empty database.",
+        "a parent folder is closed to others. Open it (chmod o+x), or remove the folder to begin with an empty database.",
     );
   }
   const account = await unprivilegedAccount();

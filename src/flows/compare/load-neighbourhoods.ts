@@ -174,6 +174,6 @@ function tooLarge({ limits, product }: ComparisonContext, marks: readonly DiffMa
   const what = roundId === null ? `what belongs to bet ${betRef}` : `round ${roundId}`;
   return new ReconError(
     "round-too-wide",
-    `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together, so the worker compares none of them. Are bets missing on one side, or does the provider use one round id for ever with BY_ROUND callbacks? The worker retries every hour.`,
+    `${product.productId}: ${what} of player ${username} has more than ${limits.rows} entries and records that can only be compared together, so the worker compares none of them. Are bets missing on one side, or does the provider use one round id forever with BY_ROUND callbacks? The worker retries every hour.`,
   );
 }

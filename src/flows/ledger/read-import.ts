@@ -65,7 +65,7 @@ function checkFormat(lines: readonly CutLine[], format: ImportFormat): void {
     format === "entries" ? [HAS_ENTRY_ID, HAS_REQUEST, "callbacks"] : [HAS_REQUEST, HAS_ENTRY_ID, "entries"];
   const first = lines.slice(0, MOST_LOOKED_AT);
   const isOther = first.some(({ text }) => wrong.test(text)) && !first.some(({ text }) => right.test(text));
-  if (isOther) throw new ReconError("usage", `these lines are ${other}, not ${format}. Nothing was taken`);
+  if (isOther) throw new ReconError("usage", `these lines are ${other}, not ${format}. Nothing was imported`);
 }
 
 /** The first two lines of files without one object on each line, and what the operator should do. */

@@ -48,7 +48,7 @@ export async function planBackfill(context: FlowContext, asked: ProductRange): P
   if (count > MOST_WINDOWS) {
     throw new ReconError(
       "usage",
-      `from ${formatInstant(asked.from)} to ${formatInstant(asked.to)} are ${count} windows of ` +
+      `from ${formatInstant(asked.from)} to ${formatInstant(asked.to)} makes ${count} windows of ` +
         `${showDuration(windowMs)}; a backfill has at most ${MOST_WINDOWS}: ask for a shorter range`,
     );
   }

@@ -33,7 +33,7 @@ export async function halveIfSuspicious(
   if (suspicion === "known") {
     const when = `${showInstant(window.from)} to ${showInstant(window.to)}`;
     await report(tx, window.productId, now, {
-      what: `${window.productId}: the provider cuts answers at ${total} records without a nextId, also that of ${when}, which is too short to be halved: records of it may be missing`,
+      what: `${window.productId}: the provider cuts answers at ${total} records without a nextId, and the window ${when} is too short to be halved: records of it may be missing`,
       toDo: "Ask the provider for pages with a nextId, or for a higher limit. Set a shorter pull.windowMin, restart the worker, and fetch the time again: recon backfill.",
     });
   }
@@ -52,7 +52,7 @@ export async function findCutAnswer(tx: Query, part: LeasedWindow, now: Instant)
   const windows = await learnLimit(tx, productId, cut.limit);
   await report(tx, productId, now, {
     what: `${productId}: the provider cuts answers at ${cut.limit} records without a nextId: the time from ${showInstant(cut.from)} to ${showInstant(cut.to)} has more`,
-    toDo: `Nothing for the records: such windows are halved from now on, and ${windows} earlier ones are fetched again. Ask the provider for pages with a nextId.`,
+    toDo: `No record is lost: the worker halves such windows from now on, and fetches ${windows} earlier ones again. Ask the provider for pages with a nextId.`,
   });
   return cut;
 }

@@ -284,7 +284,7 @@ function sayMissing(entries: readonly EvidenceEntry[], known: Known): string[] {
   const named = (number: number) => `${number} of ${entries.length} callbacks`;
   return [
     deleted > 0
-      ? `The request bodies of ${named(deleted)} are deleted: they are older than retain.rawBodies. What the callbacks said is kept.`
+      ? `The request bodies of ${named(deleted)} are deleted: they are older than retain.rawBodies. The ledger's entries of these callbacks are kept.`
       : null,
     neverKept > 0
       ? `The request bodies of ${named(neverKept)} were never kept: another program wrote these callbacks to the ledger.`

@@ -70,7 +70,7 @@ export const STATUS = objectOf({
     behindSeconds: z.nullable(
       COUNT.meta({
         description:
-          "the longest wait of a due question; where nothing waits, the time since the last check; null: no check yet",
+          "the longest wait of a due question; if nothing waits, the time since the last check; null: no check yet",
       }),
     ),
     due: COUNT.meta({ description: "transfers and top-ups whose question is due now" }),

@@ -1,6 +1,6 @@
 /**
  * Whether pulling, comparing, following the ledger, verifying and alerting make progress, and how old each is
- * (docs/alerts.md#what-stands-still).
+ * (docs/alerts.md#work-that-has-stopped).
  */
 
 import type { Instant } from "../../clock.ts";

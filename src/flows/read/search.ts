@@ -192,7 +192,7 @@ async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBe
   const round = realRound(key.roundId);
   const product = config.products.find((one) => one.productId === productId);
   const [ledgerStart, sides] = await Promise.all([readLedgerStart(sql), loadSides(context, key, round)]);
-  if (product === undefined) throw new Error(`${productId} has left the config`);
+  if (product === undefined) throw new Error(`${productId} is no longer in the config`);
   const now = clock.now();
   const comparison = { tx: sql, product, deleted: await readDeletedTime(sql, productId) };
   const { fold, settings } = openComparison(context, sql, product, ledgerStart ?? now, now);

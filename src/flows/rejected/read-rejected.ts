@@ -108,11 +108,11 @@ export async function readRejected({ sql, config }: FlowContext, id: string): Pr
 function toDoWithRecord({ raw, productId }: RejectedWhole, { products }: Config): string {
   const own = ownProductOf(raw);
   if (own === null)
-    return "Ask the provider to correct it: a corrected record is fetched by itself; retry this one only after an upgrade of wallet-recon.";
+    return "Ask the provider to correct it: the worker fetches a corrected record by itself; retry this one only after an upgrade of wallet-recon.";
   if (problemOfProduct(own, products) === null) return `It can be read now as a record of ${own}: retry it.`;
   return products.some((one) => one.productId === own)
     ? `It belongs to ${own}, whose walletMode is "transfer", so it is not compared: ask the provider why ${productId} lists it.`
-    : `It belongs to ${own}: if that is a product of yours, add it to the products of the config, restart the worker, and retry it; else ask the provider why ${productId} lists it.`;
+    : `It belongs to ${own}: if that is a product of yours, add it to the products of the config, restart the worker, and retry it; otherwise ask the provider why ${productId} lists it.`;
 }
 
 /** @returns null: the record cannot be read whichever product it is of */
@@ -128,9 +128,9 @@ function toDoWithEntry({ kind, entryId }: RejectedWhole, { ledger }: Config): st
   if (kind === "changed") {
     return ledger.rowsChange === "never"
       ? 'Find out who changes the ledger; if its rows may change, set ledger.rowsChange to "replace", restart the worker, and retry it.'
-      : "Retry it if this content is right; else correct the row where it is written.";
+      : "Retry it if this content is right; otherwise correct the row where it is written.";
   }
   return entryId === null
-    ? "Write it again as it should be; this text stays here, because it names no entry_id."
-    : `Write it again as it should be, with the same entry_id: it leaves this list by itself within a minute.`;
+    ? "Write it again, corrected; this text stays here, because it names no entry_id."
+    : `Write it again, corrected, with the same entry_id: it leaves this list by itself within a minute.`;
 }

@@ -139,7 +139,7 @@ async function checkChange(request: FastifyRequest, reply: FastifyReply): Promis
     const detail = "a page of another site sent this request: only pages of this server may change anything";
     await sendProblem(reply, 403, "Forbidden", detail);
   } else if (asker.role !== "write") {
-    const detail = `the token of "${asker.name}" may only read: ${method} needs a token that may write`;
+    const detail = `the token of "${asker.name}" may only read: ${method} needs a write token`;
     await sendProblem(reply, 403, "Forbidden", detail);
   }
 }

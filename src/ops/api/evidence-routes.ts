@@ -27,7 +27,7 @@ export function addEvidenceRoutes(api: FastifyInstance, context: FlowContext): v
   api.get<{ Querystring: Typed }>("/evidence", { schema: READ }, async ({ query }, reply) => {
     const { target, format } = readEvidenceQuery(query);
     if (inTurn.pendingCount >= MOST_WAITING) {
-      const words = `${MOST_WAITING} evidence files wait already, which is the limit: the server makes one at a time. Try again in a minute; "recon evidence" makes one without waiting.`;
+      const words = `${MOST_WAITING} evidence files are waiting already, which is the limit: the server makes one at a time. Try again in a minute, or use "recon evidence", which does not wait.`;
       throw new ReconError("too-many-reports", words, { retryable: true });
     }
     const evidence = await readWhileAwaited(reply, (signal) =>

@@ -24,7 +24,7 @@ const ROUTES = {
   entries: {
     schema: describeOperation({
       id: "importEntries",
-      summary: "takes entries of the ledger; those that are known already change nothing",
+      summary: "imports ledger entries; known ones change nothing",
       body: ENTRY_LINES,
       takes: [JSON_LINES, CSV],
       answers: { 200: IMPORT_COUNTS },
@@ -38,7 +38,7 @@ const ROUTES = {
   callbacks: {
     schema: describeOperation({
       id: "importCallbacks",
-      summary: "takes recorded callbacks with their answers; those that are known already change nothing",
+      summary: "imports recorded callbacks with their answers; known ones change nothing",
       body: CALLBACK_LINES,
       takes: [JSON_LINES],
       answers: { 200: IMPORT_COUNTS },
@@ -57,13 +57,13 @@ export function addLedgerRoutes(api: FastifyInstance, context: FlowContext, seat
         if (coding === undefined || coding === "identity") return;
         throw refusal(
           415,
-          `the content encoding is "${coding.slice(0, 100)}", but must be none: send it as it is`,
+          `the content encoding is "${coding.slice(0, 100)}", but must be none: send the body uncompressed`,
         );
       });
       scope.addHook("onRequest", async (_request, reply) => {
         if (seats.take(reply)) return;
         reply.header("retry-after", 1);
-        const detail = `${MOST_AT_ONCE} imports are under way, which is the limit: send it again when one of them is answered`;
+        const detail = `${MOST_AT_ONCE} imports are under way, which is the limit: send it again when one of them has ended`;
         return await sendProblem(reply, 503, "Service Unavailable", detail);
       });
       scope.post(`/ledger/${format}`, { schema, bodyLimit: MOST_BYTES }, ({ body, asker }) =>
@@ -81,7 +81,7 @@ async function takeSent(
 ): Promise<ImportCounts> {
   if (!(body instanceof SentLines)) throw refusal(415, wrongType(format, undefined));
   if (body.count > MOST_LINES) {
-    const detail = `the body has ${body.count} lines, but may have ${MOST_LINES}: send them in several requests, or use "recon ledger import". Nothing was taken`;
+    const detail = `the body has ${body.count} lines, but may have ${MOST_LINES}: send them in several requests, or use "recon ledger import". Nothing was imported`;
     throw refusal(413, detail);
   }
   let taken = NO_COUNTS;
@@ -110,7 +110,7 @@ function takeLinesOnly(scope: FastifyInstance, format: ImportFormat): void {
     const limit = `${MOST_BYTES / 1024 / 1024} MB`;
     throw refusal(
       413,
-      `the body is larger than ${limit}: send it in several requests, or use "recon ledger import". Nothing was taken`,
+      `the body is larger than ${limit}: send it in several requests, or use "recon ledger import". Nothing was imported`,
     );
   });
 }

@@ -68,7 +68,7 @@ async function sendFailurePage(
   const fields = mayRepeat ? await readFields(request) : [];
   const changed = isUnchanged
     ? html`<p>Nothing was changed.</p>`
-    : html`<p><strong>It is not known whether your step was carried out.</strong> Open the page again and look, before you repeat it.</p>`;
+    : html`<p><strong>It is unknown whether your change was made.</strong> Open the page again and check before you repeat it.</p>`;
   const main = html`<h1>${title}</h1><p>${says}</p>
 ${isChange(method) ? changed : html`<p><a class="button" href="${url}">Try again</a></p>`}
 ${fields.length === 0 ? null : renderTyped(url, fields)}`;
@@ -203,7 +203,7 @@ function saySilent({ method }: FastifyRequest): string {
   const silent =
     "the database does not answer: try again in a minute, and if that does not help, check that PostgreSQL runs";
   return isChange(method)
-    ? `${silent}. It is not known whether the change was made: look before you send it again`
+    ? `${silent}. It is unknown whether the change was made: check before you send it again`
     : silent;
 }
 
@@ -232,7 +232,7 @@ export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socke
   const title = STATUS_CODES[status] ?? "Refused";
   const detail =
     code === "ERR_HTTP_REQUEST_TIMEOUT"
-      ? "the request did not arrive whole in time: send it again"
+      ? "the request did not arrive completely in time: send it again"
       : `the request cannot be parsed (${code})`;
   const body = JSON.stringify({ type: "about:blank", title, status, detail });
   const head = `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}`;

@@ -20,7 +20,7 @@ export const EVIDENCE_QUERY = z.strictObject({
   incident: orNull(FILTER).meta({ description: "all mismatches of this incident, instead of ids" }),
   part: orNull(
     FILTER.regex(/^[1-9]\d{0,5}$/, {
-      error: ({ input }) => `part ${show(input)} is not a number from 1 on`,
+      error: ({ input }) => `part ${show(input)} is not a whole number from 1 up`,
     }),
   ).meta({
     description: `of an incident with more than ${MOST_IN_FILE} mismatches, from 1; one part has ${MOST_IN_FILE}`,

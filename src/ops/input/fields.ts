@@ -65,7 +65,7 @@ export const ONCE = z.string({
 
 /** A filter. No stored text contains a NUL, and PostgreSQL refuses to search for it. */
 export const FILTER = ONCE.refine((text) => !text.includes("\0"), {
-  error: (issue) => `${fieldOf(issue)} holds a character that nothing stored can hold`,
+  error: (issue) => `${fieldOf(issue)} has a character that cannot be stored`,
 });
 
 /** A flag; not set if it is missing. */
@@ -111,7 +111,7 @@ export function words(longest: number, hint = "") {
     .max(longest)
     .regex(/\S/, { error: empty })
     .refine((text) => !text.includes("\0"), {
-      error: (issue) => `${fieldOf(issue)} holds a character that cannot be stored`,
+      error: (issue) => `${fieldOf(issue)} has a character that cannot be stored`,
     })
     .transform((text) => text.toWellFormed());
 }

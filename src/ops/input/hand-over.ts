@@ -11,7 +11,7 @@ const LONGEST_TEXT = 200;
 /** Clocks differ a little. A `sentAt` further in the future than this is a mistake. */
 const MOST_AHEAD_MS = 3_600_000;
 
-const PLAIN = must("be a text without control characters or blanks around it");
+const PLAIN = must("be text without control characters or surrounding spaces");
 const NAME = TEXT.min(1, PLAIN)
   .max(LONGEST_TEXT, {
     error: (issue) => `${fieldOf(issue)} is longer than ${LONGEST_TEXT} characters: ${show(issue.input)}`,

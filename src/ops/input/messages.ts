@@ -18,10 +18,10 @@ export function messageOf(issue: Issue): string {
   if (code === "custom") return sayUnread(issue);
   if (input === undefined) return `${field} is missing`;
   if (code === "invalid_type")
-    return `${field} must be ${TYPES[issue.expected] ?? "a text"}, but is ${show(input)}`;
+    return `${field} must be ${TYPES[issue.expected] ?? "text"}, but is ${show(input)}`;
   if (code !== "invalid_value") return sayWrong(issue);
   if (Array.isArray(input)) return sayRepeated(issue);
-  if (typeof input !== "string") return `${field} must be a text, but is ${show(input)}`;
+  if (typeof input !== "string") return `${field} must be text, but is ${show(input)}`;
   return sayNone(field, input, issue.values as string[]);
 }
 

@@ -21,7 +21,7 @@ const RESOLVE_FORM = z.strictObject(
   {
     note: words(LONGEST_NOTE),
     from: orNull(z.enum(MISMATCH_STATUSES, must(`be one of ${MISMATCH_STATUSES.join(", ")}`))).meta({
-      description: "the status that you saw: 409 where it has changed since",
+      description: "the status that you saw: 409 if it has changed since",
     }),
     adjustment: amountIn(TEXT, readCorrection)
       .meta({ description: "a manual correction, signed; positive: the player received it" })
@@ -41,7 +41,7 @@ export function actionForm(action: MismatchAction) {
 const IDS = must(`be a list of 1 to ${MOST_IDS} ids`);
 const TARGET = {
   ids: z
-    .array(z.string({ error: ({ input }) => `ids must be texts, but one is ${show(input)}` }), IDS)
+    .array(z.string({ error: ({ input }) => `ids must be text, but one is ${show(input)}` }), IDS)
     .min(1, IDS)
     .max(MOST_IDS, IDS)
     .optional(),
@@ -121,7 +121,7 @@ function findMissingHalf({ adjustment, ref }: Typed): WrongField | null {
   if ((adjustment === undefined) === (ref === undefined)) return null;
   return adjustment === undefined
     ? { name: "adjustment", message: "adjustment is missing: a ref needs one" }
-    : { name: "ref", message: "ref is missing: an adjustment needs one, so that it cannot count twice" };
+    : { name: "ref", message: "ref is missing: an adjustment needs one, so it cannot count twice" };
 }
 
 function toSaid({ note, from, adjustment: amount, ref }: z.output<typeof RESOLVE_FORM>): Said {

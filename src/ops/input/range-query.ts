@@ -61,6 +61,6 @@ function checkPulled(field: string, value: string, { products }: Config): void {
   const known = products.map((one) => one.productId);
   const productId = readOneOf(field, value, known);
   if (products.find((one) => one.productId === productId)?.walletMode === "transfer") {
-    throw usage(`${field} "${productId}" has the wallet mode transfer: nothing is fetched of it`, field);
+    throw usage(`${field} "${productId}" has the wallet mode transfer, so nothing of it is fetched`, field);
   }
 }

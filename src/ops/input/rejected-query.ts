@@ -72,7 +72,7 @@ const LIMIT = {
     input === undefined ? undefined : `limit ${show(input)} is not a number from 1 to ${MOST_RETRIED}`,
 };
 const IDS = must(`be a list of 1 to ${MOST_RETRIED} ids`);
-const ID = z.string({ error: ({ input }) => `ids must be texts, but one is ${show(input)}` });
+const ID = z.string({ error: ({ input }) => `ids must be text, but one is ${show(input)}` });
 
 /** The body of a retry: `{ "ids" }`, or `{ "limit", "after" }`. An empty object chooses the first ones. */
 export const RETRY_FORM = z.strictObject(

@@ -41,7 +41,7 @@ function addWorkCounters(registry: Registry, { products }: Config, clock: Clock)
   });
   const requests = new Counter({
     name: "recon_provider_requests_total",
-    help: 'Requests to the provider that have ended, by endpoint and outcome: "ok", the code of the error, or "aborted" where this program ended the request.',
+    help: 'Requests to the provider that have ended, by endpoint and outcome: "ok", the code of the error, or "aborted" if this program ended the request.',
     labelNames: ["product", "endpoint", "outcome"] as const,
     registers,
   });

@@ -40,13 +40,10 @@ function addStorageGauges(gauge: AddGauge) {
   const database = gauge("database_bytes", "Size of the whole database, measured every ten minutes.");
   const due = gauge(
     "rows_due_for_deletion",
-    "Rows of each table that may be deleted and were not looked at yet, counted up to 100,000; missing where no setting deletes rows.",
+    "Rows of each table that may be deleted and were not visited yet, counted up to 100,000; missing if no setting deletes rows.",
     "table",
   );
-  const disk = gauge(
-    "disk_bytes",
-    "What the database may take, by DATABASE_DISK; missing where it is not set.",
-  );
+  const disk = gauge("disk_bytes", "What the database may use, by DATABASE_DISK; missing if it is not set.");
   const ids = gauge(
     "transaction_ids_used",
     "The used part, 0 to 1, of the ids that PostgreSQL can give out before it refuses every write, by kind: transaction, multixact.",
@@ -58,11 +55,11 @@ function addStorageGauges(gauge: AddGauge) {
   );
   const held = gauge(
     "slot_held_transactions",
-    "Transactions whose deleted rows a replication slot holds back; 0: no slot does.",
+    "Transactions whose deleted rows a replication slot keeps from vacuum; 0: no slot does.",
   );
   const overdue = gauge(
     "vacuum_overdue",
-    "How many times as many dead rows as autovacuum waits for the worst table has; 0: none with at least 10,000 is overdue.",
+    "Dead rows of the worst table, as a multiple of those that autovacuum waits for; 0: no table with at least 10,000 is overdue.",
   );
   return (state: DatabaseState | null): void => {
     for (const one of [bytes, due, ids]) one.reset();
@@ -161,7 +158,7 @@ function addProductGauges(gauge: AddGauge) {
   );
   const inDoubt = gauge(
     "product_records_in_doubt",
-    "Records that a fetch did not return, and that may have been moved: they are searched, and open no mismatch.",
+    "Records that a fetch did not return and that may have moved: the worker searches for them, and they open no mismatch yet.",
     "product",
   );
   return (state: OpenState | null, now: Instant): void => {
@@ -243,10 +240,10 @@ function addBacklogGauges(gauge: AddGauge) {
     "queue",
     "state",
   );
-  const undelivered = gauge("alerts_undelivered", "Alerts that some channel has not received yet.");
+  const undelivered = gauge("alerts_undelivered", "Alerts that at least one channel has not received yet.");
   const oldest = gauge(
     "alerts_oldest_undelivered_age_seconds",
-    "Age of the oldest alert that some channel has not received yet; 0: there is none.",
+    "Age of the oldest alert that at least one channel has not received yet; 0: there is none.",
   );
   const backfills = gauge("backfills", "Backfills by status.", "status");
   const entryAge = gauge(

@@ -51,7 +51,7 @@ export function addWorkGauges(gauge: AddGauge, config: Config) {
   );
   const stalls = gauge(
     "stalls",
-    "What stands still, by the kind of its alert: products, relations, kinds of questions, queues; and entries that vanished. alerting-stalled: the alert job does not run, or has never run.",
+    "Work that has stopped, by the kind of its alert: products, relations, kinds of questions, queues; and entries that vanished. alerting-stalled: the alert job does not run, or has never run.",
     "kind",
   );
   const waiting = gauge(

@@ -74,7 +74,7 @@ describe("a comparison for which the database takes too long", () => {
 
     const { comparing } = await readWorkReport({ sql, config, clock, log: silentLog });
     expect(comparing.setAside).toBe(1);
-    expect(comparing.problem).toMatch(/P1: 1 thing cannot be compared and is set aside/);
+    expect(comparing.problem).toMatch(/P1: 1 comparison failed and is set aside/);
     expect(comparing.problem).toMatch(/round cleo-round of player cleo took the database too long/);
   });
 

@@ -197,7 +197,7 @@ describe("a difference is also found", () => {
     await rowsChange("never");
     expect(await findGone()).toHaveLength(1);
     expect((await alerts())[0]?.what).toMatch(
-      /accepted, \d+ found; the triggers were off until .*, so what /,
+      /accepted, \d+ found; the triggers were off until .*, so changes /,
     );
   });
 
@@ -219,7 +219,7 @@ describe("a difference is also found", () => {
     const [{ accepted, found } = { accepted: 0, found: 0 }] = await readGoneDays(sql);
     expect(found - accepted).toBe(1);
     expect((await alerts())[0]?.what).toContain(
-      `2026-11-20: ${accepted} accepted, ${found} found; some of those accepted may be gone all the same; the triggers were off until 2026-`,
+      `2026-11-20: ${accepted} accepted, ${found} found; some of those accepted may still be missing; the triggers were off until 2026-`,
     );
     // A restore of the right rows past the triggers ends it.
     await untriggered(
@@ -268,7 +268,7 @@ describe("a repair after other entries were added", () => {
     await unseen("delete from callback_entries where txn_id = 'bet-1'");
     expect(await findGone()).toHaveLength(1);
     expect((await alerts())[0]?.toDo).toContain(
-      "this ends by itself if the same rows are there again before the day gets another entry. Otherwise, or if the rows are right as they are: recon ledger accept --day 2026-11-20 --note TEXT",
+      "the alert ends by itself if the same rows are back before the day gets another entry. Otherwise, or if the rows are right as they are, accept each day: recon ledger accept --day 2026-11-20 --note TEXT",
     );
     await receive(exampleEntry({ entryId: "late", txnId: "bet-9", roundId: "round-9" }));
     await program.unsafe(

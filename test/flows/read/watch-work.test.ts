@@ -171,9 +171,9 @@ describe("resweeps", () => {
     await workFor(62);
     expect(await kinds()).toEqual(["resweep-behind"]);
     expect((await alerts())[0]?.body.what).toBe(
-      "P1: time that is 1 h old has not been fetched again since 2026-11-20 10:00:00Z",
+      "P1: the resweep after 1 h has been due since 2026-11-20 10:00:00Z",
     );
-    expect(await said()).toContain("P1: time that is 1 h old has not been fetched again");
+    expect(await said()).toContain("P1: the resweep after 1 h has been due");
     expect(await metric("product_resweep_behind_seconds")).toContain(`product=P1: ${182 * 60}`);
     expect(await metric("stalls")).toContain("kind=resweep-behind: 1");
     await sql`
@@ -189,7 +189,7 @@ describe("resweeps", () => {
       values ('P1', 'resweep', ${NOON - 30 * HOUR_MS}, ${NOON - 29 * HOUR_MS}, ${NOON - 5 * HOUR_MS}, 'gap', 'HTTP 500')`;
     expect(await behind()).toBe(5 * 3_600);
     expect(await said()).toContain(
-      "P1: time that is 1 d old has not been fetched again since 2026-11-20 07:00:00Z: HTTP 500",
+      "P1: the resweep after 1 d has been due since 2026-11-20 07:00:00Z: HTTP 500",
     );
   });
 
@@ -278,8 +278,8 @@ const STALLS: Readonly<Record<string, StallCase>> = {
       await sql`delete from comparisons_set_aside`;
     },
     within: 1,
-    says: /P2: 1 thing cannot be compared and is set aside, the first since .*: the round has too many bets/,
-    problem: /P2: 1 thing cannot be compared/,
+    says: /P2: 1 comparison failed and is set aside, the first since .*: the round has too many bets/,
+    problem: /P2: 1 comparison failed/,
   },
   "a product is not pulled": {
     kind: "product-stalled",
@@ -304,7 +304,7 @@ const STALLS: Readonly<Record<string, StallCase>> = {
     except: [],
     mends: () => noteDone(sql, transfersOf("P1"), clock.now()),
     within: 2,
-    says: /no question about transfers of P1 has been answered since .* \(HTTP 500\)/,
+    says: /the provider has answered no question about transfers of P1 since .* \(HTTP 500\)/,
   },
   "a transfer waits and is not asked for": {
     kind: "verifying-stalled",
@@ -319,7 +319,7 @@ const STALLS: Readonly<Record<string, StallCase>> = {
       await sql`update transfers set next_verify_at = null`;
     },
     within: 3,
-    says: /no question about transfers of P2 has been answered since .*; 1 are due/,
+    says: /the provider has answered no question about transfers of P2 since .*; 1 are due/,
   },
   "a due day stays open for more than an hour": {
     kind: "closing-stalled",
@@ -334,7 +334,7 @@ const STALLS: Readonly<Record<string, StallCase>> = {
     except: [],
     mends: () => noteDone(sql, CLOSING, clock.now()),
     within: 2,
-    says: /no day has been closed .* 2026-11-17 stays open. P1 was not fetched from 03:00 to 04:00/,
+    says: /closing has made no progress since .* 2026-11-17 stays open. P1 was not fetched from 03:00 to 04:00/,
   },
   "a queue has no worker": {
     kind: "queue-unserved",
@@ -342,7 +342,7 @@ const STALLS: Readonly<Record<string, StallCase>> = {
     except: ["queue backfill"],
     mends: nothing,
     within: 6,
-    says: /no job of the queue "backfill" has begun since .*: no worker takes them/,
+    says: /no job of the queue "backfill" has begun since .*: no worker takes jobs/,
   },
   "no queue has a worker": {
     kind: "queue-unserved",

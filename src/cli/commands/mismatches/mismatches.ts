@@ -56,7 +56,7 @@ function addMismatchChoice(command: Command): Command {
 }
 
 function addMismatchActions(mismatches: Command): void {
-  addAction(mismatches, "ack", "mark mismatches as being looked into");
+  addAction(mismatches, "ack", "mark mismatches as being investigated");
   addAction(mismatches, "resolve", "mark mismatches as dealt with")
     .option("--adjustment <amount>", "the amount of a manual correction; positive: the player received it")
     .option("--ref <ref>", "your reference of the correction; one reference counts once");
@@ -146,7 +146,7 @@ async function confirmShown(
     return null;
   }
   const terminal = createInterface({ input: stdin, output: stderr });
-  const answer = await terminal.question(`${counted} Go on? [y/N] `);
+  const answer = await terminal.question(`${counted} Continue? [y/N] `);
   terminal.close();
   if (/^y(es)?$/i.test(answer.trim()))
     return { ...requested, target: { ...requested.target, shown: preview.ids } };
@@ -185,7 +185,7 @@ export function addMismatchCommands(program: Command): void {
     .description("list mismatches; without --status the open and acknowledged ones")
     .option(
       "--sort <order>",
-      "first-seen, at-risk or happened, the newest or largest first; default: as they were found",
+      "first-seen, at-risk or happened, the newest or largest first; default: in the order of discovery",
     )
     .option("--limit <count>", "the most rows to list, up to 1000; default 100, with --csv all")
     .option("--after <next>", 'the "next" of the page before')

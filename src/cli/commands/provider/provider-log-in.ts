@@ -22,7 +22,7 @@ interface SeamlessOptions extends LogInOptions {
 
 export function addLogInCommands(parent: Command): void {
   logInCommand(parent, "seamless-logIn", "POST /seamless/logIn (§4.B1): logs a player into a game")
-    .requiredOption("--session-token <token>", "made by you; checkBalance brings it back")
+    .requiredOption("--session-token <token>", "a token of your choice; checkBalance sends it back")
     .option("--currency <currency>", "such as THB; default: the agent's currency")
     .action(async (options: SeamlessOptions) => {
       const { sessionToken, currency } = options;
@@ -45,11 +45,11 @@ function logInCommand(parent: Command, name: string, description: string): Comma
     .description(description)
     .requiredOption("--username <username>", "which player")
     .requiredOption("--product <product>", "which product")
-    .requiredOption("--game <code>", "the code of a game, as its list shows it")
+    .requiredOption("--game <code>", "the code of the game, from the list of games")
     .option("--mobile", "for a phone")
-    .option("--limit <level>", "a limit of the bet limit list")
+    .option("--limit <level>", "a level of the list of bet limits")
     .option("--language <code>", "such as en; default th")
-    .option("--callback-url <url>", "the address for the player after the game")
+    .option("--callback-url <url>", "where the player goes after the game")
     .addOption(new Option("--bet-limit <json>", "in the format of the product"))
     .option("--json", "the answer as one JSON document");
 }

@@ -73,11 +73,14 @@ export function startStoring(order: StoringOrder, log: Log): Storing {
       };
     });
     started.on("error", (error) => {
-      log.error({ error: describeError(error) }, "storing the tap's journal broke off; it begins again");
+      log.error(
+        { error: describeError(error) },
+        "the thread that stores the tap's journal failed; it restarts",
+      );
     });
     started.once("exit", async () => {
       if (isClosing) return;
-      state = { ...state, isCaughtUp: false, problem: "it broke off and begins again" };
+      state = { ...state, isCaughtUp: false, problem: "it failed and restarts" };
       await systemClock.sleep(AGAIN_MS);
       if (!isClosing) thread = begin();
     });

@@ -23,7 +23,7 @@ export function renderAlert(alert: ListedAlert, reader: Reader): SafeHtml {
   const toDo = typeof body["toDo"] === "string" ? body["toDo"] : null;
   const state =
     deliveredAt === null
-      ? html`Some channel has not received it.`
+      ? html`At least one channel has not received it.`
       : html`Every channel had received it by ${showTime(deliveredAt, zone)}.`;
   return html`<p class="trail"><a href="/alerts">Alerts</a> <span aria-hidden="true">›</span> ${id}</p>
 <h1>${kind} <span class="faint">alert #${id}</span></h1>
@@ -38,7 +38,7 @@ ${renderAttempts(alert, reader)}
 
 function nameOfPage(path: string): string {
   if (path.startsWith("/incidents/")) return `Incident ${path.slice("/incidents/".length)}`;
-  if (path.startsWith("/rejected")) return "The rejected ones";
+  if (path.startsWith("/rejected")) return "Rejected";
   return path === "/mismatches" ? "Mismatches" : "Health";
 }
 
@@ -77,7 +77,7 @@ function renderAttempts(alert: ListedAlert, { states, mayAct, zone }: Reader): S
       ...(mayAct ? [isSet(one.channel) ? renderAgain(alert.id, one) : null] : []),
     ],
   }));
-  const note = html`<p class="faint">An alert that is sent again has the same idempotency key, by which the webhook's receiver drops what it has seen. Slack shows it once more.</p>`;
+  const note = html`<p class="faint">An alert that is sent again keeps its idempotency key, so the webhook's receiver can drop it if it has seen it. Slack shows it once more.</p>`;
   return html`<section class="sheet" aria-labelledby="deliveries">${head}
 ${renderTable({ name: "Deliveries", columns, rows })}${mayAct ? note : null}</section>`;
 }
@@ -187,7 +187,7 @@ function renderList(
   channels: ShownAlerts["channels"],
   { now, zone }: When,
 ): SafeHtml {
-  if (alerts.length === 0) return html`<p class="sheet">There is no such alert.</p>`;
+  if (alerts.length === 0) return html`<p class="sheet">No alert matches the filters.</p>`;
   const rows = alerts.map((alert) => ({
     id: `alert-${alert.id}`,
     cells: [
@@ -199,7 +199,7 @@ function renderList(
     ],
   }));
   const older = new URLSearchParams({ state, ...(product === "" ? {} : { product }), after: String(next) });
-  return html`<section class="sheet" aria-label="List">${renderTable({ name: "Alerts", caption: "In the order of their numbers, the highest first", of: "alerts", columns: COLUMNS, rows })}
+  return html`<section class="sheet" aria-label="List">${renderTable({ name: "Alerts", caption: "The highest number first", of: "alerts", columns: COLUMNS, rows })}
 ${next === null ? null : html`<p><a class="button quiet" href="/alerts?${String(older)}">Older ones</a></p>`}</section>`;
 }
 

@@ -88,7 +88,7 @@ ${explainRetry(status)} <a href="/coverage?${String(query)}">See the coverage</a
 
 function explainRetry(status: Backfill["status"]): string {
   if (status === "failed")
-    return "The backfill has given these windows up. Resume the backfill to try again.";
+    return "The backfill has given up on these windows. Resume the backfill to try again.";
   if (status === "paused") return "Resume the backfill to try these windows again.";
   return "The worker tries these windows again.";
 }

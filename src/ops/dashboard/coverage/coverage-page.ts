@@ -79,7 +79,7 @@ function renderGaps({ productId, gaps: all }: Coverage, { mayWrite, lateBefore, 
   );
   const missingMs = lengthOfAll(gaps);
   const nextMs = lengthOfAll(all) - missingMs;
-  const next = nextMs === 0 ? "" : ` The newest ${showDuration(nextMs)} will come with the next pull.`;
+  const next = nextMs === 0 ? "" : ` The next pull fetches the newest ${showDuration(nextMs)}.`;
   if (gaps.length === 0) {
     return html`<p class="verdict" data-state="good"><span>${productId} is complete, except for time that has not settled yet.${next}</span></p>`;
   }

@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../../errors.ts";
 import { NOT_FETCHED } from "../../../sync/coverage.ts";
 
 const MEANINGS: Partial<Readonly<Record<ErrorCode | typeof NOT_FETCHED, string>>> = {
-  [NOT_FETCHED]: "this time waits, or a worker is fetching it",
+  [NOT_FETCHED]: "not fetched yet, or a worker is fetching it",
   "provider-timeout": "the provider did not answer in time, not even for the shortest window",
   "provider-drip": "the provider's answer did not end in time",
   "provider-http-408": "the provider reported a time-out (408)",
@@ -21,7 +21,7 @@ const MEANINGS: Partial<Readonly<Record<ErrorCode | typeof NOT_FETCHED, string>>
   "provider-not-json": "the answer was not JSON",
   "provider-bad-envelope": "the JSON of the answer differed from the interface",
   "provider-too-large": "the answer was larger than 16 MB",
-  "cursor-loop": "the provider's pages formed a circle",
+  "cursor-loop": "the provider's pages formed a loop",
   "cursor-expired": "the provider's cursor was too old",
   "page-limit": "the provider's pages did not end",
 };

@@ -1,4 +1,4 @@
-/** `/health`: the progress of each kind of work, what holds it up, and what to do (docs/alerts.md#what-stands-still). */
+/** `/health`: the progress of each kind of work, what holds it up, and what to do (docs/alerts.md#work-that-has-stopped). */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance } from "fastify";

@@ -60,7 +60,7 @@ function refused(format: string, name: string, problem: string): SentFile {
 }
 
 function sayTooLarge(): string {
-  return `the file is larger than ${MOST_BYTES / 1024 / 1024} MB: split it, or use "recon ledger import". Nothing was taken`;
+  return `the file is larger than ${MOST_BYTES / 1024 / 1024} MB: split it, or use "recon ledger import". Nothing was imported`;
 }
 
 /** @returns null: there is more */
@@ -97,18 +97,18 @@ ${renderRejected(story)}`;
 
 function renderTotals({ totals, error, endedAt }: PastImport): SafeHtml {
   if (totals === null || endedAt === null) {
-    return html`<p class="sheet">Still running, or its process was killed. Lines imported so far are kept. If it does not end, import the same file again: what is there counts as known.</p>`;
+    return html`<p class="sheet">Still running, or its process was killed. Lines imported so far are kept. If it does not end, import the same file again: those lines count as known.</p>`;
   }
   const figure = (label: string, meaning: string, count: number) =>
     html`<div><dt>${label}<small>${meaning}</small></dt><dd>${showCount(count)}</dd></div>`;
   const early =
     error === null
       ? null
-      : html`<p class="problem" role="alert">It ended early: ${error}. Import the same file again: what was taken counts as known.</p>`;
+      : html`<p class="problem" role="alert">It ended early: ${error}. Import the same file again: lines imported so far count as known.</p>`;
   const changed =
     totals.changed === 0
       ? null
-      : html`<p>What becomes of changed entries, <code>ledger.rowsChange</code> says: with "never" the first content stays, and <a href="/rejected?side=entry&amp;kind=changed">the change is kept</a>.</p>`;
+      : html`<p><code>ledger.rowsChange</code> decides what happens to changed entries: with "never" the first content stays, and <a href="/rejected?side=entry&amp;kind=changed">the change is kept</a>.</p>`;
   return html`${early}<dl class="figures" aria-label="Result by line">
 ${figure("added", "new entries", totals.added)}
 ${figure("known", "entries that were there", totals.known)}
@@ -203,7 +203,7 @@ async function takeFile(context: FlowContext, sent: SentFile | null, who: string
   const format: ImportFormat = readOneOf("format", sent.format, IMPORT_FORMATS);
   if (lines.count > MOST_LINES) {
     throw usage(
-      `${name} has ${lines.count} lines, but may have ${MOST_LINES}: split it, or use "recon ledger import". Nothing was taken`,
+      `${name} has ${lines.count} lines, but may have ${MOST_LINES}: split it, or use "recon ledger import". Nothing was imported`,
       "file",
     );
   }

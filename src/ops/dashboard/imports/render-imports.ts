@@ -25,7 +25,7 @@ interface When {
 export function renderImports({ list, format, problem, mayImport }: ShownImports, when: When): SafeHtml {
   return html`<p class="trail"><a href="/health">Health</a> <span aria-hidden="true">›</span> Imports</p>
 <h1>Ledger imports</h1>
-<p>Entries and recorded callbacks that were imported from files, by programs through the API, and by <code>recon ledger import</code>. What was imported before is known, and changes nothing.</p>
+<p>Entries and recorded callbacks that were imported from files, by programs through the API, and by <code>recon ledger import</code>. Importing the same lines again changes nothing.</p>
 ${mayImport ? renderForm(format, problem) : null}
 ${renderList(list, when)}`;
 }
@@ -38,7 +38,7 @@ ${renderSelect({ label: "Its lines are", name: "format", value: format, problem 
   ["callbacks", "callbacks with your answers (JSON lines)"],
 ])}
 <button>Import</button>
-<p class="faint">At most 16 MB and 10 000 lines; <code>recon ledger import</code> takes more. Each line is taken or rejected by itself.</p>
+<p class="faint">At most 16 MB and 10 000 lines; <code>recon ledger import</code> accepts more. Each line is accepted or rejected on its own.</p>
 </form>
 ${renderExamples()}
 ${renderProblem(problem, ["file", "format"])}`;

@@ -33,11 +33,11 @@ function sayGrowth({ count, lately, firstAt, lastAt }: Growth, zone: string): st
   if (firstAt === null || lastAt === null) return "It has not grown since it began.";
   if (lately > 0) {
     const span = showDuration(LATELY_MS);
-    return `It grows: ${showCount(lately)} came in the last ${span}, the newest at ${sayTime(lastAt, zone)}.`;
+    return `It is growing: ${showCount(lately)} came in the last ${span}, the newest at ${sayTime(lastAt, zone)}.`;
   }
   const [first, last] = [sayTime(firstAt, zone), sayTime(lastAt, zone)];
   const when = first === last ? `at ${first}` : `between ${first} and ${last}`;
-  return `It does not grow: ${showCount(count)} came ${when}; none since.`;
+  return `It is not growing: ${showCount(count)} came ${when}; none since.`;
 }
 
 function renderTrend({ from, to, counts }: IncidentStory["trend"], zone: string): SafeHtml {
@@ -164,11 +164,11 @@ function renderDecision({ incident: { id }, sums }: IncidentStory): SafeHtml {
   const statuses = [...new Set(sums.map(({ status }) => status))];
   const actions = actionsFor(statuses);
   const status = statuses.join(",");
-  return html`<section class="sheet" aria-labelledby="act-head"><h2 id="act-head">Decide on all of it</h2>
+  return html`<section class="sheet" aria-labelledby="act-head"><h2 id="act-head">Decide on the whole incident</h2>
 <form method="post" action="/mismatches?incident=${id}&amp;status=${status}" id="act">
 <input type="hidden" name="scope" value="all"><input type="hidden" name="back" value="/incidents/${id}">
 <div class="field note"><label class="note">Note <textarea name="note" rows="3" maxlength="2000" required></textarea></label></div>
-<p class="faint">The next page says how many mismatches and how much money this is about, and asks once more.</p>
+<p class="faint">The next page shows the number of mismatches and their money, and asks for confirmation.</p>
 <p class="row">${renderActionButtons(actions)}</p>
 </form></section>`;
 }
@@ -193,7 +193,7 @@ function renderLargest({ incident, largest }: IncidentStory, zone: string): Safe
       sayWords(reason, zone),
     ],
   }));
-  return html`<section class="sheet" aria-labelledby="largest"><h2 id="largest">The largest ones</h2>
+  return html`<section class="sheet" aria-labelledby="largest"><h2 id="largest">The largest mismatches</h2>
 ${renderTable({ name: "The largest mismatches", columns: incident.endedAt === null ? LARGEST_COLUMNS : LARGEST_COLUMNS.map(inThePast), rows })}</section>`;
 }
 
@@ -215,7 +215,7 @@ const NOTIFICATION_COLUMNS: readonly Column[] = [
 function sayUnreported({ incident, notifications }: IncidentStory, zone: string): SafeHtml | null {
   const last = notifications.at(-1);
   if (last === undefined || incident.endedAt !== null || incident.total <= last.count) return null;
-  return html`<p>The last alert, written ${showTime(last.at, zone)}, spoke of ${showCount(last.count)}; now it is ${sayCount(incident.total)}. The next one is due when the incident has grown tenfold since.</p>`;
+  return html`<p>The last alert, written ${showTime(last.at, zone)}, reported ${showCount(last.count)}; now there are ${sayCount(incident.total)}. The next one is sent when the incident has grown tenfold since.</p>`;
 }
 
 function renderNotifications(story: IncidentStory, { zone, hasNoChannel }: Reader): SafeHtml {

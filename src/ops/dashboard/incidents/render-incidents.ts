@@ -33,7 +33,7 @@ export function renderIncidents(
   when: When,
 ): SafeHtml {
   return html`<h1>Incidents</h1>
-<p>An incident is what one cause did: mismatches of one kind in one product, each first seen soon after the one before.</p>
+<p>An incident groups mismatches that probably have one cause: one kind, one product, each first seen soon after the one before.</p>
 <form method="get" action="/incidents" class="sheet fields" aria-label="Filters">
 ${renderSelect({ label: "State", name: "state", value: state, problem }, [
   ["open", "open"],
@@ -56,7 +56,7 @@ function renderList(
     return html`<p class="sheet">${state === "open" ? "No incident is open." : "There is no such incident."}</p>`;
   }
   const more = new URLSearchParams({ state, ...(product === "" ? {} : { product }), after: String(next) });
-  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, "Those with undecided mismatches first; of these and of the others, the one that grew last", when)}
+  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, "Those with undecided mismatches first, then the most recently grown", when)}
 ${next === null ? null : html`<p><a class="button quiet" href="/incidents?${String(more)}">More</a></p>`}</section>`;
 }
 

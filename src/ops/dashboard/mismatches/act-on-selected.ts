@@ -101,7 +101,7 @@ function sayPassed(action: MismatchAction, passed: readonly SeenStatus[]): strin
     ([status, those]) => `${those.length} ${those.length === 1 ? "is" : "are"} ${status}`,
   );
   const it = passed.length === 1 ? "it" : "they";
-  return `${parts.join(" and ")}, so that ${it} cannot be ${ACTS[action].done}`;
+  return `${parts.join(" and ")}, so ${it} cannot be ${ACTS[action].done}`;
 }
 
 function partition<Item>(items: readonly Item[], holds: (item: Item) => boolean): [Item[], Item[]] {

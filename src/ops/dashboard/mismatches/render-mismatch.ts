@@ -159,7 +159,7 @@ function renderSimilar(story: MismatchStory, { ofKind, ofPlayer, ofRound }: Simi
     incidentId === null
       ? null
       : html`<li><a href="/incidents/${incidentId}">Incident #${incidentId}</a>, to which it belongs</li>`;
-  return html`<section class="sheet" aria-labelledby="similar-head"><h2 id="similar-head">Similar ones</h2>
+  return html`<section class="sheet" aria-labelledby="similar-head"><h2 id="similar-head">Similar mismatches</h2>
 <ul class="similar">${incident}
 ${renderCount(ofKind, list({ product: productId, kind, from, to }), `of this kind in ${productId}, first seen within an hour of this one`)}
 ${renderCount(ofPlayer, list({ username }), `of player ${username}`)}
@@ -175,7 +175,7 @@ function renderCount({ count, isMore }: SimilarCount, href: string, what: string
 }
 
 function renderRound({ found, isMore }: NonNullable<Similar["ofRound"]>): SafeHtml {
-  if (found.length === 0) return html`<li class="faint">No other of this round</li>`;
+  if (found.length === 0) return html`<li class="faint">No other mismatch of this round</li>`;
   const links = found.map(
     ({ id, kind, status }, index) =>
       html`${index === 0 ? null : ", "}<a href="/mismatches/${id}">#${id} ${kind}</a> ${showState(status)}`,

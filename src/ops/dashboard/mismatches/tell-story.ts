@@ -20,7 +20,7 @@ export function tellStory(told: Told): Story {
 
 function saySides({ kind, provider, ledger, timeline }: Told): string {
   if (kind === "balance-differs" && new Set(timeline.map(({ requestId }) => requestId)).size > 1)
-    return "The balance before a callback is not what the player's callback before it left.";
+    return "The balance before a callback is not the balance after the player's previous callback.";
   if (kind === "balance-differs")
     return "The balance after a callback is not the balance before it plus the movement.";
   const theirs =
@@ -68,7 +68,7 @@ const LIKELY: Readonly<Record<MismatchKind, (told: Told) => string>> = {
   "missing-in-ledger": () =>
     "Most likely the provider's callbacks were lost, or your server refused them: the evidence shows what it refused.",
   "missing-at-provider": () =>
-    "Most likely the bet failed at the provider after your wallet had taken its callbacks.",
+    "Most likely the bet failed at the provider after your wallet had accepted its callbacks.",
   "vanished-at-provider": () =>
     "Most likely the provider cancelled the bet, and the callback of the cancel was lost.",
   "missing-placement": () =>
@@ -80,22 +80,21 @@ const LIKELY: Readonly<Record<MismatchKind, (told: Told) => string>> = {
   "payout-differs": (told) => likelyAmount(told, "payout", "settlement"),
   "round-differs": () => "Most likely a callback of one of the round's bets was lost, or came twice.",
   "net-differs": likelyMove,
-  "session-differs": () => "Most likely an adjustBalance callback was lost, or was taken twice.",
+  "session-differs": () => "Most likely an adjustBalance callback was lost, or was applied twice.",
   "stuck-open": () =>
-    "Most likely the bet was never played at the provider, or its end was lost on both ways.",
+    "Most likely the bet was never played at the provider, or both its record and its settlement were lost.",
   "balance-differs": () => "Most likely something else moved this player's money at the same time.",
   "provider-inconsistent": () => "Most likely the provider's record is wrong.",
   "transfer-inconclusive": () =>
     "It is unknown whether the money arrived: the provider gave no certain answer.",
   "transfer-differs": () => "Most likely one side booked wrong values.",
-  "transfer-late-success": () =>
-    "Most likely the provider booked the transfer after it had said that it failed.",
+  "transfer-late-success": () => "Most likely the provider booked the transfer after reporting it as failed.",
   "top-up-rejected": () =>
     "Most likely the provider refused the top-up after your wallet had moved the money.",
   "top-up-inconclusive": () =>
     "It is unknown whether the money arrived: the provider gave no certain answer.",
   "top-up-differs": () => "Most likely one side booked wrong values.",
-  "top-up-late-success": () => "Most likely the provider booked the top-up after it had said that it failed.",
+  "top-up-late-success": () => "Most likely the provider booked the top-up after reporting it as failed.",
 };
 
 function endOf({ provider }: Told): string {
@@ -119,7 +118,7 @@ function likelyAmount({ ledger, timeline }: Told, field: "stake" | "payout", cal
       item.side === "provider" && item.replacedAt !== null && ours !== null && isEqual(item[field], ours),
   );
   if (changed !== undefined) {
-    return `The provider said the same once, and changed its record by ${changed.replacedAt}: most likely the callback of this change was lost.`;
+    return `The provider agreed at first, but had changed its record by ${changed.replacedAt}: most likely the callback of this change was lost.`;
   }
   return `Most likely a callback (${callback}) was lost or came twice, or one side computed the ${field} differently.`;
 }
@@ -138,8 +137,8 @@ function likelyMove(told: Told): string {
   if (!expected.eq(ZERO))
     return "Most likely the wallet applied one of the callbacks twice, or with another amount.";
   return effect.lt(ZERO)
-    ? "Most likely the wallet did not give the money of a void bet back."
-    : "Most likely the wallet gave the money of a void bet back twice.";
+    ? "Most likely the wallet did not pay a void bet back."
+    : "Most likely the wallet paid a void bet back twice.";
 }
 
 function isEqual(a: string | null, b: string): boolean {

@@ -110,7 +110,7 @@ function judgeRejected({ rejected: { records, entries } }: JudgedOverview): Heal
     ...(entries === 0 ? [] : [countOf(entries, "entry", "entries")]),
   ];
   if (counts.length === 0) return [];
-  const text = `${counts.join(" and ")} ${records + entries === 1 ? "is" : "are"} rejected, and in no comparison`;
+  const text = `${counts.join(" and ")} ${records + entries === 1 ? "is" : "are"} rejected, and not compared`;
   return [{ tone: "warn", text, href: "/rejected" }];
 }
 

@@ -39,7 +39,7 @@ ${more.day}
 <section aria-labelledby="products">
 <div class="row between"><h2 id="products">Products</h2>${renderLegend()}</div>
 <ul class="products">${renderProducts(overview, zone)}</ul>
-<p class="faint">Windows: the longest fetched window of each quarter of an hour. The dashed line is the longest window now, which is shorter where the provider was too slow. Records: the number of records per minute.</p>
+<p class="faint">Windows: the longest fetched window of each quarter of an hour. The dashed line is the longest window now; it shrinks if the provider is too slow. Records: the number of records per minute.</p>
 </section>`;
 }
 
@@ -62,7 +62,7 @@ function renderIncidents(
   const more = count - incidents.length;
   const name = count === 1 ? "1 open incident" : `${showCount(count)} open incidents`;
   return html`<section class="sheet" aria-labelledby="incidents"><h2 id="incidents">${name}</h2>
-${renderIncidentTable(incidents, "Those with the most undecided mismatches first, then the one that grew last", when)}
+${renderIncidentTable(incidents, "Those with the most undecided mismatches first, then the most recently grown", when)}
 ${more > 0 ? html`<p><a href="/incidents">${showCount(more)} more, ${sayAmounts(others)} at risk</a></p>` : null}</section>`;
 }
 

@@ -205,7 +205,7 @@ function renderGaps(productId: string, gaps: PulledProduct["gaps"], { now, zone 
   const next = Math.min(...gaps.map(({ nextAttemptAt }) => nextAttemptAt ?? now));
   const whole = { from: gaps[0]?.from ?? now, to: Math.max(...gaps.map(({ to }) => to)) };
   return html`<div class="trouble">
-<p>Some time cannot be fetched. The worker pulls later time meanwhile, and tries this time again ${next > now ? html`at ${showTime(next, zone)}` : "now"}.</p>
+<p>Some time cannot be fetched. Meanwhile the worker pulls later time, and retries this time ${next > now ? html`at ${showTime(next, zone)}` : "now"}.</p>
 <ul>${shown}${more > 0 ? html`<li><a href="${linkToCoverage(productId, whole)}">${showCount(more)} more</a></li>` : null}</ul>
 </div>`;
 }

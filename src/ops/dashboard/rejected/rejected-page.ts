@@ -58,11 +58,11 @@ function renderRejectedList(
 ): SafeHtml {
   return html`<p class="trail"><a href="/health">Health</a> <span aria-hidden="true">›</span> Rejected</p>
 <h1>Rejected</h1>
-<p>Records and entries that cannot be used. They are kept with their text, and what they speak of is never called missing.</p>
+<p>Records and entries that cannot be used. They are kept with their text, and the bets that they name are not reported as missing.</p>
 ${list === null ? null : renderCounts(filters, list.counts)}
 ${renderFilters(filters, products, problem)}
 ${renderProblem(problem, FILTERS)}
-${list === null ? null : list.rejected.length === 0 ? html`<p class="sheet">None is like that.</p>` : renderList(filters, list, when)}`;
+${list === null ? null : list.rejected.length === 0 ? html`<p class="sheet">Nothing matches the filters.</p>` : renderList(filters, list, when)}`;
 }
 
 function renderCounts(filters: RejectedFilters, { records, entries }: RejectedList["counts"]): SafeHtml {
@@ -156,7 +156,7 @@ ${renderText(story)}`;
 
 function renderForm(id: string): SafeHtml {
   return html`<form method="post" action="/rejected/${id}/retry" class="sheet" id="retry"><h2>Read it again</h2>
-<p class="faint">After an upgrade or a changed setting. If it can be used now, it is written, compared, and leaves this list; a newer state is never replaced. Else it stays, with the reason of now.</p>
+<p class="faint">After an upgrade or a changed setting. If it can be used now, it is stored and compared, and leaves this list; newer content is never replaced. Otherwise it stays, with the current reason.</p>
 <p class="row"><button>Retry</button></p></form>`;
 }
 

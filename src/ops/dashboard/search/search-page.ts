@@ -48,7 +48,7 @@ function renderFound(found: SearchResult, q: string, zone: string) {
   const isNumber = numbered.mismatch !== null || numbered.incident !== null;
   const isNothing = !isNumber && bets.length + playsAt.length + transfers.length + requests.length === 0;
   const words =
-    "Nothing stored has this id. Capital and small letters differ, parts of ids are not found, and old data may be deleted.";
+    "Nothing stored has this id. The search needs the whole id, in the same capital and small letters. Old data may be deleted.";
   if (isNothing && unsearched.players === null && unsearched.entries === null)
     return html`<p class="sheet">${words}</p>`;
   return html`${isNumber ? renderNumbered(numbered) : null}
@@ -137,8 +137,8 @@ function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, z
   return verdict(
     "warn",
     difference.lacksDeleted
-      ? `The sides differ, and no mismatch opens: ${words}. Rows that would explain it may be deleted (retain).`
-      : `The sides differ, and no mismatch is open: ${words}. Either the graces are not over, or ops have decided it.`,
+      ? `The sides differ, and no mismatch is opened: ${words}. Rows that would explain it may be deleted (retain).`
+      : `The sides differ, and no mismatch is open: ${words}. Either its graces are not over, or ops have decided it.`,
   );
 }
 

@@ -71,5 +71,5 @@ ${renderSelect(field, [["", "the browser's"], ...zones])}
 <input type="hidden" name="back" value="${back}">
 <button>Choose</button>
 </form>
-<p>All pages show times in this zone, now ${now}, and read a time without an offset in it. UTC is in the title of each time, in files and in the API.</p>`;
+<p>All pages show times in this zone, now ${now}, and read a time without an offset in it. Point at a time to see it in UTC; files and the API have UTC only.</p>`;
 }

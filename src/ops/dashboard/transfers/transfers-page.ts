@@ -98,7 +98,7 @@ const SAYS: Readonly<Record<TransferStory["answers"][number]["says"], string>> =
 };
 
 const FAILED_TWICE =
-  "A first failure leaves the status as it is, because the money may still be on its way: only when the provider repeats it after verify.rejectedFinalAfter is the failure final, and the status rejected. A rejected one is asked about again later, because providers book some after all.";
+  "A first failure does not change the status, because the money may still be on its way. If the provider repeats it after verify.rejectedFinalAfter, the status becomes rejected. The worker asks about a rejected one again later, because providers book some after all.";
 
 const COLUMNS: readonly Column[] = [
   { name: "attempt", as: "number" },

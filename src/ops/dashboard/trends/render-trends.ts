@@ -188,8 +188,8 @@ const MEANINGS = html`<section class="sheet" aria-labelledby="meaning"><h2 id="m
 <dl class="meanings">
 <dt>Open mismatches, money at risk</dt><dd>A mismatch counts from the time of its bet until it is over, whenever it was first seen, at the end of each step. One that was reopened counts as if it had stayed open. Time is unknown until it is fetched and compared, and its graces are over.</dd>
 <dt>Detection delay</dt><dd>From the time of a bet until its mismatch was first seen: the median of those first seen in the step.</dd>
-<dt>Lag</dt><dd>How far fetching is behind: the figure above the chart is that of now, the line has the longest measured. Unknown where no worker ran.</dd>
-<dt>Records per minute</dt><dd>Bet records by their accounting date, counted once their time is fetched. Unknown where it is not, or not within two days.</dd>
+<dt>Lag</dt><dd>How far fetching is behind: the figure above the chart is the present one, the line has the longest measured. Unknown if no worker ran.</dd>
+<dt>Records per minute</dt><dd>Bet records by their accounting date, counted once their time is fetched. Unknown if it is not, or not within two days.</dd>
 <dt>Callbacks per minute</dt><dd>Entries of the ledger by the time at which they were received, counted about five minutes later, once a newer entry has arrived. Entries that are stored after that are not counted here.</dd>
 </dl></section>`;
 
