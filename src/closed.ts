@@ -78,3 +78,29 @@ export type MonthReport = AnswerOf<typeof MONTH_REPORT>;
 
 /** The statement of a day, or of a month. */
 export const REPORT = z.xor([DAY_STATEMENT, MONTH_REPORT]).meta({ type: "object" });
+
+/** A closed day whose stored statement is not as it was closed. */
+export interface Flaw {
+  readonly day: string;
+  /** a part of a sentence, whose subject is the day */
+  readonly what: string;
+}
+
+/** Money of a complete day, with its corrections if it is closed, that nothing explains. */
+export interface UnexplainedRest {
+  readonly day: string;
+  readonly productId: string;
+  readonly currency: string;
+  /** signed decimal text, never 0 */
+  readonly rest: string;
+}
+
+/** The result of checking the books. */
+export interface BooksSeen {
+  /** the number of the last closed day; 0: none was closed */
+  readonly number: number;
+  readonly flaws: readonly Flaw[];
+  readonly rests: readonly UnexplainedRest[];
+  /** open days whose sums could not be computed in time: what the check before found of them still counts */
+  readonly left: readonly string[];
+}

@@ -110,11 +110,11 @@ const CONDITIONS: readonly Condition[] = [
   },
   {
     kind: "books-wrong",
-    subject: `${PRODUCT} THB`,
+    subject: `2026-11-20 ${PRODUCT} THB`,
     productId: PRODUCT,
-    what: `${PRODUCT}: the entries of the ledger moved 120.00 THB, but the statements of all days have 100.00 THB, and 0.00 THB outside: 20.00 THB is in no statement`,
-    remedy: "Do not rely on the figures of this product. This is an error of wallet-recon: please report it.",
-    whatWhenOver: `${PRODUCT}: all money of the ledger in THB is in statements again`,
+    what: `${PRODUCT}: nothing explains 20.00 THB of the complete day 2026-11-20`,
+    remedy: "Do not rely on this figure. recon report --day 2026-11-20 shows the row.",
+    whatWhenOver: `${PRODUCT}: all money of 2026-11-20 in THB is explained again`,
   },
   {
     kind: "disk-full",

@@ -72,6 +72,12 @@ export async function readLastClosed(tx: Query): Promise<ClosedDay | null> {
   return row === undefined ? null : toClosedDay(row);
 }
 
+/** The number of the last closed day; 0: no day is closed. */
+export async function readLastNumber(tx: Query): Promise<number> {
+  const [row] = await tx<{ number: number }[]>`select coalesce(max(number), 0) as number from closed_days`;
+  return row?.number ?? 0;
+}
+
 /** @returns null: the day is open */
 export async function readClosedDay(tx: Query, day: string): Promise<ClosedDay | null> {
   const [row] = await tx<
