@@ -51,11 +51,24 @@ const CORRECTION = objectOf({
 });
 export type Correction = AnswerOf<typeof CORRECTION>;
 
+/** Time of a closed day that was not fetched, and that the operator accepted. */
+const ACCEPTED_GAP = objectOf({
+  productId: TEXT,
+  missing: listOf(objectOf({ from: INSTANT, to: INSTANT })),
+  by: TEXT.meta({ description: "who accepted it" }),
+  note: TEXT.meta({ description: "why" }),
+  at: INSTANT,
+});
+export type AcceptedGap = AnswerOf<typeof ACCEPTED_GAP>;
+
 const DAY_STATEMENT = DAY_REPORT.extend({
   /** null: the day is open */
   closed: z.nullable(CLOSED_STAMP),
   /** the corrections of earlier days that arrived on this day */
   corrections: listOf(CORRECTION),
+  acceptedGaps: listOf(ACCEPTED_GAP)
+    .meta({ description: "the missing time with which the day was closed; absent if there is none" })
+    .optional(),
 });
 export type DayStatement = AnswerOf<typeof DAY_STATEMENT>;
 

@@ -5,7 +5,7 @@ import type { Query, Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { TimeRange } from "../window.ts";
 import type { ZonedDay } from "./day-bounds.ts";
-import type { ClosedBounds, Statement, StatementBody } from "./statement.ts";
+import { bodyOf, type ClosedBounds, type Statement, type StatementBody } from "./statement.ts";
 
 /** A stored closed day. */
 export interface ClosedDay extends Statement {
@@ -115,8 +115,8 @@ export async function readClosedBounds(tx: Query): Promise<ClosedBounds[]> {
 
 /** Stores a closed day. */
 export async function writeClosedDay(tx: Query, closed: ClosedDay): Promise<void> {
-  const { day, zone, from, to, number, closedAt, hash, previousHash, rows, corrections } = closed;
-  const statement: StatementBody = { rows, corrections };
+  const { day, zone, from, to, number, closedAt, hash, previousHash } = closed;
+  const statement = bodyOf(closed);
   await tx`
     insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, previous_hash, statement)
     values (${day}::text::date, ${zone}, ${from}, ${to}, ${number}, ${closedAt}, ${hash}, ${previousHash},
@@ -132,5 +132,5 @@ function columns(tx: Query) {
 }
 
 function toClosedDay({ statement, ...day }: ClosedDayRow): ClosedDay {
-  return { ...day, rows: statement.rows, corrections: statement.corrections };
+  return { ...day, ...bodyOf(statement) };
 }

@@ -11,7 +11,7 @@ import {
 } from "../../closing/closed-day-store.ts";
 import { readArrived, readCorrectionsOf } from "../../closing/correction-store.ts";
 import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
-import { canonicalJson, findFlaw } from "../../closing/statement.ts";
+import { bodyOf, canonicalJson, findFlaw } from "../../closing/statement.ts";
 import { sumRows } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
@@ -182,7 +182,8 @@ function toStatement({
   closedAt,
   hash,
   previousHash,
+  acceptedGaps,
 }: ClosedDay): DayStatement {
   const closed: ClosedStamp = { number, closedAt: formatInstant(closedAt), hash, previousHash };
-  return { day, zone, rows, closed, corrections };
+  return { day, zone, closed, ...bodyOf({ rows, corrections, acceptedGaps }) };
 }
