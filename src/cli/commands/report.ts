@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import type { Correction, DayStatement, MonthReport } from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
 import { ReconError } from "../../errors.ts";
+import { sayAcceptedGap } from "../../flows/closing/accept-gaps.ts";
 import {
   type ClosedFacts,
   readClosedFacts,
@@ -32,7 +33,7 @@ import { printCsv, printJson, printLine, printTable } from "../terminal/print.ts
  * @param whyEmpty why the statement has no rows; null: it has rows
  */
 function printStatement(
-  { day, zone, rows, closed, corrections }: DayStatement,
+  { day, zone, rows, closed, corrections, acceptedGaps = [] }: DayStatement,
   bounds: string | null,
   whyEmpty: string | null,
 ): void {
@@ -40,6 +41,7 @@ function printStatement(
   if (bounds !== null) printLine(`From ${bounds}`);
   if (closed !== null)
     printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
+  for (const gap of acceptedGaps) printLine(sayAcceptedGap(gap));
   if (whyEmpty !== null) printLine(whyEmpty);
   printRows(rows, UNEXPLAINED_DAY);
   if (corrections.length > 0) {

@@ -1,6 +1,7 @@
 /** The operator accepts that a product's time of a day cannot be fetched: the day is closed without it (§3.10). */
 
-import { formatInstant, type Instant, showDuration } from "../../clock.ts";
+import { formatInstant, type Instant, parseInstant, showDuration, showInstant } from "../../clock.ts";
+import type { AcceptedGap } from "../../closed.ts";
 import { lockClosing, readClosedDay } from "../../closing/closed-day-store.ts";
 import { readParts, writePart } from "../../closing/closed-part-store.ts";
 import type { ZonedDay } from "../../closing/day-bounds.ts";
@@ -47,12 +48,30 @@ export async function acceptGaps(
   });
 }
 
+export interface GapOfProduct {
+  readonly productId: string;
+  readonly missing: readonly TimeRange[];
+}
+
+/** The products that lack time of a day. */
+export async function readGaps(context: FlowContext, day: ZonedDay): Promise<GapOfProduct[]> {
+  return await inSnapshot(context.sql, async (tx) => {
+    const gaps: GapOfProduct[] = [];
+    for (const product of context.config.products) {
+      if (product.walletMode !== "seamless") continue;
+      const missing = await readMissing(context, tx, product, day);
+      if (missing.length > 0) gaps.push({ productId: product.productId, missing });
+    }
+    return gaps;
+  });
+}
+
 /** What the operator would accept, by product. @throws ReconError as `acceptGaps` does */
 export async function previewGaps(
   context: FlowContext,
   day: ZonedDay,
   productIds: readonly string[],
-): Promise<{ readonly productId: string; readonly missing: readonly TimeRange[] }[]> {
+): Promise<GapOfProduct[]> {
   const products = productIds.map((productId) => requireProduct(context, productId));
   return await inSnapshot(context.sql, async (tx) => {
     const bounds = await requireOpen(context, tx, day);
@@ -63,6 +82,25 @@ export async function previewGaps(
     }
     return gaps;
   });
+}
+
+/** "P2 lacks 4 h (2026-11-20 20:00:00Z to 2026-11-21 00:00:00Z), which cli:ops accepted: the vendor is gone" */
+export function sayAcceptedGap({ productId, missing, by, note }: AcceptedGap): string {
+  const times = missing.map(({ from, to }) => ({
+    from: parseInstant(from, "from"),
+    to: parseInstant(to, "to"),
+  }));
+  return `${productId} lacks ${sayLength(times)} (${sayTimes(times)}), which ${by} accepted: ${note}`;
+}
+
+const MOST_TIMES = 3;
+
+export function sayTimes(missing: readonly TimeRange[]): string {
+  const named = missing
+    .slice(0, MOST_TIMES)
+    .map(({ from, to }) => `${showInstant(from)} to ${showInstant(to)}`);
+  const more = missing.length - named.length;
+  return `${named.join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
 }
 
 /** "3 h 10 min" */

@@ -12,19 +12,22 @@ import { whyOpen } from "./why-open.ts";
 const MOST_DAYS = 31;
 
 /**
- * What finance gave up with the first closed day.
- * @returns sentences that name the complete days among the 31 before it; null: none of these days was the first
+ * What finance gives up with the first closed day.
+ * @returns sentences that name the complete days among the 31 before it
  */
-export async function sayGivenUp(context: FlowContext, results: readonly Closing[]): Promise<string | null> {
-  const [first] = results.flatMap((result) =>
-    "closed" in result && result.isNew && result.closed.number === 1 ? [result.closed] : [],
-  );
-  if (first === undefined) return null;
+export async function sayGivenUp(context: FlowContext, first: ZonedDay): Promise<string> {
   const { day } = first;
   const rule = `${day} is the first closed day, and days are closed in order: no day before it can be closed any more, so none has a statement, and retention never deletes its rows.`;
   const complete = await findComplete(context, first);
   if (complete.length === 0) return rule;
   return `${rule} Complete, and given up: ${complete.join(", ")}${complete.length === MOST_DAYS ? ", and perhaps earlier days" : ""}.`;
+}
+
+/** The day that was closed as the first of all; undefined: another day is closed. */
+export function findFirst(results: readonly Closing[]): ZonedDay | undefined {
+  return results.flatMap((one) =>
+    "closed" in one && one.isNew && one.closed.number === 1 ? [one.closed] : [],
+  )[0];
 }
 
 /** The complete days among the last ones before a day, in their order. */

@@ -3,6 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant } from "../../../clock.ts";
 import type { BetFigures, Correction, DayStatement, MonthReport, OpenDay } from "../../../closed.ts";
+import { sayAcceptedGap } from "../../../flows/closing/accept-gaps.ts";
 import { READY_TO_CLOSE } from "../../../flows/closing/read-statement.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
 import { sayWords, showAmount, showCount, showTime } from "../parts/show.ts";
@@ -283,5 +284,6 @@ function renderClosed(
   }
   const { number, closedAt, hash } = closed;
   return html`<p class="sheet">Closed at ${showTime(closedAt, reader)} with number ${number}${isSound ? "; these figures stay" : ""}.<br><span class="faint wrap">hash ${hash}</span></p>
+${(statement.acceptedGaps ?? []).map((gap) => html`<p class="problem">${sayWords(sayAcceptedGap(gap), reader)}</p>`)}
 <p class="row">${links} <a href="/report/verify">Verify the closed days</a></p>`;
 }
