@@ -114,6 +114,9 @@ export interface BooksSeen {
   readonly number: number;
   readonly flaws: readonly Flaw[];
   readonly rests: readonly UnexplainedRest[];
-  /** open days whose sums could not be computed in time: what the check before found of them still counts */
+  /**
+   * days that could not be judged: open ones whose sums could not be computed in time, for which what the check before found still
+   * counts; and closed ones of which a change was about to become a correction
+   */
   readonly left: readonly string[];
 }

@@ -122,7 +122,21 @@ test("a month with money that nothing explains makes the command fail in each fo
   ]);
   expect([(await month("--json")).code, (await month("--csv")).code]).toEqual([1, 1]);
 
+  // A change that is about to become a correction: what is left is not decided yet.
   await list("20");
+  const waits = await month();
+  expect([waits.code, waits.stdout]).toEqual([
+    0,
+    expect.stringContaining(
+      "1 correction is being written: changes of P1 that are not in these figures yet.",
+    ),
+  ]);
+  expect(waits.stdout).not.toContain("NOT EXPLAINED");
+  expect(JSON.parse((await month("--json")).stdout).rows).toMatchObject([{ pending: "0", rest: "0" }]);
+  expect((await month("--csv")).code).toBe(0);
+  const page = await (await serveOps(context, []))("GET", "/report?month=2025-10", { headers: OWN_PAGE });
+  expect(page.text).toContain("1 correction is being written");
+
   await correct();
   const even = await month();
   expect([even.code, even.stdout]).toEqual([0, expect.not.stringContaining("NOT EXPLAINED")]);

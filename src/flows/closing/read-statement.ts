@@ -20,6 +20,7 @@ import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import type { FlowContext } from "../context.ts";
 import { checkNotLeftOut } from "./left-out-date.ts";
+import { countAsPending, countWaiting } from "./waiting-corrections.ts";
 import { NOT_FETCHED, whyOpen } from "./why-open.ts";
 
 /**
@@ -59,11 +60,17 @@ export async function readMonth(
     const days = await readClosedDaysOf(tx, month);
     const closed = new Set(days.map(({ day }) => day));
     const corrections: Correction[] = await readCorrectionsOf(tx, month);
+    const stored = sumRows(days.flatMap(({ rows }) => rows));
+    const [first, last] = [days[0], days.at(-1)];
+    const waiting =
+      first === undefined || last === undefined
+        ? null
+        : await countWaiting(context, tx, { from: first.from, to: last.to });
     return {
       month,
       zone,
       days: days.map(toStatement),
-      rows: sumRows(days.flatMap(({ rows }) => rows)),
+      rows: waiting === null ? stored : countAsPending(stored, waiting),
       corrections,
       open: await whyOpenAll(
         context,

@@ -17,6 +17,7 @@ import type { FlowContext } from "../context.ts";
 import { readReport } from "../reports/read-report.ts";
 import { findFlaws } from "./read-statement.ts";
 import { findWrongSums } from "./verify-books.ts";
+import { countWaiting } from "./waiting-corrections.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** Of more flaws, or more rests, only so many are found. */
@@ -40,9 +41,9 @@ export async function keepBooksChecked(
   const number = await readLastNumber(sql);
   const now = clock.now();
   if (!isStart && before !== null) {
-    const { flaws, rests, number: known } = before.content;
+    const { flaws, rests, left, number: known } = before.content;
     const age = now - before.measuredAt;
-    const hasChanged = known !== number || flaws.length + rests.length > 0;
+    const hasChanged = known !== number || flaws.length + rests.length + left.length > 0;
     if (age < (hasChanged ? restAfter(before.tookMs) : DAY_MS)) return;
   }
   const beganMs = monotonicMs();
@@ -60,15 +61,37 @@ async function checkBooks(
   const named = new Set(ofChain.map(({ day }) => day));
   // An altered statement does not have the sums of its bets either.
   const ofSums = (await findWrongSums(context, MOST_FOUND)).filter(({ day }) => !named.has(day));
-  const closed = await inSnapshot(context.sql, async (tx) => {
-    await allowStatementTime(tx, LONGEST_STATEMENT_MS);
-    return await findUnexplained(tx, MOST_FOUND);
-  });
+  const closed = await findClosedRests(context, before);
   const flaws = [...ofChain, ...ofSums].slice(0, MOST_FOUND);
   const altered = new Set(flaws.map(({ day }) => day));
   const open = await addUpOpen(context, signal, before);
-  const rests = [...closed.filter(({ day }) => !altered.has(day)), ...open.rests];
-  return { flaws, rests: rests.slice(0, MOST_FOUND), left: open.left };
+  const rests = [...closed.rests.filter(({ day }) => !altered.has(day)), ...open.rests];
+  return { flaws, rests: rests.slice(0, MOST_FOUND), left: [...closed.left, ...open.left] };
+}
+
+/** What nothing explains of the closed days. A day of which a change is about to become a correction is judged afterwards. */
+async function findClosedRests(
+  context: FlowContext,
+  before: BooksSeen | null,
+): Promise<Pick<BooksSeen, "rests" | "left">> {
+  return await inSnapshot(context.sql, async (tx) => {
+    await allowStatementTime(tx, LONGEST_STATEMENT_MS);
+    const found = await findUnexplained(tx, MOST_FOUND);
+    const bounds = found.length === 0 ? [] : await readClosedBounds(tx);
+    const rests: UnexplainedRest[] = [];
+    const left = new Set<string>();
+    for (const one of found) {
+      const range = bounds.find(({ day }) => day === one.day);
+      const waiting = range === undefined ? null : await countWaiting(context, tx, range);
+      const isKnown = before?.rests.some(
+        ({ day, productId, currency }) =>
+          day === one.day && productId === one.productId && currency === one.currency,
+      );
+      if (waiting?.has(one.productId) !== true || isKnown) rests.push(one);
+      else left.add(one.day);
+    }
+    return { rests, left: [...left] };
+  });
 }
 
 /** What nothing explains of the open days: those that had a rest or were left before, and the last ones that ended. */
