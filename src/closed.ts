@@ -5,7 +5,7 @@ import { AMOUNT, type AnswerOf, COUNT, DATE, INSTANT, listOf, objectOf, TEXT } f
 import { DAY_REPORT, LEDGER_REPORT_SIDE, REPORT_ROW, REPORT_SIDE } from "./report.ts";
 
 /** sha-256 in hexadecimal */
-const HASH = TEXT.regex(/^[0-9a-f]{64}$/);
+export const HASH = TEXT.regex(/^[0-9a-f]{64}$/);
 
 /** What makes a closed day's statement one of a chain. */
 const CLOSED_STAMP = objectOf({
@@ -50,6 +50,12 @@ const CORRECTION = objectOf({
   at: INSTANT,
 });
 export type Correction = AnswerOf<typeof CORRECTION>;
+
+/** The sums of a statement's rows in one currency, over all products. */
+export const STATEMENT_TOTAL = REPORT_ROW.omit({ productId: true }).extend({
+  ggr: AMOUNT.meta({ description: "the provider's stake − payout: what the operator won" }),
+});
+export type StatementTotal = AnswerOf<typeof STATEMENT_TOTAL>;
 
 /** Time of a closed day that was not fetched, and that the operator accepted. */
 const ACCEPTED_GAP = objectOf({

@@ -1,5 +1,7 @@
 /** Closes one day: each product in a transaction of its own, and then the statement that is made of them (decision 318). */
 
+import { statementClosed } from "../../alerts/statement-closed.ts";
+import { recordAlert } from "../../alerts/store.ts";
 import { mergeBets } from "../../closing/changed-bets.ts";
 import { writeClosedBets } from "../../closing/closed-bet-store.ts";
 import {
@@ -21,7 +23,7 @@ import {
 import { readArrived } from "../../closing/correction-store.ts";
 import { dayAfter, type ZonedDay } from "../../closing/day-bounds.ts";
 import { hashOf } from "../../closing/statement.ts";
-import { toContribution } from "../../closing/sum-rows.ts";
+import { toContribution, totalsOf } from "../../closing/sum-rows.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
@@ -125,6 +127,9 @@ async function writeStatement(context: FlowContext, tx: Query, bounds: ZonedDay)
   const closed = { ...statement, hash: hashOf(statement) };
   await writeClosedDay(tx, closed);
   await sealParts(tx);
+  const { day, zone, number, hash, previousHash } = closed;
+  const totals = totalsOf(rows);
+  await recordAlert(tx, statementClosed({ day, zone, number, hash, previousHash, totals }, closed.closedAt));
   return { closed, isNew: true };
 }
 
