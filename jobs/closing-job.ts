@@ -1,14 +1,18 @@
-/** The repeating job that closes days, and turns later changes of closed days into corrections. */
+/** The repeating job that closes days, turns later changes of closed days into corrections, and checks the books. */
 
 import { closeDueDays } from "../src/flows/closing/close-days.ts";
 import { findCorrections } from "../src/flows/closing/find-corrections.ts";
+import { keepBooksChecked } from "../src/flows/closing/watch-books.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { noting } from "../src/flows/note-work.ts";
 import { DAY_OPEN } from "../src/health/finding.ts";
 import { noteFailed, type WorkName } from "../src/work/work-store.ts";
+import { runEach } from "./run-each.ts";
 import type { TickJob } from "./schedules.ts";
 
 const EVERY_MS = 60_000;
+/** A check that fails may have taken minutes. */
+const AFTER_FAILED_CHECK_MS = 600_000;
 const WORK: WorkName = { work: "closing", subject: "" };
 
 export function openClosingJob(context: FlowContext): TickJob {
@@ -31,16 +35,31 @@ export function openClosingJob(context: FlowContext): TickJob {
     }
     return null;
   };
+  let isStart = true;
+  let checksFrom = 0;
+  const close = async (own: FlowContext, signal: AbortSignal) => {
+    const isOpen = { upToOf: (open: string | null) => (open === null ? null : "unknown") } as const;
+    const open = await noting(own, WORK, signal, () => closeDays(own, signal), isOpen);
+    if (open === null) return;
+    await noteFailed(own.sql, WORK, own.clock.now(), { code: DAY_OPEN, message: open });
+  };
+  const check = async (own: FlowContext, signal: AbortSignal) => {
+    if (own.clock.now() < checksFrom) return;
+    checksFrom = own.clock.now() + AFTER_FAILED_CHECK_MS;
+    await keepBooksChecked(own, signal, isStart);
+    checksFrom = 0;
+    isStart = false;
+  };
   return {
     queue: "closing",
     everyMs: EVERY_MS,
     concurrency: 1,
     run: async (signal, log) => {
       const own = { ...context, log };
-      const isOpen = { upToOf: (open: string | null) => (open === null ? null : "unknown") } as const;
-      const open = await noting(own, WORK, signal, () => closeDays(own, signal), isOpen);
-      if (open === null) return;
-      await noteFailed(own.sql, WORK, own.clock.now(), { code: DAY_OPEN, message: open });
+      await runEach(
+        () => close(own, signal),
+        () => check(own, signal),
+      );
     },
   };
 }

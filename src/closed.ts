@@ -5,7 +5,7 @@ import { AMOUNT, type AnswerOf, COUNT, DATE, INSTANT, listOf, objectOf, TEXT } f
 import { DAY_REPORT, LEDGER_REPORT_SIDE, REPORT_ROW, REPORT_SIDE } from "./report.ts";
 
 /** sha-256 in hexadecimal */
-const HASH = TEXT.regex(/^[0-9a-f]{64}$/);
+export const HASH = TEXT.regex(/^[0-9a-f]{64}$/);
 
 /** What makes a closed day's statement one of a chain. */
 const CLOSED_STAMP = objectOf({
@@ -51,11 +51,30 @@ const CORRECTION = objectOf({
 });
 export type Correction = AnswerOf<typeof CORRECTION>;
 
+/** The sums of a statement's rows in one currency, over all products. */
+export const STATEMENT_TOTAL = REPORT_ROW.omit({ productId: true }).extend({
+  ggr: AMOUNT.meta({ description: "the provider's stake − payout: what the operator won" }),
+});
+export type StatementTotal = AnswerOf<typeof STATEMENT_TOTAL>;
+
+/** Time of a closed day that was not fetched, and that the operator accepted. */
+const ACCEPTED_GAP = objectOf({
+  productId: TEXT,
+  missing: listOf(objectOf({ from: INSTANT, to: INSTANT })),
+  by: TEXT.meta({ description: "who accepted it" }),
+  note: TEXT.meta({ description: "why" }),
+  at: INSTANT,
+});
+export type AcceptedGap = AnswerOf<typeof ACCEPTED_GAP>;
+
 const DAY_STATEMENT = DAY_REPORT.extend({
   /** null: the day is open */
   closed: z.nullable(CLOSED_STAMP),
   /** the corrections of earlier days that arrived on this day */
   corrections: listOf(CORRECTION),
+  acceptedGaps: listOf(ACCEPTED_GAP)
+    .meta({ description: "the missing time with which the day was closed; absent if there is none" })
+    .optional(),
 });
 export type DayStatement = AnswerOf<typeof DAY_STATEMENT>;
 
@@ -78,3 +97,32 @@ export type MonthReport = AnswerOf<typeof MONTH_REPORT>;
 
 /** The statement of a day, or of a month. */
 export const REPORT = z.xor([DAY_STATEMENT, MONTH_REPORT]).meta({ type: "object" });
+
+/** A closed day whose stored statement is not as it was closed. */
+export interface Flaw {
+  readonly day: string;
+  /** a part of a sentence, whose subject is the day */
+  readonly what: string;
+}
+
+/** Money of a complete day, with its corrections if it is closed, that nothing explains. */
+export interface UnexplainedRest {
+  readonly day: string;
+  readonly productId: string;
+  readonly currency: string;
+  /** signed decimal text, never 0 */
+  readonly rest: string;
+}
+
+/** The result of checking the books. */
+export interface BooksSeen {
+  /** the number of the last closed day; 0: none was closed */
+  readonly number: number;
+  readonly flaws: readonly Flaw[];
+  readonly rests: readonly UnexplainedRest[];
+  /**
+   * days that could not be judged: open ones whose sums could not be computed in time, for which what the check before found still
+   * counts; and closed ones of which a change was about to become a correction
+   */
+  readonly left: readonly string[];
+}

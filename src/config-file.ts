@@ -218,6 +218,7 @@ export const configSchema = z.strictObject({
       every: period("PT30S"),
       incidentGap: duration("PT1H"),
       minAmount: z.record(z.string(), decimalText).default({}),
+      slackStatements: z.boolean().default(false),
     })
     .prefault({}),
   ledger: z

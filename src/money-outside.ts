@@ -1,6 +1,7 @@
 /** Money of the ledger that no comparison looks at, and whether all money of the ledger is in statements. */
 
 import type { Instant } from "./clock.ts";
+import type { BooksSeen } from "./closed.ts";
 
 /** Money outside the comparison, of one product and currency. */
 export interface MoneyOutside {
@@ -64,4 +65,5 @@ export interface Measured<Content> {
 export interface MoneySeen {
   readonly outside: Measured<OutsideSeen> | null;
   readonly sums: Measured<SumsSeen> | null;
+  readonly books: Measured<BooksSeen> | null;
 }

@@ -5,6 +5,7 @@ import { type Alert, incidentAlert, type KnownMismatch } from "./alert.ts";
 import { beginningAlert, type Condition, endAlert, type StandingCondition } from "./condition.ts";
 import { digestAlert } from "./digest.ts";
 import { advanceIncident, beginIncident, type IncidentNews } from "./incident.ts";
+import { statementClosed } from "./statement-closed.ts";
 
 const PRODUCT = "EXAMPLE";
 const HOUR_MS = 3_600_000;
@@ -108,11 +109,11 @@ const CONDITIONS: readonly Condition[] = [
   },
   {
     kind: "books-wrong",
-    subject: `${PRODUCT} THB`,
+    subject: `2026-11-20 ${PRODUCT} THB`,
     productId: PRODUCT,
-    what: `${PRODUCT}: the ledger's entries moved 120.00 THB, but all statements together have 100.00 THB, and 0.00 THB is outside the comparison: 20.00 THB is in no statement`,
-    remedy: "Do not rely on the figures of this product. This is a bug in wallet-recon: please report it.",
-    whatWhenOver: `${PRODUCT}: all money of the ledger in THB is in statements again`,
+    what: `${PRODUCT}: nothing explains 20.00 THB of the complete day 2026-11-20`,
+    remedy: "Do not rely on this figure. recon report --day 2026-11-20 shows the row.",
+    whatWhenOver: `${PRODUCT}: all money of 2026-11-20 in THB is explained again`,
   },
   {
     kind: "disk-full",
@@ -168,6 +169,7 @@ export function exampleAlerts(now: Instant): Alert[] {
     plain("answers-truncated", `${PRODUCT}: the provider cuts answers at 1000 records without a nextId`, now),
     plain("ledger-stale", `${PRODUCT}: none of the newest bets has any callback in the ledger`, now),
     plain("provider-stale", `${PRODUCT}: none of the newest settled bets has a record at the provider`, now),
+    exampleStatement(now),
     digestAlert([{ ageIndex: 0, count: 3, currency: "USD", amount: "12.50" }], now),
   ];
   return alerts.map((alert) => ({
@@ -216,6 +218,16 @@ function exampleIncident(news: IncidentNews, since: Instant, now: Instant): Aler
     { amounts: [{ currency: "USD", amount: "12.50" }], largest: [example] },
     now,
   );
+}
+
+function exampleStatement(now: Instant): Alert {
+  const side = { bets: 2, stake: "20.00", payout: "7.50", net: "-12.50" };
+  const parts = { mismatches: "0", adjustments: "0", pending: "0", rounding: "0", outside: "0", rest: "0" };
+  const ledger = { ...side, moved: "-12.50" };
+  const sums = { provider: side, ledger, difference: "0", ...parts, complete: true, ggr: "12.50" };
+  const [hash, zone] = ["0".repeat(64), "UTC"];
+  const closed = { day: formatInstant(now).slice(0, 10), zone, number: 1, hash, previousHash: null };
+  return statementClosed({ ...closed, totals: [{ currency: "USD", ...sums }] }, now);
 }
 
 function standing(condition: Condition, since: Instant): StandingCondition {

@@ -6,6 +6,7 @@ import type { Alert, LargeMismatch } from "./alert.ts";
 import type { AgeOfMoney } from "./digest.ts";
 import type { Money } from "./incident.ts";
 import { MEANING_OF_KIND } from "./kind-meanings.ts";
+import { STATEMENT_CLOSED } from "./statement-closed.ts";
 
 /** Text without escaping: each channel escapes the text for its own format. */
 export interface AlertMessage {
@@ -99,6 +100,7 @@ const REJECTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** The path of the page that shows what an alert speaks of: its incident, the rejected ones, the backfills, or the health of all work. */
 export function pageOf({ kind, body, productId }: Pick<Alert, "kind" | "body" | "productId">): string {
   if (kind === "digest") return "/mismatches";
+  if (kind === STATEMENT_CLOSED) return `/report?${new URLSearchParams({ day: String(body["day"]) })}`;
   const rejected = REJECTED[kind];
   if (rejected !== undefined) {
     const whose = productId === null ? {} : { product: productId };

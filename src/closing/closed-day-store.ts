@@ -5,7 +5,7 @@ import type { Query, Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { TimeRange } from "../window.ts";
 import type { ZonedDay } from "./day-bounds.ts";
-import type { ClosedBounds, Statement, StatementBody } from "./statement.ts";
+import { bodyOf, type ClosedBounds, type Statement, type StatementBody } from "./statement.ts";
 
 /** A stored closed day. */
 export interface ClosedDay extends Statement {
@@ -72,6 +72,12 @@ export async function readLastClosed(tx: Query): Promise<ClosedDay | null> {
   return row === undefined ? null : toClosedDay(row);
 }
 
+/** The number of the last closed day; 0: no day is closed. */
+export async function readLastNumber(tx: Query): Promise<number> {
+  const [row] = await tx<{ number: number }[]>`select coalesce(max(number), 0) as number from closed_days`;
+  return row?.number ?? 0;
+}
+
 /** @returns null: the day is open */
 export async function readClosedDay(tx: Query, day: string): Promise<ClosedDay | null> {
   const [row] = await tx<
@@ -109,8 +115,8 @@ export async function readClosedBounds(tx: Query): Promise<ClosedBounds[]> {
 
 /** Stores a closed day. */
 export async function writeClosedDay(tx: Query, closed: ClosedDay): Promise<void> {
-  const { day, zone, from, to, number, closedAt, hash, previousHash, rows, corrections } = closed;
-  const statement: StatementBody = { rows, corrections };
+  const { day, zone, from, to, number, closedAt, hash, previousHash } = closed;
+  const statement = bodyOf(closed);
   await tx`
     insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, previous_hash, statement)
     values (${day}::text::date, ${zone}, ${from}, ${to}, ${number}, ${closedAt}, ${hash}, ${previousHash},
@@ -126,5 +132,5 @@ function columns(tx: Query) {
 }
 
 function toClosedDay({ statement, ...day }: ClosedDayRow): ClosedDay {
-  return { ...day, rows: statement.rows, corrections: statement.corrections };
+  return { ...day, ...bodyOf(statement) };
 }

@@ -97,32 +97,57 @@ export async function writeMarkAgain(
     values (${productId}, array[${username}::text], array[${roundId}::text], array[${betRef}::text])`;
 }
 
+/** Marks of changes that no correction states yet, and of changes that are to be compared now. Takes none of them. */
+export async function readWaitingMarks(
+  tx: Query,
+  productId: string,
+  now: Instant,
+  most: number,
+): Promise<ClosingMark[]> {
+  return await tx<ClosingMark[]>`
+    select distinct ${productId} as "productId", k.username, k.round_id as "roundId", k.ref as "betRef"
+    from ((select usernames, round_ids, bet_refs from closing_marks
+        where product_id = ${productId} order by id limit ${most})
+      union all
+      (select usernames, round_ids, bet_refs from diff_marks
+        where product_id = ${productId} and due_at <= ${now} order by due_at limit ${most})) m
+    cross join lateral unnest(m.usernames, m.round_ids, m.bet_refs) as k (username, round_id, ref)
+    limit ${most}`;
+}
+
 /**
  * The marks that can concern closed time: a bet is stored for a closed day, or an entry or a record lies before the
  * end of the closed time. Most marks concern open time only.
+ * @param from only what lies then or later; null: any time
  */
 export async function keepMarksBefore(
   tx: Query,
   productId: string,
   marks: readonly ClosingMark[],
   upTo: Instant,
+  from: Instant | null = null,
 ): Promise<ClosingMark[]> {
+  const later = (time: ReturnType<Query>) => (from === null ? tx`` : tx`and found.${time} >= ${from}`);
+  const onDays =
+    from === null
+      ? tx``
+      : tx`and c.day in (select day from closed_days where from_at >= ${from} and from_at < ${upTo})`;
   // "offset 0" makes PostgreSQL search each mark by an index.
   const found = (inner: ReturnType<Query>) => tx`exists (select from (${inner} offset 0) found)`;
   const entry = tx`select e.occurred_at as at from callback_entries e where e.product_id = ${productId} and e.username = k.username`;
   const record = tx`select r.* from bet_records r where r.product_id = ${productId}`;
   const before = (rows: ReturnType<Query>, time: ReturnType<Query>) =>
-    tx`exists (select from (${rows} offset 0) found where found.${time} < ${upTo})`;
+    tx`exists (select from (${rows} offset 0) found where found.${time} < ${upTo} ${later(time)})`;
   return await tx<ClosingMark[]>`
     select ${productId} as "productId", k.username, k.round_id as "roundId", k.ref as "betRef"
     from (select distinct * from unnest(${marks.map(({ username }) => username)}::text[],
       ${marks.map(({ roundId }) => roundId)}::text[], ${marks.map(({ betRef }) => betRef)}::text[]) as k (username, round_id, ref)) k
     where k.round_id is not null and (
-        ${found(tx`select from closed_bets c where c.product_id = ${productId} and c.username = k.username and c.subject = 'round:' || k.round_id`)}
+        ${found(tx`select from closed_bets c where c.product_id = ${productId} and c.username = k.username and c.subject = 'round:' || k.round_id ${onDays}`)}
         or ${before(tx`${entry} and e.round_id = k.round_id`, tx`at`)}
         or ${before(tx`${record} and r.username = k.username and r.round_id = k.round_id`, tx`accounting_date`)})
       or k.ref is not null and (
-        ${found(tx`select from closed_bets c where c.product_id = ${productId} and c.username = k.username and c.subject = 'bet:' || k.ref`)}
+        ${found(tx`select from closed_bets c where c.product_id = ${productId} and c.username = k.username and c.subject = 'bet:' || k.ref ${onDays}`)}
         or ${before(tx`${entry} and e.txn_id = k.ref`, tx`at`)}
         or ${before(tx`${record} and r.bet_id = k.ref`, tx`accounting_date`)}
         or ${before(tx`${record} and r.id = k.ref`, tx`accounting_date`)}

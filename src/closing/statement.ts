@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { formatInstant, type Instant } from "../clock.ts";
-import type { Correction } from "../closed.ts";
+import type { AcceptedGap, Correction } from "../closed.ts";
 import type { ReportRow } from "../report.ts";
 import type { TimeRange } from "../window.ts";
 import { dayAfter, dayAt, dayOf, type ZonedDay } from "./day-bounds.ts";
@@ -62,6 +62,8 @@ export interface StatementBody {
   readonly rows: readonly ReportRow[];
   /** the corrections that arrived on the day */
   readonly corrections: readonly Correction[];
+  /** the time that is missing; absent: none */
+  readonly acceptedGaps?: readonly AcceptedGap[];
 }
 
 /** Everything that the hash covers. */
@@ -82,10 +84,30 @@ export function hashOf({
   previousHash,
   rows,
   corrections,
+  acceptedGaps,
 }: Statement): string {
   const times = { from: formatInstant(from), to: formatInstant(to), closedAt: formatInstant(closedAt) };
-  const text = canonicalJson({ day, zone, ...times, number, previousHash, rows, corrections });
+  const text = canonicalJson({
+    day,
+    zone,
+    ...times,
+    number,
+    previousHash,
+    ...bodyOf({ rows, corrections, acceptedGaps }),
+  });
   return createHash("sha256").update(text).digest("hex");
+}
+
+/** What is stored as JSON, and hashed. A statement without accepted gaps has the hash that it always had. */
+export function bodyOf({
+  rows,
+  corrections,
+  acceptedGaps,
+}: { readonly [Key in keyof StatementBody]: StatementBody[Key] | undefined } & Pick<
+  StatementBody,
+  "rows" | "corrections"
+>): StatementBody {
+  return { rows, corrections, ...(acceptedGaps === undefined ? {} : { acceptedGaps }) };
 }
 
 /** JSON whose text depends only on the value: keys in the order of their code units, no spaces. Amounts are text. */

@@ -1,6 +1,7 @@
 /** The sums of several statements' rows. Pure. */
 
-import { parseAmount } from "../money.ts";
+import type { StatementTotal } from "../closed.ts";
+import { formatAmount, parseAmount } from "../money.ts";
 import {
   addUp,
   type Contribution,
@@ -23,6 +24,14 @@ export function sumRows(rows: readonly ReportRow[]): ReportRow[] {
       totals,
       own.every(({ complete }) => complete),
     );
+  });
+}
+
+/** The sums of each currency over all products, in the order of the currencies. */
+export function totalsOf(rows: readonly ReportRow[]): StatementTotal[] {
+  return sumRows(rows.map((row) => ({ ...row, productId: "" }))).map(({ productId: _, ...total }) => {
+    const { stake, payout } = toSums(total.provider);
+    return { ...total, ggr: formatAmount(stake.minus(payout)) };
   });
 }
 

@@ -1,6 +1,7 @@
 /** Compares what the closed days say with what their bets count for, in PostgreSQL. */
 
 import type { Instant } from "../clock.ts";
+import type { UnexplainedRest } from "../closed.ts";
 import type { Query } from "../db/client.ts";
 
 /** A sum that differs: of one product and currency of a closed day. */
@@ -55,15 +56,19 @@ const amountAt = (json: string, { path, otherwise }: Figure) => {
 };
 const amounts = (of: (figure: Figure) => string) => `array[${FIGURES.map(of).join(", ")}]::numeric[]`;
 
-const UNEQUAL = `
-  with stated as (
+/** What the statements say, and what each correction adds. */
+const STATED = `
+  stated as (
     select day, one ->> 'productId' as product_id, one ->> 'currency' as currency,
       ${amounts((figure) => amountAt("one", figure))} as amounts
     from closed_days, jsonb_array_elements(statement -> 'rows') as one
     union all
     select day, correction ->> 'productId', correction ->> 'currency',
       ${amounts((figure) => `${amountAt("correction -> 'after'", figure)} - ${amountAt("correction -> 'before'", figure)}`)}
-    from corrections),
+    from corrections)`;
+
+const UNEQUAL = `
+  with ${STATED},
   all_stated as (
     select day, product_id, currency, place, sum(amount) as amount
     from stated, unnest(amounts) with ordinality as k (amount, place) group by 1, 2, 3, 4),
@@ -86,6 +91,24 @@ export async function findUnequalSums(tx: Query): Promise<UnequalSum[]> {
     ...sum,
     figure: (FIGURES[place - 1]?.path ?? "").slice(1, -1).replace(",", " "),
   }));
+}
+
+const statedAt = (path: string) => `amounts[${FIGURES.findIndex((figure) => figure.path === path) + 1}]`;
+const UNEXPLAINED = `
+  with ${STATED}
+  select d.day::text as day, product_id as "productId", currency, sum(rest)::text as rest
+  from (select day, product_id, currency, ${statedAt("{provider,net}")} - ${statedAt("{ledger,net}")}
+      ${["mismatches", "adjustments", "pending", "rounding"].map((field) => `- ${statedAt(`{${field}}`)}`).join(" ")} as rest
+    from stated) s
+  join closed_days d using (day)
+  where not exists (select from jsonb_array_elements(d.statement -> 'rows') as one
+    where one ->> 'productId' = product_id and one -> 'complete' = 'false')
+  group by d.number, d.day, product_id, currency having sum(rest) <> 0
+  order by d.number, product_id, currency limit $1`;
+
+/** What nothing explains of the closed days, corrections included, in the order of the days. Incomplete rows are left out. */
+export async function findUnexplained(tx: Query, most: number): Promise<UnexplainedRest[]> {
+  return await tx.unsafe<UnexplainedRest[]>(UNEXPLAINED, [most]);
 }
 
 /** What the closed days of a product say that moved, with their corrections: decimal text by currency. */

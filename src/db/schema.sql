@@ -245,6 +245,16 @@ alter table closed_days add constraint closed_days_number_unique UNIQUE (number)
 alter table closed_days add constraint closed_days_pkey PRIMARY KEY (day);
 alter table closed_days add constraint closed_days_previous_hash_unique UNIQUE (previous_hash);
 
+create table closed_parts (
+  product_id text not null,
+  day date not null,
+  from_at timestamp(6) with time zone not null,
+  to_at timestamp(6) with time zone not null,
+  rows jsonb,
+  gap jsonb
+);
+alter table closed_parts add constraint closed_parts_pkey PRIMARY KEY (product_id);
+
 create table closing_marks (
   id bigint generated always as identity not null,
   product_id text not null,

@@ -21,6 +21,7 @@ export type FindingKind =
   | "verifying-not-begun"
   | "alerting-stalled"
   | "money-unknown"
+  | "books-unknown"
   | "heartbeat-stalled"
   | "retention-stalled";
 

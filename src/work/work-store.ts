@@ -21,18 +21,21 @@ export async function writeMoneyState<Name extends keyof MoneySeen>(
       settings = excluded.settings, content = excluded.content`;
 }
 
-/** The measurements that were made with these settings. A measurement with other settings says nothing about these. */
+/**
+ * The measurements that were made with these settings. A measurement with other settings says nothing about these, but books
+ * that are wrong stay wrong.
+ */
 export async function readMoneyStates(sql: Query, settings: string): Promise<MoneySeen> {
   const rows = await sql<(Measured<never> & { readonly name: keyof MoneySeen })[]>`
     select name, measured_at as "measuredAt", took_ms as "tookMs", content from money_states
-    where settings = ${settings}`;
+    where settings = ${settings} or name = 'books'`;
   const stateOf = (wanted: keyof MoneySeen) => {
     const found = rows.find(({ name }) => name === wanted);
     return found === undefined
       ? null
       : { measuredAt: found.measuredAt as Instant, tookMs: found.tookMs, content: found.content };
   };
-  return { outside: stateOf("outside"), sums: stateOf("sums") };
+  return { outside: stateOf("outside"), sums: stateOf("sums"), books: stateOf("books") };
 }
 
 /**
@@ -212,6 +215,8 @@ export interface WorkFacts {
   readonly readAt: Instant | null;
   /** days by UTC whose accepted entries are not all there, the oldest first */
   readonly gone: readonly GoneEntries[];
+  /** the date of the last closed day; null: none is closed */
+  readonly closedUpTo: string | null;
 }
 
 /** Like `GoneDay` of src/ledger. */
@@ -242,7 +247,7 @@ export async function readWorkFacts(
     [formatInstant(now), JSON.stringify(compared), most, relation],
     { prepare: true },
   );
-  return row ?? { states: [], marks: [], due: [], resweeps: [], readAt: null, gone: [] };
+  return row ?? { states: [], marks: [], due: [], resweeps: [], readAt: null, gone: [], closedUpTo: null };
 }
 
 /** A time in JSON: whole milliseconds since 1970. */
@@ -323,4 +328,5 @@ const GONE = `(
 const ALL_FACTS = `
   select ${STATES} as states, ${MARKS} as marks, ${RESWEEPS} as resweeps,
     ${dueOf("transfers", "transfer")} || ${dueOf("top_ups", "top-up")} as due,
-    (select read_at from ledger_follows where relation = $4::text) as "readAt", ${GONE} as gone`;
+    (select read_at from ledger_follows where relation = $4::text) as "readAt", ${GONE} as gone,
+    (select day::text from closed_days order by number desc limit 1) as "closedUpTo"`;

@@ -132,6 +132,7 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "rejected-records",
     "resweep-behind",
     "resweep-behind-over",
+    "statement-closed",
     "unknown-product",
     "unknown-product-over",
     "verifying-stalled",

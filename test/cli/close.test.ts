@@ -48,7 +48,7 @@ async function list(payout: string): Promise<void> {
 }
 
 test("a day is closed with a number and a hash, and its statement stays when the data changes", async () => {
-  const first = await startRecon(["close", "--day", "2025-10-25"], settingsWith(CONFIG)).ended;
+  const first = await startRecon(["close", "--day", "2025-10-25", "--yes"], settingsWith(CONFIG)).ended;
   expect([first.code, first.stdout]).toEqual([
     0,
     expect.stringMatching(/^2025-10-25 \(Europe\/Berlin\) is closed: number 1, hash [0-9a-f]{64}\n.*\n$/),
@@ -57,7 +57,7 @@ test("a day is closed with a number and a hash, and its statement stays when the
   expect(first.stdout.split("\n")[1]).toBe(
     "2025-10-25 is the first closed day, and days are closed in order: no day before it can be closed any more, so none has a statement, and retention never deletes its rows. Complete, and given up: 2025-10-24.",
   );
-  const second = JSON.parse((await recon("close", "--day", "2025-10-26", "--json")).stdout);
+  const second = JSON.parse((await recon("close", "--day", "2025-10-26", "--yes", "--json")).stdout);
   expect(second.givenUp).toBeNull();
   const [{ closed }] = second.closings;
   expect(closed).toMatchObject({ number: 2, previousHash: expect.stringMatching(/^[0-9a-f]{64}$/) });
@@ -122,7 +122,21 @@ test("a month with money that nothing explains makes the command fail in each fo
   ]);
   expect([(await month("--json")).code, (await month("--csv")).code]).toEqual([1, 1]);
 
+  // A change that is about to become a correction: what is left is not decided yet.
   await list("20");
+  const waits = await month();
+  expect([waits.code, waits.stdout]).toEqual([
+    0,
+    expect.stringContaining(
+      "1 correction is being written: changes of P1 that are not in these figures yet.",
+    ),
+  ]);
+  expect(waits.stdout).not.toContain("NOT EXPLAINED");
+  expect(JSON.parse((await month("--json")).stdout).rows).toMatchObject([{ pending: "0", rest: "0" }]);
+  expect((await month("--csv")).code).toBe(0);
+  const page = await (await serveOps(context, []))("GET", "/report?month=2025-10", { headers: OWN_PAGE });
+  expect(page.text).toContain("1 correction is being written");
+
   await correct();
   const even = await month();
   expect([even.code, even.stdout]).toEqual([0, expect.not.stringContaining("NOT EXPLAINED")]);
@@ -134,7 +148,7 @@ test("a month with money that nothing explains makes the command fail in each fo
 });
 
 test("--month closes what can be closed, and says what stays open and why", async () => {
-  const { code, stdout, stderr } = await recon("close", "--month", "2025-10");
+  const { code, stdout, stderr } = await recon("close", "--month", "2025-10", "--yes");
   expect([code, stderr]).toEqual([
     1,
     "recon: 2025-10-28 stays open. P1 was not fetched from 2025-10-28 22:00:00Z to 2025-10-28 23:00:00Z (recon coverage says why).\n",
@@ -157,7 +171,7 @@ test.each([
   [["close", "--day", "2025-02-30"], 2, 'day must be a date such as 2026-11-20, but is "2025-02-30"'],
   [["close", "--month", "2025-13"], 2, 'month must be a month such as 2026-11, but is "2025-13"'],
   [["report", "--month", "2025-10", "--zone", "UTC"], 2, "a month is stated in closing.zone"],
-  [["close", "--day", "2025-12-01"], 1, "2025-12-01 cannot be closed: days are closed in order"],
+  [["close", "--day", "2025-12-01", "--yes"], 1, "2025-12-01 cannot be closed: days are closed in order"],
 ])("%j ends with %i and one clear line", async (args, code, message) => {
   const ended = await recon(...args);
   expect([ended.code, ended.stdout, ended.stderr]).toEqual([code, "", expect.stringContaining(message)]);
@@ -170,7 +184,7 @@ test("a future day stays open", async () => {
     problemWith(400, 'month must be a month such as 2026-11, but is "today"'),
   );
   const before = await sql`select * from closed_days`;
-  const ended = await recon("close", "--day", "2999-01-01");
+  const ended = await recon("close", "--day", "2999-01-01", "--yes");
   expect([ended.code, ended.stderr]).toEqual([
     1,
     "recon: 2999-01-01 stays open. The day ends at 2999-01-01 23:00:00Z, which is in the future.\n",
@@ -182,7 +196,7 @@ const storedDays = () => sql`select * from closed_days order by number`;
 
 test("a day that was not fetched whole stays open, with the product and the time, and nothing changes", async () => {
   const before = await storedDays();
-  const ended = await recon("close", "--day", "2025-10-28");
+  const ended = await recon("close", "--day", "2025-10-28", "--yes");
   expect([ended.code, ended.stderr]).toEqual([
     1,
     "recon: 2025-10-28 stays open. P1 was not fetched from 2025-10-28 22:00:00Z to 2025-10-28 23:00:00Z (recon coverage says why).\n",
@@ -198,7 +212,7 @@ test.each([
   async (name, kept, than, least) => {
     const before = await storedDays();
     const settings = { ...CONFIG, closing: { after: "P45D" }, retain: { [name]: kept } };
-    const ended = await callRecon(["close", "--day", "2025-10-28"], settingsWith(settings));
+    const ended = await callRecon(["close", "--day", "2025-10-28", "--yes"], settingsWith(settings));
     expect([ended.code, ended.stdout]).toEqual([1, ""]);
     const problem = `retain.${name} is "${kept}", which is shorter than ${than}, "${least}"`;
     expect(ended.stderr.split(problem)).toHaveLength(2);

@@ -149,7 +149,7 @@ test("a process that is killed with kill -9 while it closes leaves no gap, and n
 
   for (const table of ["closed_bets", "closed_days"]) {
     await holding(table, async () => {
-      const { child, ended } = startRecon(["close", "--day", dateOf(1)], SETTINGS);
+      const { child, ended } = startRecon(["close", "--day", dateOf(1), "--yes"], SETTINGS);
       await untilSomebodyWaits(sql);
       child.kill("SIGKILL");
       await ended;

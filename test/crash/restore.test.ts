@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openDatabase, type Sql } from "../../src/db/client.ts";
-import { closeDay } from "../../src/flows/closing/close-days.ts";
+import { closeDay } from "../../src/flows/closing/close-day.ts";
 import { verifyChain } from "../../src/flows/closing/read-statement.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";

@@ -289,6 +289,7 @@ test("status shows the state of each product, and what the ledger and the lists 
     verifying: { behindSeconds: null, due: 0 },
     rejected: { records: 1, entries: 0 },
     unknownProducts: [],
+    books: { closedUpTo: null, problem: null },
     outside: [],
   });
 });

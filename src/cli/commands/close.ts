@@ -1,65 +1,129 @@
 /** `recon close`: closes a day, or the days of a month. */
 
-import process from "node:process";
+import process, { stderr, stdin } from "node:process";
+import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
-import { dayOf } from "../../closing/day-bounds.ts";
+import { formatInstant } from "../../clock.ts";
+import { dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { ReconError } from "../../errors.ts";
-import { type Closing, closeDay, closeDays, sayGivenUp } from "../../flows/closing/close-days.ts";
+import { acceptGaps, sayAcceptedGap, sayLength, sayTimes } from "../../flows/closing/accept-gaps.ts";
+import { type Closing, closeDay } from "../../flows/closing/close-day.ts";
+import { closeDays, findFirst, sayGivenUp } from "../../flows/closing/close-days.ts";
 import { findCorrections } from "../../flows/closing/find-corrections.ts";
+import { type ClosingPreview, type DayPreview, previewClosing } from "../../flows/closing/preview-closing.ts";
+import type { FlowContext } from "../../flows/context.ts";
+import { formatMoney, parseAmount } from "../../money.ts";
 import { usage } from "../../ops/input/fields.ts";
 import { parseDay, parseMonth } from "../../ops/input/report-query.ts";
+import { readNote } from "../../ops/input/transfer-query.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
+import { actorName, withAudit } from "../run/with-audit.ts";
 import { printJson, printLine } from "../terminal/print.ts";
 
 interface CloseOptions {
   readonly day?: string;
   readonly month?: string;
+  readonly acceptGap?: readonly string[];
+  readonly note?: string;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
   readonly json?: boolean;
+}
+
+/** What is asked for. */
+interface Asked {
+  /** YYYY-MM-DD, or YYYY-MM */
+  readonly name: string;
+  readonly days: readonly ZonedDay[];
+  readonly isMonth: boolean;
+  /** the products whose gap is accepted */
+  readonly acceptedIds: readonly string[];
+  readonly note: string;
 }
 
 export function addCloseCommand(program: Command): void {
   program
     .command("close")
     .description(
-      "closes a day: its statement is numbered and stays; later changes become corrections; no day before the first closed one can be closed any more",
+      "closes a day: its statement is numbered and stays; later changes become corrections; no day before the first closed one can be closed any more; says what it gives up, and asks first",
     )
     .option("--day <YYYY-MM-DD>", "which day of closing.zone")
     .option("--month <YYYY-MM>", "the days of the month in order, up to the first that must stay open")
+    .option(
+      "--accept-gap <product>",
+      "close the day without the time of this product that cannot be fetched; can be repeated",
+      (product: string, before: readonly string[] = []) => [...before, product],
+    )
+    .option("--note <text>", "why the gap is accepted; kept in the statement")
+    .option("--yes", "do not ask")
+    .option("--dry-run", "say what closing would give up, and close nothing")
     .option("--json", "one JSON document")
     .action(
-      withRecon(["database"], async ({ context }, { day, month, json }: CloseOptions) => {
-        if ((day === undefined) === (month === undefined)) throw usage("give either --day or --month");
-        const { zone } = context.config.closing;
-        const results =
-          month === undefined
-            ? [await closeDay(context, parseDay(day ?? "", zone))]
-            : await closeDays(
-                context,
-                parseMonth(month).dates.flatMap((date) => dayOf(date, zone) ?? []),
-              );
-        // What changed in other closed days meanwhile.
-        await findCorrections(context, new AbortController().signal);
-        const problem = whyNotAll(results);
-        const givenUp = await sayGivenUp(context, results);
-        if (json) {
-          printJson({ closings: results.map(toJson), givenUp });
-          if (problem !== null) process.exitCode = EXIT_FAILED;
-          return;
-        }
-        for (const result of results) if ("closed" in result) printLine(describe(result));
-        if (givenUp !== null) printLine(givenUp);
-        if (problem !== null) throw new ReconError("conflict", problem);
+      withRecon(["database"], async ({ context }, options: CloseOptions) => {
+        const asked = readAsked(options, context.config.closing.zone);
+        if (options.dryRun) return await previewOnly(context, asked, options.json === true);
+        if (!options.yes && !(await confirm(context, asked))) return;
+        const { name, acceptedIds, note } = asked;
+        const details = {
+          close: name,
+          ...(acceptedIds.length === 0 ? {} : { acceptGap: acceptedIds, note }),
+        };
+        await withAudit(context, "recon close", details, () => close(context, asked, options.json === true));
       }),
     );
 }
 
+function readAsked({ day, month, acceptGap = [], note }: CloseOptions, zone: string): Asked {
+  if ((day === undefined) === (month === undefined)) throw usage("give either --day or --month");
+  if (month !== undefined && acceptGap.length > 0)
+    throw usage("--accept-gap is about one day: give --day, not --month");
+  if (acceptGap.length === 0 && note !== undefined)
+    throw usage("--note is the reason of --accept-gap: give both");
+  const accepted = {
+    acceptedIds: [...new Set(acceptGap)],
+    note: acceptGap.length === 0 ? "" : readNote({ note }),
+  };
+  if (day !== undefined) return { name: day, days: [parseDay(day, zone)], isMonth: false, ...accepted };
+  const { dates, month: name } = parseMonth(month ?? "");
+  const days = dates.flatMap((date) => dayOf(date, zone) ?? []);
+  return { name, days, isMonth: true, ...accepted };
+}
+
+async function close(context: FlowContext, asked: Asked, json: boolean): Promise<void> {
+  const { days, isMonth, acceptedIds, note } = asked;
+  const [day] = days;
+  if (day !== undefined && acceptedIds.length > 0)
+    await acceptGaps(context, day, { productIds: acceptedIds, by: actorName(), note });
+  const results =
+    isMonth || day === undefined ? await closeDays(context, days) : [await closeDay(context, day)];
+  // What changed in other closed days meanwhile.
+  await findCorrections(context, new AbortController().signal);
+  const problem = whyNotAll(results);
+  const first = findFirst(results);
+  const givenUp = first === undefined ? null : await sayGivenUp(context, first);
+  if (json) {
+    printJson({ closings: results.map(toJson), givenUp });
+    if (problem !== null) process.exitCode = EXIT_FAILED;
+    return;
+  }
+  for (const result of results) {
+    if (!("closed" in result)) continue;
+    printLine(describe(result));
+    for (const gap of result.closed.acceptedGaps ?? []) printLine(sayAcceptedGap(gap));
+  }
+  if (givenUp !== null) printLine(givenUp);
+  if (problem !== null) throw new ReconError("conflict", problem);
+}
+
 /** @returns one sentence or two; null: all days are closed */
 function whyNotAll(results: readonly Closing[]): string | null {
-  if (results.length === 0)
-    return "no day of this month can be closed: they lie before the first closed day, or before pulling began";
+  if (results.length === 0) return NONE_CLOSABLE;
   const open = results.find((result) => "reason" in result);
   return open === undefined ? null : describe(open);
 }
+
+const NONE_CLOSABLE =
+  "no day of this month can be closed: they lie before the first closed day, or before pulling began";
 
 function describe(result: Closing): string {
   if ("reason" in result) return `${result.day} stays open. ${result.reason}`;
@@ -69,6 +133,95 @@ function describe(result: Closing): string {
 
 function toJson(result: Closing): Record<string, unknown> {
   if ("reason" in result) return { day: result.day, closed: null, reason: result.reason };
-  const { day, number, hash, previousHash } = result.closed;
-  return { day, closed: { number, hash, previousHash }, reason: null };
+  const { day, number, hash, previousHash, acceptedGaps } = result.closed;
+  const accepted = acceptedGaps === undefined ? {} : { acceptedGaps };
+  return { day, closed: { number, hash, previousHash }, reason: null, ...accepted };
+}
+
+/** @returns whether to close; false also if there is nothing to close */
+async function confirm(context: FlowContext, asked: Asked): Promise<boolean> {
+  if (!stdin.isTTY)
+    throw usage(
+      `${asked.name} was not closed: there is no terminal to confirm in. Add --yes, or --dry-run to see what closing gives up`,
+    );
+  const preview = await previewClosing(context, asked.days, asked.acceptedIds, new AbortController().signal);
+  const toClose = preview.days.filter(({ reason }) => reason === null);
+  printPreview(preview);
+  if (toClose.length === 0) {
+    // Closing says why.
+    return true;
+  }
+  const terminal = createInterface({ input: stdin, output: stderr });
+  const what = toClose.length === 1 ? toClose[0]?.day : `${toClose.length} days`;
+  const answer = await terminal.question(`Close ${what}? [y/N] `);
+  terminal.close();
+  if (/^y(es)?$/i.test(answer.trim())) return true;
+  printLine("Nothing was closed.");
+  process.exitCode = EXIT_FAILED;
+  return false;
+}
+
+async function previewOnly(context: FlowContext, asked: Asked, json: boolean): Promise<void> {
+  const preview = await previewClosing(context, asked.days, asked.acceptedIds, new AbortController().signal);
+  const open = preview.days.find(({ reason }) => reason !== null);
+  if (json) {
+    printJson({ dryRun: true, closings: preview.days.map(previewToJson), givenUp: preview.givenUp });
+    if (open !== undefined) process.exitCode = EXIT_FAILED;
+    return;
+  }
+  printPreview(preview);
+  if (preview.days.length === 0)
+    printLine(
+      `Nothing of ${asked.name} is to be closed: it is closed already, or cannot be closed any more.`,
+    );
+  if (open !== undefined) throw new ReconError("conflict", `${open.day} stays open. ${open.reason}`);
+  printLine("Nothing was closed.");
+}
+
+const money = (amount: string, currency: string | null) =>
+  formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd();
+
+function printPreview({ days, givenUp }: ClosingPreview): void {
+  for (const one of days) if (one.reason === null) for (const line of sayPreview(one)) printLine(line);
+  if (days.some(({ reason }) => reason === null))
+    printLine(
+      "A closed day cannot be opened again: what arrives, is fetched or is decided later becomes a correction.",
+    );
+  if (givenUp !== null) printLine(givenUp);
+}
+
+function sayPreview({ day, gaps, pending, mismatches }: DayPreview): string[] {
+  const lines = [
+    ...gaps.map(
+      ({ productId, missing }) => `without ${sayLength(missing)} of ${productId}: ${sayTimes(missing)}`,
+    ),
+    ...pending.map(
+      ({ productId, currency, pending: amount }) =>
+        `with ${money(amount, currency)} of ${productId} that is not decided yet`,
+    ),
+    ...mismatches.map(
+      ({ count, amount, currency }) =>
+        `with ${count} open ${count === 1 ? "mismatch" : "mismatches"}, ${money(amount, currency)} at risk`,
+    ),
+  ];
+  if (lines.length === 0) return [`${day} would be closed with nothing missing, pending or open.`];
+  return [`${day} would be closed`, ...lines.map((line) => `  ${line}`)];
+}
+
+function previewToJson({ day, reason, gaps, pending, mismatches }: DayPreview): Record<string, unknown> {
+  return {
+    day,
+    closed: null,
+    reason,
+    gaps: gaps.map(({ productId, missing }) => ({
+      productId,
+      missing: missing.map(({ from, to }) => ({ from: formatInstant(from), to: formatInstant(to) })),
+    })),
+    pending: pending.map(({ productId, currency, pending: amount }) => ({
+      productId,
+      currency,
+      pending: amount,
+    })),
+    openMismatches: mismatches,
+  };
 }

@@ -9,6 +9,7 @@ import type { FlowContext } from "../../flows/context.ts";
 import { inspectEntryDays } from "../../flows/ledger/compare-entry-days.ts";
 import { measureOutside, settingsOfMoney } from "../../flows/read/read-outside.ts";
 import { readStorage } from "../../flows/read/read-work.ts";
+import { judgeBooks } from "../../health/books.ts";
 import { judgeDisk } from "../../health/installation.ts";
 import { judgeMoney } from "../../health/money.ts";
 import { judgeGone } from "../../health/other-work.ts";
@@ -36,15 +37,20 @@ export async function checkBooks(context: FlowContext): Promise<Diagnosis[]> {
   const check = "books";
   const result = await verifyBooks(context);
   const { days, flaw } = result;
+  const { books } = await readMoneyStates(context.sql, "");
+  const rests = books === null ? null : { ...books, content: { ...books.content, flaws: [] } };
+  const wrong = judgeBooks(null, rests, [], context.clock.now()).findings.map(
+    ({ what, remedy }): Diagnosis => ({ check, ok: false, found: what, mend: remedy }),
+  );
   if (flaw === null) {
     const found =
       days === 0
         ? "no day is closed"
         : `closed days: ${days}; no stored statement was altered.${sayRest(result)}`;
-    return [{ check, ok: true, found, mend: null }];
+    return wrong.length > 0 ? wrong : [{ check, ok: true, found, mend: null }];
   }
   const mend = "find out who writes to the database besides wallet-recon, and compare with a backup";
-  return [{ check, ok: false, found: `the closed day ${flaw.day} ${flaw.what}`, mend }];
+  return [{ check, ok: false, found: `the closed day ${flaw.day} ${flaw.what}`, mend }, ...wrong];
 }
 
 /** What moved outside the comparison, and the products that are not in the settings. One line if there is neither. */
@@ -53,7 +59,7 @@ export async function checkMoney(context: FlowContext): Promise<Diagnosis[]> {
   const { sums } = await readMoneyStates(sql, settingsOfMoney(config));
   const outside = await measureOutside(context);
   const known = config.products.map(({ productId }) => productId);
-  const wrong = judgeMoney({ outside, sums }, known, clock.now(), config.alerts.every)
+  const wrong = judgeMoney({ outside, sums, books: null }, known, clock.now(), config.alerts.every)
     .findings.filter(({ severity }) => severity === "bad")
     .map(({ kind, what, remedy }) => ({
       check: kind === "books-wrong" ? "books" : "money",

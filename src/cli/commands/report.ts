@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import type { Correction, DayStatement, MonthReport } from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
 import { ReconError } from "../../errors.ts";
+import { sayAcceptedGap } from "../../flows/closing/accept-gaps.ts";
 import {
   type ClosedFacts,
   readClosedFacts,
@@ -15,6 +16,12 @@ import {
 } from "../../flows/closing/closed-facts.ts";
 import { readMonth, readStatement } from "../../flows/closing/read-statement.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
+import {
+  countAsPending,
+  readWaiting,
+  sayWaiting,
+  type WaitingCorrections,
+} from "../../flows/closing/waiting-corrections.ts";
 import { readWhyEmpty } from "../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readReport } from "../../flows/reports/read-report.ts";
@@ -27,21 +34,27 @@ import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
 import { stopSignal } from "../run/run-until-stopped.ts";
 import { printCsv, printJson, printLine, printTable } from "../terminal/print.ts";
 
-/**
- * @param bounds of a closed day, in words that follow "from"; null: the day is open
- * @param whyEmpty why the statement has no rows; null: it has rows
- */
+interface AboutDay {
+  /** of a closed day, in words that follow "from"; null: the day is open */
+  readonly bounds: string | null;
+  /** why the statement has no rows; null: it has rows */
+  readonly whyEmpty: string | null;
+  readonly waiting: WaitingCorrections;
+}
+
 function printStatement(
-  { day, zone, rows, closed, corrections }: DayStatement,
-  bounds: string | null,
-  whyEmpty: string | null,
+  { day, zone, rows, closed, corrections, acceptedGaps = [] }: DayStatement,
+  { bounds, whyEmpty, waiting }: AboutDay,
 ): void {
   printLine(`The day ${day} in ${zone}`);
   if (bounds !== null) printLine(`From ${bounds}`);
   if (closed !== null)
     printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
+  for (const gap of acceptedGaps) printLine(sayAcceptedGap(gap));
   if (whyEmpty !== null) printLine(whyEmpty);
-  printRows(rows, UNEXPLAINED_DAY);
+  const changes = sayWaiting(waiting);
+  if (changes !== null) printLine(changes);
+  printRows(rows, ({ productId }) => (waiting.has(productId) ? null : UNEXPLAINED_DAY));
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of closed days that arrived on this day:");
@@ -49,20 +62,20 @@ function printStatement(
   }
 }
 
-/** @param unusual sentences about its closed days */
-function printMonth(report: MonthReport, unusual: readonly string[]): void {
+/** @param today today's data @param unusual sentences about its closed days */
+function printMonth(report: MonthReport, today: readonly ReportRow[], unusual: readonly string[]): void {
   const { month, zone, days, rows, corrections, open } = report;
   printLine(`The month ${month} in ${zone}: ${days.length} closed, ${open.length} open`);
   for (const sentence of unusual) printLine(sentence);
   // A correction may explain the rest of the sums, or leave a rest itself.
-  printRows(rows, corrections.length > 0 ? null : UNEXPLAINED_MONTH);
+  printRows(rows, () => (corrections.length > 0 ? null : UNEXPLAINED_MONTH));
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of these days since they were closed:");
     printCorrections(corrections);
     printLine();
     printLine("Today's data, which is the sums and the corrections together:");
-    printRows(todayOf(report), UNEXPLAINED_MONTH);
+    printRows(today, () => UNEXPLAINED_MONTH);
   }
   if (open.length > 0) {
     printLine();
@@ -89,11 +102,11 @@ const UNEXPLAINED_DAY = "NOT EXPLAINED: the day is complete, but nothing explain
 const UNEXPLAINED_MONTH =
   "NOT EXPLAINED: nothing explains the rest of these closed days (recon report --day and the corrections show where it is).";
 
-/** @param unexplained what is said of a row with unexplained money; null: nothing */
-function printRows(rows: readonly ReportRow[], unexplained: string | null): void {
+/** @param unexplainedOf what is said of a row with unexplained money; null: nothing */
+function printRows(rows: readonly ReportRow[], unexplainedOf: (row: ReportRow) => string | null): void {
   for (const row of rows) {
     printLine();
-    printRow(row, unexplained);
+    printRow(row, unexplainedOf(row));
   }
 }
 
@@ -157,24 +170,31 @@ export function addReportCommand(program: Command): void {
         const asked = readReportAsk({ ...typed }, context.config.closing.zone);
         if ("month" in asked) {
           const report = await readMonth(context, asked);
-          if (todayOf(report).some(isUnexplained)) process.exitCode = EXIT_FAILED;
+          const waiting = await readWaiting(context, report);
+          const today = countAsPending(todayOf(report), waiting);
+          if (today.some(isUnexplained)) process.exitCode = EXIT_FAILED;
           if (json) printJson(report);
           else if (csv) printCsv(monthAsCsv(report));
           else {
             const facts = await readFacts(context, report);
-            return printMonth(report, sayUnusual(report, facts));
+            const changes = sayWaiting(waiting);
+            const said = [...sayUnusual(report, facts), ...(changes === null ? [] : [changes])];
+            return printMonth(report, today, said);
           }
           return await refuseAltered(context, report);
         }
         const signal = abortedByTerminal();
         const report = await readStatement(context, asked, (day) => readReport(context, day, signal));
-        if (report.rows.some(isUnexplained)) process.exitCode = EXIT_FAILED;
+        const waiting = await readWaiting(context, report);
+        const isWrong = (row: ReportRow) => isUnexplained(row) && !waiting.has(row.productId);
+        if (report.rows.some(isWrong)) process.exitCode = EXIT_FAILED;
         if (json) printJson(report);
         else if (csv) printCsv(reportAsCsv(report));
         else {
           const [facts] = await readFacts(context, report);
           const bounds = facts === undefined ? null : sayBounds(facts);
-          return printStatement(report, bounds, await readWhyEmpty(context, asked, report));
+          const whyEmpty = await readWhyEmpty(context, asked, report);
+          return printStatement(report, { bounds, whyEmpty, waiting });
         }
         await refuseAltered(context, report);
       }),

@@ -94,7 +94,7 @@ function printStorage(storage: Storage | null, now: Instant): void {
 
 /** The age of each kind of work, and its stalls. */
 function printWork(
-  { comparing, verifying, rejected }: Status,
+  { comparing, verifying, rejected, books }: Status,
   { following, alerting, findings }: StatusForPeople["work"],
   now: Instant,
 ): void {
@@ -102,11 +102,15 @@ function printWork(
   printLine(`comparing   ${sayBehind(comparing.behindSeconds)}, ${comparing.waiting} waiting${aside}`);
   if (following !== null) printLine(`following   ${sayAge("read", following.readAt, now)}`);
   printLine(`verifying   ${sayBehind(verifying.behindSeconds)}, ${verifying.due} due`);
+  printLine(
+    `books       ${books.closedUpTo === null ? "no day is closed" : `closed up to ${books.closedUpTo}`}`,
+  );
   const where = rejected.records + rejected.entries === 0 ? "" : ": recon rejected list";
   printLine(`rejected    ${rejected.records} records, ${rejected.entries} entries${where}`);
   const problems = [
     comparing.problem,
     alerting.finding?.what ?? null,
+    books.problem,
     ...findings.filter(({ severity }) => severity !== "unknown").map(({ what }) => what),
   ];
   for (const problem of new Set(problems)) if (problem !== null) printLine(`problem     ${problem}`);

@@ -24,6 +24,21 @@ export const closedDays = pgTable("closed_days", {
   statement: jsonb("statement").notNull(),
 });
 
+/**
+ * The products of the day that is being closed: each is closed in a transaction of its own, and the statement is made of them.
+ * Without rows while no day is being closed.
+ */
+export const closedParts = pgTable("closed_parts", {
+  productId: text("product_id").primaryKey(),
+  day: date("day").notNull(),
+  fromAt: instant("from_at").notNull(),
+  toAt: instant("to_at").notNull(),
+  /** its rows of the statement; its bets are in `closed_bets`. Null: only its gap was accepted so far */
+  rows: jsonb("rows"),
+  /** the missing time that was accepted, with who accepted it, and why; null: none */
+  gap: jsonb("gap"),
+});
+
 const figures = {
   providerBets: integer("provider_bets").notNull(),
   providerStake: numeric("provider_stake").notNull(),

@@ -33,7 +33,8 @@ export const workStates = pgTable(
 
 /** Sums of money that a worker has computed for all processes. */
 export const moneyStates = pgTable("money_states", {
-  /** "outside": money that moved outside of the comparison; "sums": is all money of the ledger in statements? */
+  /** "outside": money that moved outside of the comparison; "sums": is all money of the ledger in statements?
+   * "books": are the closed days as they were closed, and is every rest 0? */
   name: text("name").primaryKey(),
   measuredAt: instant("measured_at").notNull(),
   tookMs: bigint("took_ms", { mode: "number" }).notNull(),

@@ -15,6 +15,7 @@ import {
   renewChannel,
   type WaitingAlert,
 } from "../../alerts/delivery-store.ts";
+import { STATEMENT_CLOSED } from "../../alerts/statement-closed.ts";
 import type { FlowContext } from "../context.ts";
 
 const READ_AT_ONCE = 20;
@@ -83,7 +84,9 @@ async function deliverAll(
   const doubtful: (readonly [WaitingAlert, FailedSend])[] = [];
   for (const alert of waiting) {
     if (!(await renewChannel(sql, lease))) return false;
-    const result = await channel.send(alert, clock.now(), signal);
+    const result: SendResult = isLeftOut(run, alert)
+      ? { outcome: "delivered" }
+      : await channel.send(alert, clock.now(), signal);
     if (result.outcome === "failed") {
       doubtful.push([alert, result]);
       if (alert.attempts + 1 >= DOUBTFUL_FAILURES) continue;
@@ -105,6 +108,11 @@ async function deliverAll(
   if (doubtful.length === waiting.length && alert.waitedAlone) await letWait(run, alert, failed);
   else await letChannelWait(run, alert, failed);
   return false;
+}
+
+/** Statements are events for programs: people get them in Slack only if the settings say so. */
+function isLeftOut({ channel, context }: DeliveryRun, { kind }: WaitingAlert): boolean {
+  return kind === STATEMENT_CLOSED && channel.name === "slack" && !context.config.alerts.slackStatements;
 }
 
 /** Delays one alert that the channel refuses. */

@@ -4,6 +4,7 @@ import { parseInstant } from "../../clock.ts";
 import { type ChangedBet, findChangedBets } from "../../closing/changed-bets.ts";
 import { readClosedBets, readClosedSessions } from "../../closing/closed-bet-store.ts";
 import { lockClosing, readClosedBounds } from "../../closing/closed-day-store.ts";
+import { readClosingProducts } from "../../closing/closed-part-store.ts";
 import {
   type ClosingMark,
   keepMarksBefore,
@@ -224,7 +225,10 @@ export async function findCorrections(
   for (let count = 0; newest > 0 && count < MOST_TRANSACTIONS && !signal.aborted; count += 1) {
     const step = await inSnapshot(context.sql, async (tx) => {
       await lockClosing(tx);
-      const { marks, rows } = await takeClosingMarks(tx, productIds, newest, ROWS_AT_ONCE);
+      // A bet of the day that is being closed may have changed since: its mark waits for the day's statement.
+      const closing = new Set(await readClosingProducts(tx));
+      const others = productIds.filter((productId) => !closing.has(productId));
+      const { marks, rows } = await takeClosingMarks(tx, others, newest, ROWS_AT_ONCE);
       return { rows, corrections: await correctMarked(context, tx, marks, limits) };
     });
     found += step.corrections;

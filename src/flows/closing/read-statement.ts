@@ -1,7 +1,7 @@
 /** Reads statements: of a day, closed or open, and of a month. */
 
 import { formatInstant, type Instant, showInstant } from "../../clock.ts";
-import type { ClosedStamp, Correction, DayStatement, MonthReport, OpenDay } from "../../closed.ts";
+import type { ClosedStamp, Correction, DayStatement, Flaw, MonthReport, OpenDay } from "../../closed.ts";
 import {
   type ClosedDay,
   readClosedDay,
@@ -11,7 +11,7 @@ import {
 } from "../../closing/closed-day-store.ts";
 import { readArrived, readCorrectionsOf } from "../../closing/correction-store.ts";
 import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
-import { canonicalJson, findFlaw } from "../../closing/statement.ts";
+import { bodyOf, canonicalJson, findFlaw } from "../../closing/statement.ts";
 import { sumRows } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
@@ -20,6 +20,7 @@ import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import type { FlowContext } from "../context.ts";
 import { checkNotLeftOut } from "./left-out-date.ts";
+import { countAsPending, countWaiting } from "./waiting-corrections.ts";
 import { NOT_FETCHED, whyOpen } from "./why-open.ts";
 
 /**
@@ -59,11 +60,17 @@ export async function readMonth(
     const days = await readClosedDaysOf(tx, month);
     const closed = new Set(days.map(({ day }) => day));
     const corrections: Correction[] = await readCorrectionsOf(tx, month);
+    const stored = sumRows(days.flatMap(({ rows }) => rows));
+    const [first, last] = [days[0], days.at(-1)];
+    const waiting =
+      first === undefined || last === undefined
+        ? null
+        : await countWaiting(context, tx, { from: first.from, to: last.to });
     return {
       month,
       zone,
       days: days.map(toStatement),
-      rows: sumRows(days.flatMap(({ rows }) => rows)),
+      rows: waiting === null ? stored : countAsPending(stored, waiting),
       corrections,
       open: await whyOpenAll(
         context,
@@ -129,31 +136,39 @@ function waitsBecause({ config }: FlowContext, to: Instant, now: Instant): strin
   return "The day is complete; the worker closes it at its next run.";
 }
 
-/** A closed day whose stored statement is not as it was closed. */
-export interface Flaw {
-  readonly day: string;
-  /** a part of a sentence, whose subject is the day */
-  readonly what: string;
-}
-
 const DAYS_AT_ONCE = 100;
 
 /** Checks the chain of all closed days. @returns the first flaw; null: there is none */
-export async function verifyChain({
-  sql,
-}: FlowContext): Promise<{ readonly days: number; readonly flaw: Flaw | null }> {
+export async function verifyChain(
+  context: FlowContext,
+): Promise<{ readonly days: number; readonly flaw: Flaw | null }> {
+  const { days, flaws } = await findFlaws(context, 1);
+  return { days, flaw: flaws[0] ?? null };
+}
+
+/**
+ * Compares each closed day with its hash, its corrections, and the day before as it is stored.
+ * @param most stops at this number of flaws
+ * @returns the number of days without a flaw, as far as the check went, and the flaws in the order of their days
+ */
+export async function findFlaws(
+  { sql }: FlowContext,
+  most: number,
+): Promise<{ readonly days: number; readonly flaws: readonly Flaw[] }> {
   return await inSnapshot(sql, async (tx) => {
+    const flaws: Flaw[] = [];
     let before: ClosedDay | null = null;
     let days = 0;
     for (;;) {
       const batch: ClosedDay[] = await readClosedDays(tx, before?.number ?? 0, DAYS_AT_ONCE);
       for (const day of batch) {
         const what = findFlaw(day, before) ?? (await findAlteredCorrection(tx, day));
-        if (what !== null) return { days, flaw: { day: day.day, what } };
+        if (what === null) days += 1;
+        else flaws.push({ day: day.day, what });
+        if (flaws.length >= most) return { days, flaws };
         before = day;
-        days += 1;
       }
-      if (batch.length < DAYS_AT_ONCE) return { days, flaw: null };
+      if (batch.length < DAYS_AT_ONCE) return { days, flaws };
     }
   });
 }
@@ -174,7 +189,8 @@ function toStatement({
   closedAt,
   hash,
   previousHash,
+  acceptedGaps,
 }: ClosedDay): DayStatement {
   const closed: ClosedStamp = { number, closedAt: formatInstant(closedAt), hash, previousHash };
-  return { day, zone, rows, closed, corrections };
+  return { day, zone, closed, ...bodyOf({ rows, corrections, acceptedGaps }) };
 }

@@ -1,11 +1,12 @@
 /** The whole check of the closed books: the chain of the statements, and the corrections that no statement holds yet. */
 
+import type { Flaw } from "../../closed.ts";
 import { countUnsealed, findUnequalSums, type UnequalSum } from "../../closing/sums-check-store.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
 import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import type { FlowContext } from "../context.ts";
-import { type Flaw, verifyChain } from "./read-statement.ts";
+import { verifyChain } from "./read-statement.ts";
 
 /** All stored bets are read. */
 const LONGEST_MS = 300_000;
@@ -32,13 +33,25 @@ export async function verifyBooks(context: FlowContext): Promise<BooksCheck> {
   const { days, flaw } = await verifyChain(context);
   if (flaw !== null) return { days, flaw, sums: null };
   return await inSnapshot(context.sql, async (tx) => {
-    await allowStatementTime(tx, LONGEST_MS);
-    const unequal = await findUnequalSums(tx);
-    const cut = await findCut(tx, unequal);
-    const [first] = unequal.filter((one) => !cut.has(one));
+    const { wrong, cut } = await compareSums(tx);
+    const [first] = wrong;
     const sums = { unsealed: await countUnsealed(tx), cut: new Set([...cut].map(({ day }) => day)).size };
     return { days, flaw: first === undefined ? null : toFlaw(first), sums };
   });
+}
+
+/** The first flaws of the sums of closed days, at most one for each day. */
+export async function findWrongSums({ sql }: FlowContext, most: number): Promise<Flaw[]> {
+  const { wrong } = await inSnapshot(sql, compareSums);
+  const firsts = wrong.filter((one, index) => one.day !== wrong[index - 1]?.day);
+  return firsts.slice(0, most).map(toFlaw);
+}
+
+async function compareSums(tx: Query) {
+  await allowStatementTime(tx, LONGEST_MS);
+  const unequal = await findUnequalSums(tx);
+  const cut = await findCut(tx, unequal);
+  return { wrong: unequal.filter((one) => !cut.has(one)), cut };
 }
 
 /** What a check without a flaw says of the corrections, as sentences with a space before each; empty: nothing. */

@@ -5,6 +5,7 @@
 
 import { type Instant, showInstant } from "../../clock.ts";
 import type { DayStatement } from "../../closed.ts";
+import type { PartOfDay } from "../../closing/closed-part-store.ts";
 import type { ZonedDay } from "../../closing/day-bounds.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
@@ -14,6 +15,7 @@ import { type GoneDay, readGoneDays } from "../../ledger/entry-days-store.ts";
 import { findGaps } from "../../sync/coverage.ts";
 import { readFetched } from "../../sync/coverage-store.ts";
 import { readPullState } from "../../sync/pull-state-store.ts";
+import type { TimeRange } from "../../window.ts";
 import { readComparedUpTo } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 import { findLedgerStart } from "../ledger/known-ledger.ts";
@@ -58,9 +60,15 @@ export const NOT_FETCHED =
 
 /**
  * A product whose pulling began during the day, or after it, does not hold back the other products.
+ * @param parts the products of the day that are closed already, or whose gap was accepted
  * @returns one sentence that says why the day cannot be closed now; null: it can be closed
  */
-export async function whyOpen(context: FlowContext, tx: Query, day: ZonedDay): Promise<string | null> {
+export async function whyOpen(
+  context: FlowContext,
+  tx: Query,
+  day: ZonedDay,
+  parts: readonly PartOfDay[] = [],
+): Promise<string | null> {
   const now = context.clock.now();
   const future = whyFuture(day, now);
   if (future !== null) return future;
@@ -76,7 +84,15 @@ export async function whyOpen(context: FlowContext, tx: Query, day: ZonedDay): P
     const begin = await readFirstFetch(tx, product, day);
     if (begin === null || begin >= day.to) continue;
     hasWhole ||= begin <= day.from;
-    const reason = await whyIncomplete(context, tx, product, { ...day, from: Math.max(begin, day.from) });
+    const part = parts.find(({ productId }) => productId === product.productId);
+    if (part?.rows != null) continue;
+    const reason = await whyIncomplete(
+      context,
+      tx,
+      product,
+      { ...day, from: Math.max(begin, day.from) },
+      part?.gap != null,
+    );
     if (reason !== null) return reason;
   }
   return hasWhole ? null : NOT_FETCHED;
@@ -97,11 +113,12 @@ async function whyIncomplete(
   tx: Query,
   product: ProductConfig,
   day: ZonedDay,
+  isAccepted: boolean,
 ): Promise<string | null> {
   const { productId } = product;
   const covered = await readFetched(tx, productId, day);
   const [gap] = findGaps(day, clock.now(), covered, []);
-  if (gap !== undefined) {
+  if (gap !== undefined && !isAccepted) {
     return `${productId} was not fetched from ${showInstant(gap.from)} to ${showInstant(gap.to)} (recon coverage says why).`;
   }
   if ((await findLedgerStart(tx, config, product)) === null) return "The ledger has no entry.";
@@ -111,6 +128,19 @@ async function whyIncomplete(
     return `Of ${productId}, ${since} has been compared (recon status says why).`;
   }
   return null;
+}
+
+/** The time of a day that a product lacks since it is pulled, in order. */
+export async function readMissing(
+  { clock }: FlowContext,
+  tx: Query,
+  product: ProductConfig,
+  day: ZonedDay,
+): Promise<TimeRange[]> {
+  const begin = await readFirstFetch(tx, product, day);
+  if (begin === null || begin >= day.to) return [];
+  const covered = await readFetched(tx, product.productId, day);
+  return findGaps({ from: Math.max(begin, day.from), to: day.to }, clock.now(), covered, []);
 }
 
 /** The beginning of pulling, or of earlier time of the day that a backfill has fetched; null: nothing was fetched. */

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { countUndelivered } from "../../alerts/store.ts";
-import { AMOUNT, type AnswerOf, COUNT, FLAG, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
+import { AMOUNT, type AnswerOf, COUNT, DATE, FLAG, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { isStalled, watermarkOf } from "../../health/products.ts";
 import { countOfEmptied } from "../../ledger/entry-days-store.ts";
@@ -76,6 +76,12 @@ export const STATUS = objectOf({
     due: COUNT.meta({ description: "transfers and top-ups whose question is due now" }),
   }),
   rejected: objectOf({ records: COUNT, entries: COUNT }),
+  books: objectOf({
+    closedUpTo: z.nullable(DATE.meta({ description: "the last closed day; null: none is closed" })),
+    problem: z.nullable(
+      TEXT.meta({ description: "what is wrong with the books, or why that is unknown; null: nothing" }),
+    ),
+  }),
   unknownProducts: listOf(
     objectOf({
       productId: TEXT.meta({
@@ -164,6 +170,7 @@ export async function readStatusForPeople(context: FlowContext): Promise<StatusF
       behindSeconds: verifying.behindMs === null ? null : secondsOf(verifying.behindMs),
       due: verifying.due,
     },
+    books: { closedUpTo: work.books.closedUpTo, problem: work.books.problem },
     unknownProducts: outside.unknown.map(({ productId, entries, since }) => ({
       productId,
       entries,

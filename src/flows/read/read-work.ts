@@ -6,6 +6,7 @@
 import type { Instant } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { readStorageFacts } from "../../db/storage-store.ts";
+import { type Books, judgeBooks } from "../../health/books.ts";
 import { type Comparing, judgeComparing } from "../../health/comparing.ts";
 import { type Finding, findState } from "../../health/finding.ts";
 import { judgeBackfill, judgeDisk } from "../../health/installation.ts";
@@ -62,6 +63,7 @@ export interface WorkReport {
   /** of the products that are pulled and have begun */
   readonly resweeps: readonly ResweepsSeen[];
   readonly money: MoneyReport;
+  readonly books: Books;
   readonly storage: Storage | null;
   /** what is wrong or unknown with all of this */
   readonly findings: readonly Finding[];
@@ -143,6 +145,8 @@ export function judgeWork(
     now,
     alerts.every,
   );
+  const sumsWrong = money.findings.filter(({ kind }) => kind === "books-wrong");
+  const books = judgeBooks(facts.closedUpTo, facts.money.books, sumsWrong, now);
   const findings = [
     ...(alerting.finding === null ? [] : [alerting.finding]),
     ...pulling,
@@ -155,6 +159,7 @@ export function judgeWork(
     ...judgeGone(facts.gone),
     ...judgeQueues(seen),
     ...money.findings,
+    ...books.findings,
     ...facts.failedBackfills.map(judgeBackfill),
     ...judgeDisk(storage, judging === "reported"),
   ];
@@ -165,6 +170,7 @@ export function judgeWork(
     alerting,
     resweeps,
     money,
+    books,
     storage,
     findings,
     stop: findings.find(({ isWhole }) => isWhole)?.what ?? null,

@@ -4,6 +4,7 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { listAudit } from "../../access/audit-store.ts";
+import { STATEMENT_CLOSED, STATEMENT_CLOSED_EVENT } from "../../alerts/statement-closed.ts";
 import { COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant } from "../../clock.ts";
 import { REPORT } from "../../closed.ts";
@@ -23,7 +24,7 @@ import { addEvidenceRoutes } from "./evidence-routes.ts";
 import { addIncidentRoutes } from "./incident-routes.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
-import { describeOperation } from "./operation.ts";
+import { describeOperation, describeWebhook } from "./operation.ts";
 import { addRejectedRoutes } from "./rejected-routes.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
 
@@ -185,6 +186,9 @@ async function addDocument(api: FastifyInstance): Promise<void> {
         },
       },
       security: [{ token: [] }, { session: [] }],
+      webhooks: {
+        [STATEMENT_CLOSED]: describeWebhook("A day was closed (ALERT_WEBHOOK_URL)", STATEMENT_CLOSED_EVENT),
+      },
     },
   });
   api.get("/openapi.json", { schema: READ_OPENAPI }, () => api.swagger());

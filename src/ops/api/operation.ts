@@ -68,6 +68,13 @@ export function describeOperation(operation: Operation): FastifySchema {
 }
 
 /** The JSON Schema of what is sent ("input"), or answered ("output"). */
+/** An event that is posted to the operator's own address, signed; see docs/alerts.md. */
+export function describeWebhook(summary: string, event: z.ZodType): Schema {
+  const content = { "application/json": { schema: describe(event, "output") } };
+  const responses = { "2XX": { description: "received; any other answer is tried again" } };
+  return { post: { summary, requestBody: { required: true, content }, responses } };
+}
+
 function describe(form: z.ZodType, io: "input" | "output"): Schema {
   const { $schema, ...schema } = z.toJSONSchema(form, { io, override: mend });
   return schema;

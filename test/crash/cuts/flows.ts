@@ -223,6 +223,7 @@ export function useFlows(): readonly CutFlow[] {
       }),
       see: async (sql) => [
         await sql`select day, number, statement->'rows' as rows from closed_days order by number`,
+        await sql`select product_id from closed_parts`,
         await sql`select * from closed_bets order by subject, bet_ref, day, currency, username`,
         await sql`select day, correction - 'at' - 'reason' as correction from corrections order by day, correction`,
         (await verifyChain(contextOf(sql))).flaw,

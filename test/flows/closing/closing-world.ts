@@ -5,7 +5,7 @@ import type { Correction } from "../../../src/closed.ts";
 import { readClosedBounds, readClosedDays } from "../../../src/closing/closed-day-store.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import type { Sql } from "../../../src/db/client.ts";
-import { closeDay } from "../../../src/flows/closing/close-days.ts";
+import { closeDay } from "../../../src/flows/closing/close-day.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
 import { verifyBooks } from "../../../src/flows/closing/verify-books.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../../../src/flows/compare/comparison-context.ts";

@@ -99,7 +99,6 @@ function describeFollowing(health: Health, { ledger }: Config): WorkRow {
     "entries-vanished",
     "unknown-product",
     "money-outside",
-    "books-wrong",
     "ledger-unreadable",
     "ledger-not-read",
     "ledger-empty",
@@ -147,9 +146,9 @@ function describeVerifying(health: Health): WorkRow {
 /** A due day that stays open is seen here at once, and reported after an hour. */
 function describeClosing(health: Health, { closing }: Config): WorkRow {
   const state = findState(health.states, "closing", "");
-  const stalled = findingsOf(health, ["closing-stalled"]);
+  const stalled = findingsOf(health, ["closing-stalled", "books-wrong", "books-unknown"]);
   const waits =
-    stalled.length === 0 && state?.error != null
+    stalled.every(({ kind }) => kind !== "closing-stalled") && state?.error != null
       ? [
           {
             what: state.error,
@@ -164,7 +163,7 @@ function describeClosing(health: Health, { closing }: Config): WorkRow {
   const tone = toneOf(stalled, state?.doneAt != null);
   return {
     name: "Closing days",
-    tone: waits.length > 0 ? "warn" : tone,
+    tone: waits.length > 0 && tone !== "bad" ? "warn" : tone,
     doneAt: state?.doneAt ?? null,
     behind: null,
     heldUp: [...stalled, ...waits, ...byHand],

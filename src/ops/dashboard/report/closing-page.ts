@@ -6,13 +6,16 @@ import type { OpenDay } from "../../../closed.ts";
 import { readLastClosed } from "../../../closing/closed-day-store.ts";
 import { dayOf } from "../../../closing/day-bounds.ts";
 import { describeError, ReconError } from "../../../errors.ts";
-import { type Closing, closeDay, closeDays, findNextDay } from "../../../flows/closing/close-days.ts";
+import { acceptGaps, type GapOfProduct, readGaps } from "../../../flows/closing/accept-gaps.ts";
+import { type Closing, closeDay } from "../../../flows/closing/close-day.ts";
+import { closeDays, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
 import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
 import { type BooksCheck, sayRest, verifyBooks } from "../../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
+import { usage } from "../../input/fields.ts";
 import {
   type AskedDay,
   type AskedMonth,
@@ -25,6 +28,7 @@ import { sendPage } from "../parts/send-page.ts";
 import { sayWords, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
 import { zoneOf } from "../parts/zone.ts";
+import { renderAcceptGaps, type TypedGaps, takeTypedGaps } from "./accept-gap-form.ts";
 
 /** A day or a month to close. */
 interface Closable {
@@ -41,6 +45,8 @@ interface Closable {
   readonly isFirst: boolean;
   /** the first whole day since pulling began; null: nothing was pulled, or a day is closed */
   readonly firstPulled: string | null;
+  /** of a day: the products that lack time of it */
+  readonly gaps: readonly GapOfProduct[];
 }
 
 function renderConfirmClosing(closable: Closable, mayClose: boolean, reader: string): SafeHtml {
@@ -66,7 +72,8 @@ function renderConfirmClosing(closable: Closable, mayClose: boolean, reader: str
 <p>${what} A closed day of ${zone} has a number and a hash. Its statement never changes again, and it cannot be reopened: later changes become corrections.</p>
 ${isClosable ? renderWarning(closable) : null}
 ${renderTable({ name: "Open days", columns, rows })}
-${mayClose && isClosable ? form : html`<p>${back}</p>`}</div>`;
+${mayClose && isClosable ? form : html`<p>${back}</p>`}</div>
+${mayClose && isClosable ? renderAcceptGaps(name, closable.gaps, reader) : null}`;
 }
 
 /** The first closed day shuts out all earlier ones. */
@@ -127,7 +134,9 @@ export function addClosingPage(pages: FastifyInstance, context: FlowContext): vo
     });
   });
   pages.post("/report/close", async (request, reply) => {
-    const asked = readReportAsk(request.body ?? {}, context.config.closing.zone);
+    const [fields, gaps] = takeTypedGaps((request.body ?? {}) as Fields);
+    const asked = readReportAsk(fields, context.config.closing.zone);
+    if ("month" in asked && gaps !== null) throw usage("acceptGap is about one day: give day, not month");
     const query = "month" in asked ? { month: asked.month } : { day: asked.day };
     if (isClosing) throw new ReconError("conflict", "days are being closed: wait for the result");
     isClosing = true;
@@ -136,7 +145,7 @@ export function addClosingPage(pages: FastifyInstance, context: FlowContext): vo
       const results =
         "month" in asked
           ? await closeMonth(context, asked.dates)
-          : [await closeDay(context, parseDay(asked.day, context.config.closing.zone))];
+          : [await closeOne(context, asked.day, gaps, request.asker.name)];
       // What changed in other closed days meanwhile.
       await findCorrections(context, new AbortController().signal);
       const isDone = results.some((one) => "closed" in one);
@@ -164,6 +173,17 @@ export function addClosingPage(pages: FastifyInstance, context: FlowContext): vo
   });
 }
 
+async function closeOne(
+  context: FlowContext,
+  date: string,
+  gaps: TypedGaps | null,
+  by: string,
+): Promise<Closing> {
+  const day = parseDay(date, context.config.closing.zone);
+  if (gaps !== null) await acceptGaps(context, day, { ...gaps, by });
+  return await closeDay(context, day);
+}
+
 async function check(context: FlowContext) {
   const [found, last] = await Promise.all([verifyBooks(context), readLastClosed(context.sql)]);
   return { ...found, last };
@@ -181,8 +201,9 @@ async function readClosable(context: FlowContext, query: Fields): Promise<Closab
     isFirst,
     firstPulled: isFirst ? ((await findNextDay(context, zone))?.day ?? null) : null,
   };
-  if ("month" in asked) return { ...all, name: asked.month, isMonth: true };
-  return { ...all, name: asked.day, isMonth: false };
+  if ("month" in asked) return { ...all, name: asked.month, isMonth: true, gaps: [] };
+  const gaps = all.isClosable ? await readGaps(context, parseDay(asked.day, zone)) : [];
+  return { ...all, name: asked.day, isMonth: false, gaps };
 }
 
 async function readOpenDays(context: FlowContext, asked: AskedDay | AskedMonth): Promise<readonly OpenDay[]> {

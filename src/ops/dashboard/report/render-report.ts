@@ -3,7 +3,9 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant } from "../../../clock.ts";
 import type { BetFigures, Correction, DayStatement, MonthReport, OpenDay } from "../../../closed.ts";
+import { sayAcceptedGap } from "../../../flows/closing/accept-gaps.ts";
 import { READY_TO_CLOSE } from "../../../flows/closing/read-statement.ts";
+import { sayWaiting, type WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
 import { sayWords, showAmount, showCount, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
@@ -196,6 +198,7 @@ export interface ShownReport {
   readonly report: ShownDay | MonthReport | null;
   /** which of its statements were altered, as after a colon; null: none */
   readonly altered: string | null;
+  readonly waiting: WaitingCorrections;
   /** sentences about the bounds of its closed days */
   readonly bounds: readonly string[];
   readonly problem: Problem | null;
@@ -207,7 +210,7 @@ export interface ShownReport {
 }
 
 export function renderReport(form: ReportForm, shown: ShownReport): SafeHtml {
-  const { report, altered, bounds, problem, reader, closingZone, mayClose } = shown;
+  const { report, altered, waiting, bounds, problem, reader, closingZone, mayClose } = shown;
   const field = (label: string, name: keyof ReportForm) => ({ label, name, value: form[name], problem });
   return html`<h1>The ${report !== null && "month" in report ? "month's" : "day's"} statement</h1>
 <div class="sheets"><form method="get" action="/report" class="sheet fields" aria-label="Day">
@@ -222,7 +225,8 @@ ${renderInput(field("Month", "month"), html`size="10" required autocomplete="off
 ${renderProblem(problem, ["day", "zone", "month"])}
 ${report === null ? null : html`<p class="faint">${sayDays(report, bounds)} Other times on this page are ${reader}.</p>`}
 ${altered === null ? null : html`<p class="verdict" data-state="bad"><span>Altered: ${altered}. <a href="/report/verify">Verify the closed days</a></span></p>`}
-${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, { closingZone, mayClose, isSound: altered === null })}`;
+${waiting.size === 0 ? null : html`<p class="sheet">${sayWaiting(waiting)}</p>`}
+${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, { closingZone, mayClose, isSound: altered === null, waiting })}`;
 }
 
 function sayDays(report: ShownDay | MonthReport, bounds: readonly string[]): string {
@@ -244,10 +248,11 @@ interface DayMarks {
   readonly mayClose: boolean;
   /** false: its stored statement was altered */
   readonly isSound: boolean;
+  readonly waiting: WaitingCorrections;
 }
 
 function renderDay(shown: ShownDay, reader: string, marks: DayMarks): SafeHtml {
-  const { closingZone, isSound } = marks;
+  const { closingZone, isSound, waiting } = marks;
   const { statement, corrections } = shown;
   const later = { id: "later", title: "Corrections of this day", corrections };
   const arrived = {
@@ -257,7 +262,7 @@ function renderDay(shown: ShownDay, reader: string, marks: DayMarks): SafeHtml {
   };
   const whyEmpty = sayWords(shown.whyEmpty ?? "", reader);
   return html`${renderClosed(shown, reader, marks)}
-${renderStatement(statement, { closingZone, whyEmpty, isSound })}
+${renderStatement(statement, { closingZone, whyEmpty, isSound, waiting })}
 ${renderCorrections(later, reader)}
 ${renderCorrections(arrived, reader)}`;
 }
@@ -283,5 +288,6 @@ function renderClosed(
   }
   const { number, closedAt, hash } = closed;
   return html`<p class="sheet">Closed at ${showTime(closedAt, reader)} with number ${number}${isSound ? "; these figures stay" : ""}.<br><span class="faint wrap">hash ${hash}</span></p>
+${(statement.acceptedGaps ?? []).map((gap) => html`<p class="problem">${sayWords(sayAcceptedGap(gap), reader)}</p>`)}
 <p class="row">${links} <a href="/report/verify">Verify the closed days</a></p>`;
 }

@@ -2,6 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { DayStatement } from "../../../closed.ts";
+import type { WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
 import { showAmount, showCount } from "../parts/show.ts";
@@ -10,6 +11,7 @@ import { type Column, renderTable } from "../parts/table.ts";
 /**
  * @param closingZone `closing.zone`
  * @param whyEmpty shown if the statement has no rows
+ * @param waiting the changes that are about to become corrections: what they leave unexplained is not decided yet
  * @param isSound false: the stored statement was altered, so its figures prove nothing
  */
 export function renderStatement(
@@ -18,14 +20,20 @@ export function renderStatement(
     closingZone,
     whyEmpty,
     isSound,
-  }: { readonly closingZone: string; readonly whyEmpty: string; readonly isSound: boolean },
+    waiting,
+  }: {
+    readonly closingZone: string;
+    readonly whyEmpty: string;
+    readonly isSound: boolean;
+    readonly waiting: WaitingCorrections;
+  },
 ): SafeHtml {
   const { day, zone, rows } = report;
   if (rows.length === 0) {
     return html`<p class="sheet">${whyEmpty}</p>`;
   }
   const query = new URLSearchParams({ day, zone });
-  return html`${isSound ? renderVerdict(rows) : null}
+  return html`${isSound ? renderVerdict(rows, waiting) : null}
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${day}.csv">Download as CSV</a></p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${day}, ${zone}: net on both sides</h2>
 ${renderNetTable(rows)}
@@ -60,8 +68,8 @@ export function renderNetTable(rows: readonly ReportRow[]): SafeHtml {
   return renderTable({ name: "Nets", id: "nets", columns: NET_COLUMNS, rows: rows.map(renderNets) });
 }
 
-function renderVerdict(rows: readonly ReportRow[]): SafeHtml {
-  const unexplained = rows.filter(isUnexplained);
+function renderVerdict(rows: readonly ReportRow[], waiting: WaitingCorrections): SafeHtml {
+  const unexplained = rows.filter((row) => isUnexplained(row) && !waiting.has(row.productId));
   const incomplete = rows.filter(({ complete }) => !complete);
   if (unexplained.length > 0) {
     const named = unexplained.map(

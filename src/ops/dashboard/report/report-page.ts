@@ -13,6 +13,7 @@ import {
 } from "../../../flows/closing/closed-facts.ts";
 import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
+import { readWaiting, type WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
 import { readWhyEmpty } from "../../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";
@@ -44,6 +45,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
     };
     let report: ShownReport["report"] = null;
     let altered: string | null = null;
+    let waiting: WaitingCorrections = new Map();
     let bounds: readonly string[] = [];
     let problem: Problem | null = null;
     let status = 200;
@@ -60,6 +62,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
         (await isAnyClosable(context.sql, "month" in shown ? shown.open : [shown]));
       const facts = await readClosedFacts(context, shown);
       altered = sayAltered(facts);
+      waiting = await readWaiting(context, shown);
       bounds =
         "month" in shown
           ? sayUnusual(shown, facts)
@@ -76,6 +79,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
       main: renderReport(form, {
         report,
         altered,
+        waiting,
         bounds,
         problem,
         reader: zoneOf(request),
