@@ -32,7 +32,7 @@ const BET_FIGURES = objectOf({
 export type BetFigures = AnswerOf<typeof BET_FIGURES>;
 
 /** A change of a closed day. It belongs to the day on which it arrived. */
-const CORRECTION = objectOf({
+export const CORRECTION = objectOf({
   day: DATE.meta({ description: "the closed day that changed" }),
   productId: TEXT,
   currency: TEXT,
@@ -60,7 +60,7 @@ const DAY_STATEMENT = DAY_REPORT.extend({
 export type DayStatement = AnswerOf<typeof DAY_STATEMENT>;
 
 /** A day of a month that is not closed, with the reason in one sentence. */
-const OPEN_DAY = objectOf({ day: DATE, reason: TEXT });
+export const OPEN_DAY = objectOf({ day: DATE, reason: TEXT });
 export type OpenDay = AnswerOf<typeof OPEN_DAY>;
 
 const MONTH_REPORT = objectOf({

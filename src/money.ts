@@ -77,6 +77,11 @@ export function groupThousands(whole: string): string {
   return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
+/** Half up, as invoices round: 0.125 to two decimals is 0.13. */
+export function roundAmount(amount: Amount, decimals: number): Amount {
+  return amount.round(decimals, Big.roundHalfUp);
+}
+
 export function sumAmounts(amounts: Iterable<Amount>): Amount {
   let sum = ZERO;
   for (const amount of amounts) sum = sum.plus(amount);

@@ -71,7 +71,7 @@ function printMonth(report: MonthReport, unusual: readonly string[]): void {
   }
 }
 
-function printCorrections(corrections: readonly Correction[]): void {
+export function printCorrections(corrections: readonly Correction[]): void {
   printTable(
     ["DAY", "PRODUCT", "PLAYER", "BET", "DIFFERENCE", "REASON"],
     corrections.map(({ day, productId, username, betId, transactionId, difference, currency, reason }) => [
