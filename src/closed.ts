@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { AMOUNT, type AnswerOf, COUNT, DATE, INSTANT, listOf, objectOf, TEXT } from "./answer.ts";
+import { CONFIRMED_SHARES } from "./confirmed.ts";
 import { DAY_REPORT, LEDGER_REPORT_SIDE, REPORT_ROW, REPORT_SIDE } from "./report.ts";
 
 /** sha-256 in hexadecimal */
@@ -73,6 +74,8 @@ const MONTH_REPORT = objectOf({
   /** every correction of a closed day of the month, whenever it arrived: `rows` and these together are today's data */
   corrections: listOf(CORRECTION),
   open: listOf(OPEN_DAY),
+  /** of the closed days: the share of the money that both sides confirmed in time */
+  confirmed: listOf(CONFIRMED_SHARES),
 });
 export type MonthReport = AnswerOf<typeof MONTH_REPORT>;
 

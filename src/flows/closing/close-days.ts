@@ -3,7 +3,7 @@
  * up.
  */
 
-import { mergeBets } from "../../closing/changed-bets.ts";
+import { type ClosedBet, mergeBets } from "../../closing/changed-bets.ts";
 import { writeClosedBets } from "../../closing/closed-bet-store.ts";
 import {
   type ClosedDay,
@@ -13,6 +13,8 @@ import {
   startNoting,
   writeClosedDay,
 } from "../../closing/closed-day-store.ts";
+import { confirmedDaysOf, nothingConfirmed } from "../../closing/confirmed-days.ts";
+import { addConfirmed } from "../../closing/confirmed-store.ts";
 import { readArrived } from "../../closing/correction-store.ts";
 import { dayAfter, dayAt, firstDayFrom, type ZonedDay } from "../../closing/day-bounds.ts";
 import { hashOf } from "../../closing/statement.ts";
@@ -145,6 +147,8 @@ export async function closeDay(
         rows.push(...(await closeProduct(context, tx, product, bounds, limits)));
     }
     rows.push(...(await closeOutside(context, tx, bounds)));
+    for (const { productId, currency } of rows)
+      await addConfirmed(tx, productId, [nothingConfirmed(bounds.day, currency)]);
     const statement = {
       ...bounds,
       rows,
@@ -194,9 +198,14 @@ async function closeOutside(context: FlowContext, tx: Query, day: ZonedDay): Pro
   const rows = await readRowsOutside(context, tx, day);
   for (const row of rows) {
     const bet = { username: "", subject: "outside", betRef: "", day: day.day };
-    await writeClosedBets(tx, row.productId, mergeBets([{ ...bet, ...toContribution(row, row.currency) }]));
+    await writeBets(tx, row.productId, mergeBets([{ ...bet, ...toContribution(row, row.currency) }]));
   }
   return rows;
+}
+
+async function writeBets(tx: Query, productId: string, bets: readonly ClosedBet[]): Promise<void> {
+  await writeClosedBets(tx, productId, bets);
+  await addConfirmed(tx, productId, confirmedDaysOf(bets));
 }
 
 async function closeProduct(
@@ -212,7 +221,7 @@ async function closeProduct(
   const totals: Totals = new Map();
   let held: Counted[] = [];
   const write = async () => {
-    await writeClosedBets(tx, productId, mergeBets(held.map((counted) => ({ ...counted, day: day.day }))));
+    await writeBets(tx, productId, mergeBets(held.map((counted) => ({ ...counted, day: day.day }))));
     held = [];
   };
   for await (const counted of countAll(comparison, day)) {

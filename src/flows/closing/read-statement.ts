@@ -2,6 +2,7 @@
 
 import { formatInstant, type Instant, showInstant } from "../../clock.ts";
 import type { ClosedStamp, Correction, DayStatement, MonthReport, OpenDay } from "../../closed.ts";
+import { todayOf } from "../../closing/changed-bets.ts";
 import {
   type ClosedDay,
   readClosedDay,
@@ -9,6 +10,8 @@ import {
   readClosedDaysOf,
   readLastClosed,
 } from "../../closing/closed-day-store.ts";
+import { sharesOfMonth } from "../../closing/confirmed-days.ts";
+import { readConfirmedDays } from "../../closing/confirmed-store.ts";
 import { readArrived, readCorrectionsOf } from "../../closing/correction-store.ts";
 import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { canonicalJson, findFlaw } from "../../closing/statement.ts";
@@ -59,17 +62,24 @@ export async function readMonth(
     const days = await readClosedDaysOf(tx, month);
     const closed = new Set(days.map(({ day }) => day));
     const corrections: Correction[] = await readCorrectionsOf(tx, month);
+    const rows = sumRows(days.flatMap((day) => day.rows));
     return {
       month,
       zone,
       days: days.map(toStatement),
-      rows: sumRows(days.flatMap(({ rows }) => rows)),
+      rows,
       corrections,
       open: await whyOpenAll(
         context,
         tx,
         dates.filter((date) => !closed.has(date)),
         zone,
+      ),
+      confirmed: sharesOfMonth(
+        days,
+        await readConfirmedDays(tx, month),
+        todayOf({ rows, corrections }),
+        context.clock.now(),
       ),
     };
   });

@@ -1,0 +1,12 @@
+CREATE TABLE "confirmed_days" (
+	"day" date NOT NULL,
+	"product_id" text NOT NULL,
+	"currency" text NOT NULL,
+	"stake" numeric NOT NULL,
+	"within_hour" numeric NOT NULL,
+	"within_day" numeric NOT NULL,
+	"within_week" numeric NOT NULL,
+	CONSTRAINT "confirmed_days_day_product_id_currency_pk" PRIMARY KEY("day","product_id","currency")
+);
+--> statement-breakpoint
+ALTER TABLE "closed_bets" ADD COLUMN "confirmed" text;
