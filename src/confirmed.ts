@@ -13,7 +13,7 @@ export type Confirmed = (typeof CONFIRMED)[number];
 /** The times that have a share. */
 export const CONFIRMED_WITHIN = { hour: HOUR_MS, day: 24 * HOUR_MS, week: 7 * 24 * HOUR_MS } as const;
 export type ConfirmedWithin = keyof typeof CONFIRMED_WITHIN;
-export const WITHIN = ["hour", "day", "week"] as const satisfies readonly ConfirmedWithin[];
+const WITHIN = ["hour", "day", "week"] as const satisfies readonly ConfirmedWithin[];
 
 /**
  * @param at the time that decides the bet's day
