@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { AMOUNT, type AnswerOf, COUNT, DATE, INSTANT, listOf, objectOf, TEXT } from "./answer.ts";
+import { CONFIRMED_SHARES } from "./confirmed.ts";
 import { DAY_REPORT, LEDGER_REPORT_SIDE, REPORT_ROW, REPORT_SIDE } from "./report.ts";
 
 /** sha-256 in hexadecimal */
@@ -32,7 +33,7 @@ const BET_FIGURES = objectOf({
 export type BetFigures = AnswerOf<typeof BET_FIGURES>;
 
 /** A change of a closed day. It belongs to the day on which it arrived. */
-const CORRECTION = objectOf({
+export const CORRECTION = objectOf({
   day: DATE.meta({ description: "the closed day that changed" }),
   productId: TEXT,
   currency: TEXT,
@@ -79,7 +80,7 @@ const DAY_STATEMENT = DAY_REPORT.extend({
 export type DayStatement = AnswerOf<typeof DAY_STATEMENT>;
 
 /** A day of a month that is not closed, with the reason in one sentence. */
-const OPEN_DAY = objectOf({ day: DATE, reason: TEXT });
+export const OPEN_DAY = objectOf({ day: DATE, reason: TEXT });
 export type OpenDay = AnswerOf<typeof OPEN_DAY>;
 
 const MONTH_REPORT = objectOf({
@@ -92,6 +93,8 @@ const MONTH_REPORT = objectOf({
   /** every correction of a closed day of the month, whenever it arrived: `rows` and these together are today's data */
   corrections: listOf(CORRECTION),
   open: listOf(OPEN_DAY),
+  /** of the closed days: the share of the money that both sides confirmed in time */
+  confirmed: listOf(CONFIRMED_SHARES),
 });
 export type MonthReport = AnswerOf<typeof MONTH_REPORT>;
 

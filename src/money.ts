@@ -77,6 +77,20 @@ export function groupThousands(whole: string): string {
   return whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
+/** Half up, as invoices round: 0.125 to two decimals is 0.13. */
+export function roundAmount(amount: Amount, decimals: number): Amount {
+  return amount.round(decimals, Big.roundHalfUp);
+}
+
+const Shares = Big();
+Shares.DP = 6;
+Shares.RM = Big.roundDown;
+
+/** The part of a whole as decimal text of at most six decimals, cut: "1" is all of it. @returns null: the whole is 0 */
+export function shareOf(part: Amount, whole: Amount): string | null {
+  return whole.eq(ZERO) ? null : new Shares(part).div(new Shares(whole)).toFixed();
+}
+
 export function sumAmounts(amounts: Iterable<Amount>): Amount {
   let sum = ZERO;
   for (const amount of amounts) sum = sum.plus(amount);

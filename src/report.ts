@@ -2,6 +2,7 @@
 
 import { AMOUNT, type AnswerOf, COUNT, DATE, FLAG, listOf, objectOf, TEXT } from "./answer.ts";
 import type { Instant } from "./clock.ts";
+import type { Confirmed } from "./confirmed.ts";
 import { type Amount, formatAmount, sumAmounts, ZERO } from "./money.ts";
 
 /** One side of a row; `net` is what the players won; negative: what they lost. */
@@ -123,6 +124,8 @@ export interface Counted extends Contribution {
   readonly transactionId: string | null;
   /** decides the day */
   readonly at: Instant;
+  /** how soon after `at` both sides agreed; absent: never */
+  readonly confirmed?: Confirmed;
 }
 
 /** The fields of a mismatch that the statement needs. */

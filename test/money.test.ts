@@ -7,8 +7,10 @@ import {
   groupThousands,
   largerAmount,
   parseAmount,
+  roundAmount,
   sayAmount,
   sayAmountsWithin,
+  shareOf,
   sumAmounts,
 } from "../src/money.ts";
 
@@ -123,3 +125,24 @@ function scaled(text: string): string {
   const [whole = "", fraction = ""] = text.split(".");
   return whole + fraction.padEnd(60, "0");
 }
+
+test.each([
+  ["0.125", 2, "0.13"],
+  ["-0.125", 2, "-0.13"],
+  ["0.1249", 2, "0.12"],
+  ["7.5", 0, "8"],
+  ["7", 2, "7"],
+])("%s rounded half up to %i decimals is %s", (text, decimals, expected) => {
+  expect(formatAmount(roundAmount(parseAmount(text, "fee"), decimals))).toBe(expected);
+});
+
+test.each([
+  ["1", "4", "0.25"],
+  ["2", "3", "0.666666"],
+  ["2999999.99", "3000000", "0.999999"],
+  ["3", "3", "1"],
+  ["0", "3", "0"],
+  ["0", "0", null],
+])("the share of %s in %s is %s: cut, so that only the whole is 1", (part, whole, expected) => {
+  expect(shareOf(parseAmount(part, "part"), parseAmount(whole, "whole"))).toBe(expected);
+});

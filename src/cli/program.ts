@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   evidence: async () => (await import("./commands/evidence.ts")).addEvidenceCommand,
   close: async () => (await import("./commands/close.ts")).addCloseCommand,
   report: async () => (await import("./commands/report.ts")).addReportCommand,
+  invoice: async () => (await import("./commands/invoice.ts")).addInvoiceCommands,
   transfers: async () => (await import("./commands/transfers.ts")).addTransferCommands,
   rejected: async () => (await import("./commands/rejected.ts")).addRejectedCommands,
   alerts: async () => (await import("./commands/alerts.ts")).addAlertCommands,

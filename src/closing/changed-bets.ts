@@ -1,6 +1,7 @@
 /** Finds what changed in the bets of closed days, and says it as corrections. Pure. */
 
 import type { BetFigures, Correction, MonthReport } from "../closed.ts";
+import { laterOf } from "../confirmed.ts";
 import { type Amount, formatAmount } from "../money.ts";
 import {
   addContribution,
@@ -58,7 +59,16 @@ export function mergeBets<Bet extends ClosedBet>(bets: readonly Bet[]): Bet[] {
   const merged = new Map<string, Bet>();
   for (const bet of bets) {
     const same = merged.get(keyOf(bet));
-    merged.set(keyOf(bet), same === undefined ? bet : { ...same, ...addContribution(same, bet) });
+    merged.set(
+      keyOf(bet),
+      same === undefined
+        ? bet
+        : {
+            ...same,
+            ...addContribution(same, bet),
+            confirmed: laterOf(same.confirmed ?? "never", bet.confirmed ?? "never"),
+          },
+    );
   }
   return [...merged.values()].filter((bet) => !isNothing(bet));
 }

@@ -1,5 +1,6 @@
 /** What the bets of closed days count for, in PostgreSQL (decision 150). */
 
+import type { Confirmed } from "../confirmed.ts";
 import type { Query } from "../db/client.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../money.ts";
 import type { SideSums } from "../report.ts";
@@ -47,7 +48,7 @@ export async function writeClosedBets(
   await tx`
     insert into closed_bets (product_id, username, subject, bet_ref, day, currency, provider_bets, provider_stake,
       provider_payout, provider_net, ledger_bets, ledger_stake, ledger_payout, ledger_net, mismatches, adjustments, pending,
-      rounding, ledger_moved, outside)
+      rounding, ledger_moved, outside, confirmed)
     select ${productId}, * from unnest(${text((bet) => bet.username)}::text[], ${text((bet) => bet.subject)}::text[],
       ${text((bet) => bet.betRef)}::text[], ${text((bet) => bet.day)}::text[]::date[], ${text((bet) => bet.currency)}::text[],
       ${bets.map((bet) => bet.provider.bets)}::int[], ${amounts((bet) => bet.provider.stake)}::text[]::numeric[],
@@ -57,7 +58,7 @@ export async function writeClosedBets(
       ${explained((bet) => bet.mismatches)}::text[]::numeric[], ${explained((bet) => bet.adjustments)}::text[]::numeric[],
       ${explained((bet) => bet.pending)}::text[]::numeric[], ${explained((bet) => bet.rounding)}::text[]::numeric[],
       ${amounts((bet) => (bet.moved.eq(bet.ledger.net) ? null : bet.moved))}::text[]::numeric[],
-      ${explained((bet) => bet.outside)}::text[]::numeric[])`;
+      ${explained((bet) => bet.outside)}::text[]::numeric[], ${bets.map(confirmedText)}::text[])`;
 }
 
 /** Deletes the rows of bets. */
@@ -122,6 +123,7 @@ interface ClosedBetRow extends Pick<ClosedBet, "username" | "subject" | "betRef"
   /** null: the ledger's net */
   readonly ledgerMoved: string | null;
   readonly outside: string | null;
+  readonly confirmed: Confirmed | null;
 }
 
 function columns(tx: Query) {
@@ -129,7 +131,7 @@ function columns(tx: Query) {
     c.provider_stake as "providerStake", c.provider_payout as "providerPayout", c.provider_net as "providerNet",
     c.ledger_bets as "ledgerBets", c.ledger_stake as "ledgerStake", c.ledger_payout as "ledgerPayout",
     c.ledger_net as "ledgerNet", c.mismatches, c.adjustments, c.pending, c.rounding,
-    c.ledger_moved as "ledgerMoved", c.outside`;
+    c.ledger_moved as "ledgerMoved", c.outside, c.confirmed`;
 }
 
 function toClosedBet(row: ClosedBetRow): ClosedBet {
@@ -164,7 +166,13 @@ function toClosedBet(row: ClosedBetRow): ClosedBet {
     rounding: amount(row.rounding),
     moved: row.ledgerMoved === null ? ledger.net : amount(row.ledgerMoved),
     outside: amount(row.outside),
+    confirmed: row.confirmed ?? "hour",
   };
+}
+
+/** Most bets are confirmed within an hour, and of no stake there is no share: both take no space. */
+function confirmedText({ provider, confirmed = "never" }: ClosedBet): string | null {
+  return confirmed === "hour" || provider.stake.eq(ZERO) ? null : confirmed;
 }
 
 function isEven({ provider: a, ledger: b }: ClosedBet): boolean {

@@ -65,7 +65,11 @@ export async function dropPartsOf(tx: Query, day: string): Promise<void> {
 
 async function dropParts(tx: Query, which: ReturnType<Query>): Promise<void> {
   await tx`
-    with gone as (delete from closed_parts where ${which} returning product_id, day, rows)
+    with gone as (delete from closed_parts where ${which} returning product_id, day, rows),
+    unconfirmed as (
+      delete from confirmed_days c using gone
+      where c.product_id = gone.product_id and c.day = gone.day and gone.rows is not null
+    )
     delete from closed_bets b using gone
     where b.product_id = gone.product_id and b.day = gone.day and gone.rows is not null`;
 }

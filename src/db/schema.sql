@@ -225,7 +225,8 @@ create table closed_bets (
   pending numeric,
   rounding numeric,
   ledger_moved numeric,
-  outside numeric
+  outside numeric,
+  confirmed text
 );
 alter table closed_bets add constraint closed_bets_product_id_username_subject_bet_ref_day_currency_pk PRIMARY KEY (product_id, username, subject, bet_ref, day, currency);
 
@@ -291,6 +292,17 @@ create table comparisons_set_aside (
   retry_at timestamp(6) with time zone not null
 );
 alter table comparisons_set_aside add constraint comparisons_set_aside_product_id_username_subject_pk PRIMARY KEY (product_id, username, subject);
+
+create table confirmed_days (
+  day date not null,
+  product_id text not null,
+  currency text not null,
+  stake numeric not null,
+  within_hour numeric not null,
+  within_day numeric not null,
+  within_week numeric not null
+);
+alter table confirmed_days add constraint confirmed_days_day_product_id_currency_pk PRIMARY KEY (day, product_id, currency);
 
 create table corrections (
   id bigint generated always as identity not null,

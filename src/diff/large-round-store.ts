@@ -255,6 +255,8 @@ export interface SumsOfOthers {
   readonly payout: Amount;
   /** the latest accountingDate of all of them, in the day or not; null: there are none */
   readonly lastAccountedAt: Instant | null;
+  /** when the newest version of any of them was first seen; null: there are none */
+  readonly lastSeenAt: Instant | null;
 }
 
 /**
@@ -271,12 +273,16 @@ export async function sumOthers(
 ): Promise<SumsOfOthers> {
   const counted =
     day === null ? tx`true` : tx`accounting_date >= ${day.from} and accounting_date < ${day.to}`;
-  const [row] = await tx<{ bets: number; stake: string; payout: string; lastAccountedAt: Instant | null }[]>`
+  const [row] = await tx<
+    (Pick<SumsOfOthers, "bets" | "lastAccountedAt" | "lastSeenAt"> & { stake: string; payout: string })[]
+  >`
     select count(*) filter (where ${counted}) as bets, coalesce(sum(stake) filter (where ${counted}), 0) as stake,
-      coalesce(sum(payout) filter (where ${counted}), 0) as payout, max(accounting_date) as "lastAccountedAt"
+      coalesce(sum(payout) filter (where ${counted}), 0) as payout, max(accounting_date) as "lastAccountedAt",
+      max(version_seen_at) as "lastSeenAt"
     from bet_records
     where product_id = ${productId} and username = ${username} and round_id = ${roundId} and bet_status <> 'VOID'
       and bet_id <> all(${betIds as string[]})`;
-  const { bets = 0, stake = "0", payout = "0", lastAccountedAt = null } = row ?? {};
-  return { bets, stake: parseAmount(stake, "stake"), payout: parseAmount(payout, "payout"), lastAccountedAt };
+  const { bets = 0, stake = "0", payout = "0", lastAccountedAt = null, lastSeenAt = null } = row ?? {};
+  const [stakes, payouts] = [parseAmount(stake, "stake"), parseAmount(payout, "payout")];
+  return { bets, stake: stakes, payout: payouts, lastAccountedAt, lastSeenAt };
 }

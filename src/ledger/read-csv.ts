@@ -23,6 +23,9 @@ interface CsvHeader {
 
 type Separator = "," | ";" | "\t";
 
+/** Excel writes a first line "sep=;". The header shows the separator too, so the line is skipped. */
+export const SEPARATOR_HINT = /^"?sep=[,;\t]"?$/i;
+
 /**
  * Reads the header. The separator is the character (comma, semicolon or tab) that it has most of, because column names
  * have none of them.

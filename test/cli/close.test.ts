@@ -92,6 +92,12 @@ test("a day is closed with a number and a hash, and its statement stays when the
     day: "2025-10-01",
     reason: "It lies before the first closed day, 2025-10-25, and days are closed in order.",
   });
+  // The record was listed at the moment of its date, and both sides do not agree since its correction.
+  const shares = { withinHour: "0", withinDay: "0", withinWeek: "0" };
+  expect(month.confirmed).toEqual([{ productId: "P1", currency: "THB", stake: "10", ...shares }]);
+  expect((await recon("report", "--month", "2025-10")).stdout).toContain(
+    "PRODUCT  STAKE      AN HOUR  A DAY   A WEEK\nP1       10.00 THB  0.00 %   0.00 %  0.00 %",
+  );
   const ask = await serveApi(context);
   expect((await ask("GET", "/api/report?month=2025-10")).json).toEqual(month);
   expect((await ask("GET", "/api/report?day=2025-10-26")).json).toEqual(before);

@@ -224,3 +224,31 @@ test("a user who may only read is not led to closing, and wrong dates are named"
   expect(await mary.getByRole("textbox", { name: "Month" }).inputValue()).toBe("2026-13");
   expect(await mary.locator("[aria-invalid=true]").count()).toBe(1);
 });
+
+test("an invoice is checked on its page by a reader: what is left stands beside each figure, and nothing is stored", async () => {
+  await close("2026-11-20");
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context, TOKENS), token: READ_TOKEN });
+  await page.goto("/report?month=2026-11");
+  await page.getByRole("link", { name: "Check the invoice" }).click();
+  expect(await page.getByLabel("Month").inputValue()).toBe("2026-11");
+  const send = async (text: string) => {
+    await page
+      .getByLabel("File", { exact: true })
+      .setInputFiles({ name: "invoice.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+    await page.getByRole("button", { name: "Check", exact: true }).focus();
+    await page.keyboard.press("Enter");
+  };
+  await send("product;currency;turnover;ggr\nP1;THB;10.00;-9.00\n");
+  await page.getByText("Not explained: P1 THB. 29 of its days are open, and in no closed figure.").waitFor();
+  expect(await cellsOf(page, "Figures", "2 P1 turnover")).toBe(
+    "2 | P1 | turnover | THB | 10.00 | 10.00 | 0.00 | 0.00 | 0.00",
+  );
+  expect(await page.locator("strong.differs").allInnerTexts()).toEqual(["1.00"]);
+  await send("product,currency,turnover,ggr\nP1,THB,10.00,much\n");
+  await page.getByText('line 2: ggr must be a decimal number such as 1234.50, but is "much"').waitFor();
+  expect(await page.getByLabel("Month").inputValue()).toBe("2026-11");
+  await page.getByLabel("Month").fill("2026-13");
+  await send("product,currency,turnover,ggr\nP1,THB,10.00,-10\n");
+  await page.getByText("“Month” must be a month such as 2026-11").waitFor();
+  expect(await sql`select from audit_log where route = '/report/invoice'`).toEqual([]);
+});

@@ -111,6 +111,7 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
       "a correction": `/report?day=${CORRECTED_DAY}`,
       "closing a month": "/report/close?month=2026-11",
       "a check": "/report/verify",
+      "an invoice": "/report/invoice?month=2026-11",
       health: "/health",
       alerts: "/alerts",
       alert: `/alerts/${alert}`,

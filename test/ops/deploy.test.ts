@@ -174,11 +174,24 @@ async function startTap(): Promise<() => Promise<Sample[]>> {
   return async () => readSamples(await (await fetch(address() ?? "")).text());
 }
 
+/** A day of long ago, whose only bet was confirmed within an hour. */
+async function closeOldDay(): Promise<void> {
+  const hash = "0".repeat(64);
+  const statement = JSON.stringify({ rows: [], corrections: [] });
+  await database.sql`
+    insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, statement)
+    values ('2020-01-01', 'UTC', '2020-01-01Z', '2020-01-02Z', 1, '2020-01-03Z', ${hash}, ${statement}::text::jsonb)`;
+  await database.sql`
+    insert into confirmed_days (day, product_id, currency, stake, within_hour, within_day, within_week)
+    values ('2020-01-01', 'TABLE', 'THB', 10, 10, 10, 10)`;
+}
+
 test("a worker and a tap export every metric, label and value that the rules and the dashboard name; the dashboard and the documentation show every metric of ours", async () => {
   // Some metrics are about what a new worker finds only after minutes.
   await openMismatches(database.sql, parseConfig({ products: [{ productId: "TABLE" }] }), Date.now(), [
     { productId: "TABLE" },
   ]);
+  await closeOldDay();
   const tapMetrics = await startTap();
   const port = String(await ownPort());
   const { said, child, ended } = startRecon(["worker"], {

@@ -1,11 +1,9 @@
 /** `recon ledger`: takes entries or recorded callbacks from a file, and accepts that entries are gone. */
 
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { stderr, stdin } from "node:process";
+import { stderr } from "node:process";
 import type { Command } from "commander";
-import { describeError, ReconError } from "../../errors.ts";
+import { ReconError } from "../../errors.ts";
 import { compareEntryDaysOf } from "../../flows/ledger/compare-entry-days.ts";
 import { importLedger, recordImport, sumCounts } from "../../flows/ledger/import-ledger.ts";
 import { IMPORT_FORMATS, type ImportFormat } from "../../flows/ledger/read-import.ts";
@@ -14,6 +12,7 @@ import type { ImportCounts } from "../../ledger/import-lines.ts";
 import type { ImportTotals } from "../../ledger/past-import-store.ts";
 import { parseDay } from "../../ops/input/report-query.ts";
 import { readNote } from "../../ops/input/transfer-query.ts";
+import { openInput } from "../run/open-input.ts";
 import { withRecon } from "../run/run-command.ts";
 import { actorName, withAudit } from "../run/with-audit.ts";
 import { printJson, printLine, showText } from "../terminal/print.ts";
@@ -107,25 +106,6 @@ function readFormat(text: string): ImportFormat {
     "usage",
     `--format must be ${IMPORT_FORMATS.join(" or ")}, but is "${showText(text)}"`,
   );
-}
-
-interface Input {
-  readonly chunks: AsyncIterable<Uint8Array>;
-  /** null: unknown before the end */
-  readonly bytes: number | null;
-}
-
-async function openInput(file: string): Promise<Input> {
-  if (file === "-") return { chunks: stdin, bytes: null };
-  try {
-    const found = await stat(file);
-    if (found.isDirectory()) throw new Error("it is a folder");
-    const stream = createReadStream(file);
-    await new Promise((opened, failed) => stream.once("open", opened).once("error", failed));
-    return { chunks: stream, bytes: found.size };
-  } catch (error) {
-    throw new ReconError("usage", `${showText(file)} cannot be read: ${describeError(error)}`);
-  }
 }
 
 function printTaken(totals: ImportTotals, dryRun: boolean): void {

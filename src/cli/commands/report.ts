@@ -4,6 +4,7 @@ import process from "node:process";
 import type { Command } from "commander";
 import type { Correction, DayStatement, MonthReport } from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
+import { sayShare } from "../../closing/confirmed-days.ts";
 import { ReconError } from "../../errors.ts";
 import { sayAcceptedGap } from "../../flows/closing/accept-gaps.ts";
 import {
@@ -64,7 +65,7 @@ function printStatement(
 
 /** @param today today's data @param unusual sentences about its closed days */
 function printMonth(report: MonthReport, today: readonly ReportRow[], unusual: readonly string[]): void {
-  const { month, zone, days, rows, corrections, open } = report;
+  const { month, zone, days, rows, corrections, open, confirmed } = report;
   printLine(`The month ${month} in ${zone}: ${days.length} closed, ${open.length} open`);
   for (const sentence of unusual) printLine(sentence);
   // A correction may explain the rest of the sums, or leave a rest itself.
@@ -77,6 +78,7 @@ function printMonth(report: MonthReport, today: readonly ReportRow[], unusual: r
     printLine("Today's data, which is the sums and the corrections together:");
     printRows(today, () => UNEXPLAINED_MONTH);
   }
+  printConfirmed(confirmed);
   if (open.length > 0) {
     printLine();
     printLine("Open days, which are not in the sums:");
@@ -84,7 +86,21 @@ function printMonth(report: MonthReport, today: readonly ReportRow[], unusual: r
   }
 }
 
-function printCorrections(corrections: readonly Correction[]): void {
+function printConfirmed(confirmed: MonthReport["confirmed"]): void {
+  if (confirmed.length === 0) return;
+  printLine();
+  printLine("Share of the provider's stake that both sides confirmed within:");
+  printTable(
+    ["PRODUCT", "STAKE", "AN HOUR", "A DAY", "A WEEK"],
+    confirmed.map(({ productId, currency, stake, withinHour, withinDay, withinWeek }) => [
+      productId,
+      formatMoney(parseAmount(stake, "stake"), currency),
+      ...[withinHour, withinDay, withinWeek].map(sayShare),
+    ]),
+  );
+}
+
+export function printCorrections(corrections: readonly Correction[]): void {
   printTable(
     ["DAY", "PRODUCT", "PLAYER", "BET", "DIFFERENCE", "REASON"],
     corrections.map(({ day, productId, username, betId, transactionId, difference, currency, reason }) => [

@@ -75,8 +75,29 @@ export const closedBets = pgTable(
     ledgerMoved: numeric("ledger_moved"),
     /** what entries outside of the comparison moved; null: 0 */
     outside: numeric("outside"),
+    /** how soon both sides agreed: day, week, later, never; null: within an hour, or there is no stake */
+    confirmed: text("confirmed"),
   },
   (t) => [primaryKey({ columns: [t.productId, t.username, t.subject, t.betRef, t.day, t.currency] })],
+);
+
+/**
+ * The provider's stake of each closed day with its corrections, and the parts of it that both sides confirmed in time. Stays when the
+ * bets are deleted. Days that an older version closed have no row.
+ */
+export const confirmedDays = pgTable(
+  "confirmed_days",
+  {
+    day: date("day").notNull(),
+    productId: text("product_id").notNull(),
+    currency: text("currency").notNull(),
+    stake: numeric("stake").notNull(),
+    /** each includes the one before */
+    withinHour: numeric("within_hour").notNull(),
+    withinDay: numeric("within_day").notNull(),
+    withinWeek: numeric("within_week").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.day, t.productId, t.currency] })],
 );
 
 /** Changes of closed days, on the day on which they arrived. A row is never changed. */

@@ -2,7 +2,7 @@
 
 import { statementClosed } from "../../alerts/statement-closed.ts";
 import { recordAlert } from "../../alerts/store.ts";
-import { mergeBets } from "../../closing/changed-bets.ts";
+import { type ClosedBet, mergeBets } from "../../closing/changed-bets.ts";
 import { writeClosedBets } from "../../closing/closed-bet-store.ts";
 import {
   type ClosedDay,
@@ -20,6 +20,8 @@ import {
   sealParts,
   writePart,
 } from "../../closing/closed-part-store.ts";
+import { confirmedDaysOf, nothingConfirmed } from "../../closing/confirmed-days.ts";
+import { addConfirmed } from "../../closing/confirmed-store.ts";
 import { readArrived } from "../../closing/correction-store.ts";
 import { dayAfter, type ZonedDay } from "../../closing/day-bounds.ts";
 import { hashOf } from "../../closing/statement.ts";
@@ -113,6 +115,8 @@ async function writeStatement(context: FlowContext, tx: Query, bounds: ZonedDay)
     rows.push(...own);
   }
   rows.push(...(await closeOutside(context, tx, bounds)));
+  for (const { productId, currency } of rows)
+    await addConfirmed(tx, productId, [nothingConfirmed(bounds.day, currency)]);
   const last = await readLastClosed(tx);
   const acceptedGaps = parts.flatMap(({ productId, gap }) => (gap === null ? [] : { productId, ...gap }));
   const statement = {
@@ -180,9 +184,14 @@ async function closeOutside(context: FlowContext, tx: Query, day: ZonedDay): Pro
   const rows = await readRowsOutside(context, tx, day);
   for (const row of rows) {
     const bet = { username: "", subject: "outside", betRef: "", day: day.day };
-    await writeClosedBets(tx, row.productId, mergeBets([{ ...bet, ...toContribution(row, row.currency) }]));
+    await writeBets(tx, row.productId, mergeBets([{ ...bet, ...toContribution(row, row.currency) }]));
   }
   return rows;
+}
+
+async function writeBets(tx: Query, productId: string, bets: readonly ClosedBet[]): Promise<void> {
+  await writeClosedBets(tx, productId, bets);
+  await addConfirmed(tx, productId, confirmedDaysOf(bets));
 }
 
 async function closeProduct(
@@ -199,7 +208,7 @@ async function closeProduct(
   const totals: Totals = new Map();
   let held: Counted[] = [];
   const write = async () => {
-    await writeClosedBets(tx, productId, mergeBets(held.map((counted) => ({ ...counted, day: day.day }))));
+    await writeBets(tx, productId, mergeBets(held.map((counted) => ({ ...counted, day: day.day }))));
     held = [];
   };
   for await (const counted of countAll(comparison, day)) {

@@ -2,6 +2,7 @@
 
 import { formatInstant, type Instant, showInstant } from "../../clock.ts";
 import type { ClosedStamp, Correction, DayStatement, Flaw, MonthReport, OpenDay } from "../../closed.ts";
+import { todayOf } from "../../closing/changed-bets.ts";
 import {
   type ClosedDay,
   readClosedDay,
@@ -9,6 +10,8 @@ import {
   readClosedDaysOf,
   readLastClosed,
 } from "../../closing/closed-day-store.ts";
+import { sharesOfMonth } from "../../closing/confirmed-days.ts";
+import { readConfirmedDays } from "../../closing/confirmed-store.ts";
 import { readArrived, readCorrectionsOf } from "../../closing/correction-store.ts";
 import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { bodyOf, canonicalJson, findFlaw } from "../../closing/statement.ts";
@@ -77,6 +80,12 @@ export async function readMonth(
         tx,
         dates.filter((date) => !closed.has(date)),
         zone,
+      ),
+      confirmed: sharesOfMonth(
+        days,
+        await readConfirmedDays(tx, month),
+        todayOf({ rows: stored, corrections }),
+        context.clock.now(),
       ),
     };
   });

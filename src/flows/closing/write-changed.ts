@@ -3,6 +3,8 @@
 import type { ChangedBet, ClosedBet } from "../../closing/changed-bets.ts";
 import { deleteClosedBets, writeClosedBets } from "../../closing/closed-bet-store.ts";
 import { readClosedBounds } from "../../closing/closed-day-store.ts";
+import { confirmedDaysOf } from "../../closing/confirmed-days.ts";
+import { addConfirmed } from "../../closing/confirmed-store.ts";
 import { reasonsOf, sayDecisions, seemsToArrive } from "../../closing/correction-reason.ts";
 import { readCorrectionTime, writeCorrections } from "../../closing/correction-store.ts";
 import { dayAfter, dayAt } from "../../closing/day-bounds.ts";
@@ -62,6 +64,14 @@ export async function writeChanged(
     tx,
     productId,
     changed.flatMap(({ now }) => now ?? []),
+  );
+  await addConfirmed(
+    tx,
+    productId,
+    confirmedDaysOf(
+      changed.flatMap(({ now }) => now ?? []),
+      changed.flatMap(({ replaced }) => replaced),
+    ),
   );
   const at = await readCorrectionTime(tx);
   const reasons = await withDecisions(tx, productId, changed, await reasonsWithOrigins(comparison, changed));

@@ -6,7 +6,7 @@ import { keepUnread, readBody } from "../../callbacks/raw-body.ts";
 import { ReconError } from "../../errors.ts";
 import { type CutLine, cutLines, toUtf8 } from "../../ledger/file-lines.ts";
 import { NO_NAMES, type ReadLine } from "../../ledger/ledger-row.ts";
-import { type CsvRow, openCsvReader, readCsvHeader } from "../../ledger/read-csv.ts";
+import { type CsvRow, openCsvReader, readCsvHeader, SEPARATOR_HINT } from "../../ledger/read-csv.ts";
 import { checkCsvHeader, readCsvEntry, readJsonEntry } from "../../ledger/read-entry.ts";
 
 export const IMPORT_FORMATS = ["entries", "callbacks"] as const;
@@ -34,7 +34,6 @@ export async function* readImport(
   const isFull = () => part.length >= MOST_LINES || characters >= MOST_CHARACTERS;
   for await (const lines of cutLines(toUtf8(chunks, unpacks))) {
     if (lines.length === 0) continue;
-    // Excel writes a first line "sep=;". The header shows the separator too, so the line is skipped.
     const isHint: boolean = reader === null && shape !== "json" && SEPARATOR_HINT.test(lines[0]?.text ?? "");
     const written = isHint ? lines.slice(1) : lines;
     if (written.length === 0) continue;
@@ -54,7 +53,6 @@ export async function* readImport(
 }
 
 const MOST_LOOKED_AT = 100;
-const SEPARATOR_HINT = /^"?sep=[,;\t]"?$/i;
 
 const HAS_ENTRY_ID = /"entry_id"\s*:/;
 const HAS_REQUEST = /"request"\s*:/;

@@ -3,6 +3,7 @@
 import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { type Instant, parseInstant } from "../../clock.ts";
+import { howSoon } from "../../confirmed.ts";
 import { type AssessedInDoubt, type AssessedPair, assessInDoubt } from "../../diff/assess.ts";
 import {
   hasStandIn,
@@ -205,9 +206,18 @@ async function* reportNeighbourhood(
         at,
         ...statement,
         ...explainDifference(difference, mismatch, waits, compared),
+        ...confirmedOf(assessed.pair, at, compared.agrees),
       };
     }
   }
+}
+
+/** How soon a pair that agrees and has ended was confirmed. */
+function confirmedOf(pair: AssessedPair["pair"], at: Instant, agrees: boolean): Pick<Counted, "confirmed"> {
+  if (!agrees || stillRuns(pair)) return {};
+  const { records, bets } = pair;
+  const seen = [...records.map((one) => one.versionSeenAt), ...bets.map((one) => one.lastReceivedAt)];
+  return { confirmed: howSoon(at, latestTime(seen)) };
 }
 
 /** Removes the stand-ins for bets that are not loaded, because the database adds these up. */
@@ -219,7 +229,10 @@ function withoutRest(one: AssessedPair): AssessedPair {
 }
 
 function latestOf(records: readonly StoredRecord[]): Instant {
-  const times = records.map((record) => parseInstant(record.accountingDate, "accountingDate"));
+  return latestTime(records.map((record) => parseInstant(record.accountingDate, "accountingDate")));
+}
+
+function latestTime(times: readonly Instant[]): Instant {
   return times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }
 

@@ -1,6 +1,7 @@
 /** Adds the sessions of a day to its statement, each with what explains its difference. */
 
 import { formatInstant, type Instant } from "../../clock.ts";
+import { howSoon } from "../../confirmed.ts";
 import type { Reference } from "../../diff/link-store.ts";
 import { readActivity, readWaiting } from "../../diff/mark-store.ts";
 import { findBetIds, readTouchedTimes } from "../../diff/session-store.ts";
@@ -124,12 +125,19 @@ async function reportPlayer(
         allowance: allowanceOfSession(session, settings.tolerance),
         agrees: finding === null,
       }),
+      ...(finding === null && isOver ? { confirmed: howSoon(session.lastAt, seenAtOf(session)) } : {}),
     });
   }
   const moments = [...player.times, ...sessions.flatMap(({ firstAt, lastAt }) => [firstAt, lastAt])];
   const from = moments.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   const to = moments.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
   return { username: player.username, span: { from, to }, counted };
+}
+
+/** When the last entry or record of a session was there. */
+function seenAtOf({ entries, records, lastAt }: PlayerSession): Instant {
+  const times = [...entries.map((one) => one.receivedAt), ...records.map((one) => one.versionSeenAt)];
+  return times.reduce((a, b) => Math.max(a, b), lastAt);
 }
 
 function findStanding(

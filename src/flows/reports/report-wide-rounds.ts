@@ -1,6 +1,7 @@
 /** Adds wide rounds to a day's statement: the database adds up the bets that agree, without loading them. */
 
 import type { StoredRecord } from "../../bet.ts";
+import { howSoon } from "../../confirmed.ts";
 import { sumOthers } from "../../diff/large-round-store.ts";
 import type { UnloadedBets } from "../../diff/large-rounds.ts";
 import type { DiffMark } from "../../diff/mark-store.ts";
@@ -87,7 +88,9 @@ export async function stateRest(
     // These bets agree, so the wallet moved what both sides say.
     const parts = { ...NOTHING_COUNTED, moved: side.net };
     const name = { subject: `round:${roundId}`, betRef: "", betId: null, transactionId: null };
-    counted.push({ username, ...parts, ...name, at, currency, provider: side, ledger: side });
+    const seenAt = Math.max(sums.lastSeenAt ?? 0, rest.entryTimes.lastReceivedAt);
+    const confirmed = howSoon(Math.max(at, lastAccountedAt), seenAt);
+    counted.push({ username, ...parts, ...name, at, currency, provider: side, ledger: side, confirmed });
   }
   return { counted, lastAccountedAt };
 }

@@ -24,12 +24,12 @@ export function addAudit(scope: FastifyInstance, { sql, clock, log }: FlowContex
     if (request.ip !== undefined) addresses.set(request, request.ip);
   });
   scope.addHook("preHandler", async (request) => {
-    if (!isChange(request.method) || isUnknown(request)) return;
+    if (!isAudited(request)) return;
     const at = clock.now();
     noted.set(request, await insertAudit(sql, describeRequest(request, addressOf(request), at, null)));
   });
   scope.addHook("onSend", async (request, reply) => {
-    if (!isChange(request.method) || isUnknown(request)) return;
+    if (!isAudited(request)) return;
     const id = noted.get(request);
     try {
       const written =
@@ -50,9 +50,9 @@ export function addAudit(scope: FastifyInstance, { sql, clock, log }: FlowContex
   });
 }
 
-/** Whether the request was answered with 401: then there is no asker. */
-function isUnknown({ asker }: FastifyRequest): boolean {
-  return (asker ?? null) === null;
+/** A request that was answered with 401 has no asker. */
+function isAudited({ method, asker, routeOptions }: FastifyRequest): boolean {
+  return isChange(method) && routeOptions.config.isReading !== true && (asker ?? null) !== null;
 }
 
 function describeRequest(

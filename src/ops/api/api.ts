@@ -22,6 +22,7 @@ import { REPORT_QUERY, readReportAsk } from "../input/report-query.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addEvidenceRoutes } from "./evidence-routes.ts";
 import { addIncidentRoutes } from "./incident-routes.ts";
+import { addInvoiceRoutes } from "./invoice-routes.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addMismatchRoutes } from "./mismatch-routes.ts";
 import { describeOperation, describeWebhook } from "./operation.ts";
@@ -128,6 +129,7 @@ export async function addApi(
     const csv = "month" in report ? monthAsCsv(report) : reportAsCsv(report);
     return await reply.type("text/csv; charset=utf-8").send(csv);
   });
+  addInvoiceRoutes(api, context);
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
   addLedgerRoutes(api, context, imports);

@@ -14,6 +14,11 @@ export const REPORT_QUERY = z.strictObject({
   }).optional(),
 });
 
+/** The month of an invoice. */
+export const INVOICE_QUERY = z.strictObject({
+  month: ONCE.meta({ description: "such as 2026-11; the closed days of closing.zone" }),
+});
+
 /** The requested day. */
 export interface AskedDay extends ZonedDay {
   /** false: a closed day is shown in the zone in which it was closed */

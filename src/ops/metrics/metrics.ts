@@ -154,7 +154,9 @@ export function openMetrics(
   const readOpen = share("what is in the database", READ_EVERY_MS, () =>
     readOpenState(sql, config, clock.now()),
   );
-  const readFinished = share("finished work", READ_FINISHED_EVERY_MS, () => readFinishedState(sql));
+  const readFinished = share("finished work", READ_FINISHED_EVERY_MS, () =>
+    readFinishedState(sql, clock.now()),
+  );
   const readDatabase = share("the size and the upkeep of the database", READ_DATABASE_EVERY_MS, () =>
     readDatabaseState(sql),
   );

@@ -4,6 +4,7 @@ import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { Query, Sql } from "../../db/client.ts";
 import { seeWork, type WorkSeen } from "../../flows/read/read-work.ts";
+import { type MonthlyShares, readMonthlyShares } from "../../flows/trends/read-confirmed.ts";
 import { countRejectedEntries } from "../../ledger/rejected-store.ts";
 import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import type { VerifyKind } from "../../verify/row-store.ts";
@@ -71,14 +72,22 @@ export async function readOpenState(sql: Sql, config: Config, now: Instant): Pro
   });
 }
 
+/** The months whose shares are shown: each makes lasting time series. */
+const MOST_MONTHS = 2;
+
+interface FinishedState extends StateCounts {
+  readonly confirmed: readonly MonthlyShares[];
+}
+
 /** Reads finished work, which grows with the history. */
-export async function readFinishedState(sql: Sql): Promise<StateCounts> {
+export async function readFinishedState(sql: Sql, now: Instant): Promise<FinishedState> {
   return await sql.begin("isolation level repeatable read read only", async (tx) => {
     await limitStatements(tx, LONGEST_STATEMENT_MS);
     return {
       mismatches: await countMismatches(tx, ["resolved", "ignored"]),
       transfers: await countCertain(tx, "transfer"),
       topUps: await countCertain(tx, "top-up"),
+      confirmed: await readMonthlyShares(tx, now, MOST_MONTHS),
     };
   });
 }

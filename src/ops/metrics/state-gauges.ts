@@ -6,6 +6,7 @@ import type { Config } from "../../config-file.ts";
 import type { Query, Sql } from "../../db/client.ts";
 import { readUpkeep } from "../../db/storage-store.ts";
 import { readStorage } from "../../flows/read/read-work.ts";
+import type { MonthlyShares } from "../../flows/trends/read-confirmed.ts";
 import { isStalled, watermarkOf } from "../../health/products.ts";
 import type { Storage } from "../../storage.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";
@@ -201,8 +202,17 @@ function addMoneyGauges(gauge: AddGauge) {
     "Top-ups by status; the accepted and rejected ones are counted every five minutes.",
     "status",
   );
+  const confirmed = gauge(
+    "confirmed_share",
+    "Share, 0 to 1, of the provider's stake of a month's closed days that both sides confirmed within an hour, a day, a week; of the last two months, read every five minutes; missing while it is unknown, and for currencies beyond 50.",
+    "product",
+    "currency",
+    "month",
+    "within",
+  );
   return ({ open, finished }: ReadForScrape): void => {
-    for (const one of [mismatches, atRisk, transfers, topUps]) one.reset();
+    for (const one of [mismatches, atRisk, transfers, topUps, confirmed]) one.reset();
+    showConfirmed(confirmed, finished?.confirmed ?? []);
     for (const { productId, kind, status, count } of [
       ...(open?.mismatches ?? []),
       ...(finished?.mismatches ?? []),
@@ -216,6 +226,24 @@ function addMoneyGauges(gauge: AddGauge) {
     showStatuses(transfers, open?.transfers, finished?.transfers);
     showStatuses(topUps, open?.topUps, finished?.topUps);
   };
+}
+
+/** Currencies come from outside, and each creates lasting time series. */
+const MOST_CURRENCIES = 50;
+
+function showConfirmed(
+  gauge: Gauge<"product" | "currency" | "month" | "within">,
+  months: readonly MonthlyShares[],
+): void {
+  const currencies = new Set(
+    [...new Set(months.map((one) => one.currency))].sort().slice(0, MOST_CURRENCIES),
+  );
+  for (const { productId: product, currency, month, withinHour, withinDay, withinWeek } of months) {
+    if (!currencies.has(currency)) continue;
+    const shares = { hour: withinHour, day: withinDay, week: withinWeek };
+    for (const [within, share] of Object.entries(shares))
+      if (share !== null) gauge.set({ product, currency, month, within }, Number(share));
+  }
 }
 
 const FINISHED: ReadonlySet<string> = new Set(["accepted", "rejected"]);

@@ -70,6 +70,24 @@ export function useClosing(
     const [closed, today] = await bothSums();
     expect(closed).toEqual(today);
     expect(await verifyBooks(context())).toMatchObject({ flaw: null, sums: { cut: 0 } });
+    const [measured, ofBets] = await bothConfirmed();
+    expect(measured).toEqual(ofBets);
+  }
+
+  /** The stake that was confirmed in time of each day: as it was added up, and of the bets as they count now. */
+  async function bothConfirmed() {
+    const columns = sql`day::text as day, product_id, currency`;
+    const added = await sql`
+      select ${columns}, trim_scale(stake) as stake, trim_scale(within_hour) as hour,
+        trim_scale(within_day) as one_day, trim_scale(within_week) as week
+      from confirmed_days where stake <> 0 order by 1, 2, 3`;
+    const upTo = (most: number) => sql`trim_scale(coalesce(sum(provider_stake) filter (
+      where array_position(array['hour', 'day', 'week'], coalesce(confirmed, 'hour')) <= ${most}), 0))`;
+    const counted = await sql`
+      select ${columns}, trim_scale(sum(provider_stake)) as stake, ${upTo(1)} as hour, ${upTo(2)} as one_day,
+        ${upTo(3)} as week
+      from closed_bets group by day, product_id, currency having sum(provider_stake) <> 0 order by 1, 2, 3`;
+    return [[...added], [...counted]] as const;
   }
 
   /** What the entries moved is in the statements of all days. @returns what of it is outside */

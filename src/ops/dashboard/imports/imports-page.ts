@@ -16,14 +16,13 @@ import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } fro
 import { PAGE, read, readOneOf, usage } from "../../input/fields.ts";
 import { type Problem, problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
+import { readForm } from "../parts/read-form.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { showCount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import { zoneOf } from "../parts/zone.ts";
 import { renderImports, renderState, SAYS_VIA } from "./render-imports.ts";
 
-/** What a form has besides its file: names, and what separates the parts. */
-const MOST_AROUND = 64 * 1024;
 const LONGEST_NAME = 200;
 
 /** A sent form. Its JSON is for the audit. */
@@ -40,10 +39,10 @@ interface SentFile {
 
 /** @param type the content type, which names what separates the parts of the form */
 async function readSentFile(payload: IncomingMessage, type: string): Promise<SentFile> {
-  const body = await readAtMost(payload, MOST_BYTES + MOST_AROUND);
-  if (body === null) return refused("", "", sayTooLarge());
-  const form = await parseForm(body, type);
-  if (form === null) return refused("", "", "the form cannot be read: choose the file, and send it again");
+  const form = await readForm(payload, type, MOST_BYTES);
+  if (form === "too-large") return refused("", "", sayTooLarge());
+  if (form === "unreadable")
+    return refused("", "", "the form cannot be read: choose the file, and send it again");
   const [format, file] = [form.get("format"), form.get("file")];
   const chosen = typeof format === "string" ? format : "";
   if (!(file instanceof File) || (file.size === 0 && file.name === "")) {
@@ -61,27 +60,6 @@ function refused(format: string, name: string, problem: string): SentFile {
 
 function sayTooLarge(): string {
   return `the file is larger than ${MOST_BYTES / 1024 / 1024} MB: split it, or use "recon ledger import". Nothing was imported`;
-}
-
-/** @returns null: there is more */
-async function readAtMost(payload: IncomingMessage, most: number): Promise<Buffer | null> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of payload as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes <= most) chunks.push(chunk);
-  }
-  return bytes > most ? null : Buffer.concat(chunks);
-}
-
-/** @returns null: it is no form */
-async function parseForm(body: Buffer, type: string): Promise<FormData | null> {
-  try {
-    return await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
-  } catch (error) {
-    if (error instanceof TypeError) return null;
-    throw error;
-  }
 }
 
 function renderImport(story: PastImport & Pick<ImportCounts, "rejected">, zone: string): SafeHtml {

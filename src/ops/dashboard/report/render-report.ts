@@ -2,75 +2,15 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant } from "../../../clock.ts";
-import type { BetFigures, Correction, DayStatement, MonthReport, OpenDay } from "../../../closed.ts";
+import type { Correction, DayStatement, MonthReport, OpenDay } from "../../../closed.ts";
 import { sayAcceptedGap } from "../../../flows/closing/accept-gaps.ts";
 import { READY_TO_CLOSE } from "../../../flows/closing/read-statement.ts";
 import { sayWaiting, type WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
-import { sayWords, showAmount, showCount, showTime } from "../parts/show.ts";
+import { sayWords, showCount, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
+import { renderCorrections } from "./render-corrections.ts";
 import { renderNetTable, renderStatement } from "./render-statement.ts";
-
-const CORRECTION_COLUMNS: readonly Column[] = [
-  { name: "day", as: "head" },
-  { name: "product", as: "text" },
-  { name: "player", as: "text" },
-  { name: "bet", as: "text" },
-  { name: "provider's net" },
-  { name: "ledger's net" },
-  { name: "change of the difference", as: "number" },
-  { name: "reason", as: "text" },
-  { name: "found" },
-];
-/** The CSV has all of them. */
-const MOST_SHOWN = 500;
-
-interface Corrections {
-  /** unique on the page */
-  readonly id: string;
-  readonly title: string;
-  readonly corrections: readonly Correction[];
-}
-
-function renderCorrections({ id, title, corrections }: Corrections, zone: string): SafeHtml | null {
-  if (corrections.length === 0) return null;
-  const rows = corrections.slice(0, MOST_SHOWN).map((one) => {
-    const { day, productId, username, betId, transactionId, before, after, difference, currency } = one;
-    return {
-      cells: [
-        html`<a href="/report?day=${day}">${day}</a>`,
-        productId,
-        username,
-        renderBet(transactionId ?? betId),
-        renderChange(before, after, "provider", currency),
-        renderChange(before, after, "ledger", currency),
-        showAmount(difference, currency),
-        sayWords(one.reason, zone),
-        showTime(one.at, zone),
-      ],
-    };
-  });
-  const more = corrections.length - rows.length;
-  return html`<section class="sheet" aria-labelledby="${id}"><h2 id="${id}">${title}</h2>
-${renderTable({ name: title, columns: CORRECTION_COLUMNS, rows })}
-${more > 0 ? html`<p>and ${showCount(more)} more: the CSV of the month has all of them.</p>` : null}</section>`;
-}
-
-function renderBet(id: string | null): SafeHtml | string {
-  if (id === null) return "several";
-  return html`<a href="/search?${String(new URLSearchParams({ q: id }))}">${id}</a>`;
-}
-
-function renderChange(
-  before: BetFigures,
-  after: BetFigures,
-  side: "provider" | "ledger",
-  currency: string,
-): SafeHtml {
-  const [was, is] = [before[side].net, after[side].net];
-  if (was === is) return html`${showAmount(is, currency)} <span class="faint">as before</span>`;
-  return html`${showAmount(was, null)} <span aria-label="became">→</span> ${showAmount(is, currency)}`;
-}
 
 interface Reader {
   /** the time zone of the person who reads; the report itself has a zone of its own */
@@ -86,7 +26,7 @@ function renderMonth(report: MonthReport, { zone, mayClose }: Reader): SafeHtml 
       ? html` <a class="button quiet" href="/report/close?${String(query)}">Close the month</a>`
       : null;
   return html`<p class="sheet">${month} in ${report.zone}: ${countDays(days.length, "closed")}, ${showCount(open.length)} open. The sums and the corrections together are today's data.</p>
-<p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a> <a href="/report/verify">Verify the closed days</a>${close}</p>
+<p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a> <a href="/report/verify">Verify the closed days</a> <a href="/report/invoice?${String(query)}">Check the invoice</a>${close}</p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${rows.length === 0 ? html`<p>No closed day has a bet.</p>` : renderNetTable(rows)}</section>
 ${renderCorrections({ id: "corrections", title: "Corrections of closed days", corrections }, zone)}
 ${renderDays(report, { zone, mayClose })}`;
