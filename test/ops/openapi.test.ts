@@ -44,19 +44,12 @@ const BULK = { ids: ["1"], dryRun: true, from: "open", ...NOTE };
 
 /** A correct request for each operation. Requests that change something come in a possible order. */
 const RIGHT: Readonly<
-  Record<
-    string,
-    { path?: Record<string, string>; query?: object; body?: object; lines?: string; type?: string }
-  >
+  Record<string, { path?: Record<string, string>; query?: object; body?: object; lines?: string }>
 > = {
   readOpenApi: {},
   readStatus: {},
   readCoverage: { query: HOUR },
-  checkInvoice: {
-    query: { month: "2026-11" },
-    lines: "product,currency,turnover,ggr\nP1,THB,1,1",
-    type: "text/csv",
-  },
+  checkInvoice: { query: { month: "2026-11" }, lines: "product,currency,turnover,ggr\nP1,THB,1,1" },
   readReport: { query: { day: "2026-11-20", zone: "Asia/Bangkok" } },
   listMismatches: {
     query: {
@@ -156,12 +149,13 @@ async function readDocument(ask: AskRaw) {
   return { document: json, operations };
 }
 
-function request(ask: AskRaw, { method, path, operationId }: DescribedOperation, changes: object = {}) {
+function request(ask: AskRaw, operation: DescribedOperation, changes: object = {}) {
+  const { method, path, operationId, requestBody } = operation;
   const right = { ...RIGHT[operationId], ...changes } as (typeof RIGHT)[string];
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => right.path?.[name] ?? "");
   const query = right.query === undefined ? "" : `?${new URLSearchParams({ ...right.query })}`;
   const body = right.lines ?? (right.body === undefined ? undefined : JSON.stringify(right.body));
-  const type = right.type ?? (right.lines === undefined ? "application/json" : "application/x-ndjson");
+  const [type] = Object.keys(requestBody?.content ?? { "application/json": {} });
   const headers = body === undefined ? {} : { "content-type": type };
   return ask(method.toUpperCase(), filled + query, { headers, ...(body === undefined ? {} : { body }) });
 }
