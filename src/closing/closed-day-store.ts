@@ -109,8 +109,8 @@ export async function readClosedBounds(tx: Query): Promise<ClosedBounds[]> {
 
 /** Stores a closed day. */
 export async function writeClosedDay(tx: Query, closed: ClosedDay): Promise<void> {
-  const { day, zone, from, to, number, closedAt, hash, previousHash, rows, corrections } = closed;
-  const statement: StatementBody = { rows, corrections };
+  const { day, zone, from, to, number, closedAt, hash, previousHash, rows, corrections, archive } = closed;
+  const statement: StatementBody = { rows, corrections, archive };
   await tx`
     insert into closed_days (day, zone, from_at, to_at, number, closed_at, hash, previous_hash, statement)
     values (${day}::text::date, ${zone}, ${from}, ${to}, ${number}, ${closedAt}, ${hash}, ${previousHash},
@@ -126,5 +126,5 @@ function columns(tx: Query) {
 }
 
 function toClosedDay({ statement, ...day }: ClosedDayRow): ClosedDay {
-  return { ...day, rows: statement.rows, corrections: statement.corrections };
+  return { ...day, ...statement };
 }

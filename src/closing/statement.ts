@@ -62,6 +62,8 @@ export interface StatementBody {
   readonly rows: readonly ReportRow[];
   /** the corrections that arrived on the day */
   readonly corrections: readonly Correction[];
+  /** sha-256 of the manifest of the day's sealed files; undefined: the day has no files */
+  readonly archive?: string | undefined;
 }
 
 /** Everything that the hash covers. */
@@ -82,9 +84,13 @@ export function hashOf({
   previousHash,
   rows,
   corrections,
+  archive,
 }: Statement): string {
   const times = { from: formatInstant(from), to: formatInstant(to), closedAt: formatInstant(closedAt) };
-  const text = canonicalJson({ day, zone, ...times, number, previousHash, rows, corrections });
+  const text = canonicalJson({
+    ...{ day, zone, ...times, number, previousHash, rows, corrections },
+    ...(archive === undefined ? {} : { archive }),
+  });
   return createHash("sha256").update(text).digest("hex");
 }
 
