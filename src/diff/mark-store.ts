@@ -219,17 +219,35 @@ export async function* readActivity(
     where product_id = ${productId} and occurred_at >= ${range.from} and occurred_at < ${range.to}
       and (${callbacks === "all"} or callback <> 'adjustBalance')
     order by username`;
-  let held: DiffMark[] = [];
+  yield* fetchPlayers<DiffMark>(tx, "activity");
+}
+
+/** Fetches the rows of a cursor that are ordered by player, in batches of whole players, and closes it. */
+export async function* fetchPlayers<Row extends { readonly username: string | null }>(
+  tx: Query,
+  cursor: string,
+): AsyncGenerator<Row[]> {
+  let held: Row[] = [];
   for (;;) {
-    const rows = await tx.unsafe<DiffMark[]>(`fetch ${ROWS_AT_ONCE} from activity`);
+    const rows = await tx.unsafe<Row[]>(`fetch ${ROWS_AT_ONCE} from ${cursor}`);
     const last = rows.at(-1)?.username;
     held.push(...rows);
-    const whole = rows.length < ROWS_AT_ONCE ? held : held.filter((mark) => mark.username !== last);
+    const whole = rows.length < ROWS_AT_ONCE ? held : held.filter((row) => row.username !== last);
     if (whole.length > 0) yield whole;
     if (rows.length < ROWS_AT_ONCE) break;
-    held = held.filter((mark) => mark.username === last);
+    held = held.filter((row) => row.username === last);
   }
-  await tx`close activity`;
+  await tx.unsafe(`close ${cursor}`);
+}
+
+/** The size of the tables of both sides. */
+export async function readBytes(tx: Query): Promise<number> {
+  const [row] = await tx<{ bytes: number | null }[]>`
+    select sum(pg_relation_size(part))::bigint as bytes from (
+      select 'bet_records'::regclass as part union select 'callback_entries'::regclass
+      union select relid from pg_partition_tree('bet_records') union select relid from pg_partition_tree('callback_entries')
+    ) parts`;
+  return row?.bytes ?? 0;
 }
 
 /** The marks of some players, due or not. The rounds and bets that they name are not finally compared yet. */
