@@ -201,23 +201,27 @@ const ROWS_AT_ONCE = 2_000;
  * All rounds and bets of a product with a record or an entry in a range: records by accountingDate, entries by
  * occurredAt. Each yielded batch holds whole players. The statement uses a cursor, because the transaction runs
  * other statements between two batches.
+ * @param from the first player, in the order of the database; null: all
  */
 export async function* readActivity(
   tx: Query,
   productId: string,
   range: TimeRange,
   callbacks: "all" | "bets",
+  from: string | null = null,
 ): AsyncGenerator<DiffMark[]> {
   await tx`
     declare activity no scroll cursor for
     select username, case when round_id not in ('', 'UNKNOWN') then round_id end as "roundId", bet_id as "betRef"
     from bet_records
     where product_id = ${productId} and accounting_date >= ${range.from} and accounting_date < ${range.to}
+      and (${from}::text is null or username >= ${from}::text)
     union
     select username, case when round_id not in ('', 'UNKNOWN') then round_id end, txn_id
     from callback_entries
     where product_id = ${productId} and occurred_at >= ${range.from} and occurred_at < ${range.to}
       and (${callbacks === "all"} or callback <> 'adjustBalance')
+      and (${from}::text is null or username >= ${from}::text)
     order by username`;
   yield* fetchPlayers<DiffMark>(tx, "activity");
 }

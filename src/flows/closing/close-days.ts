@@ -189,12 +189,21 @@ async function notNext(
   );
 }
 
+const OUTSIDE = {
+  username: "",
+  subject: "outside",
+  betRef: "",
+  betId: null,
+  transactionId: null,
+  shown: { provider: null, ledger: { status: null }, mismatchId: null, verdict: null },
+} as const;
+
 /** What moved in products that nothing compares. One row of `closed_bets` stands for a product and a currency. */
 async function closeOutside(context: FlowContext, tx: Query, day: ZonedDay): Promise<ReportRow[]> {
   const rows = await readRowsOutside(context, tx, day);
   for (const row of rows) {
-    const bet = { username: "", subject: "outside", betRef: "", day: day.day };
-    await writeClosedBets(tx, row.productId, mergeBets([{ ...bet, ...toContribution(row, row.currency) }]));
+    const bet = { ...OUTSIDE, day: day.day, ...toContribution(row, row.currency) };
+    await writeClosedBets(tx, row.productId, mergeBets([bet]));
   }
   return rows;
 }

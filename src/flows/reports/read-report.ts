@@ -87,7 +87,7 @@ export async function readRowsOutside(
 }
 
 /** How a report is made. */
-interface Making {
+export interface Making {
   readonly signal: AbortSignal;
   readonly limits: CompareLimits;
   readonly rest: () => Promise<void>;
@@ -119,7 +119,7 @@ async function reportProduct(
 }
 
 /** In the snapshot of the report: before a row is deleted, its time is announced. */
-async function checkKept(tx: Query, productId: string, day: RequestedDay): Promise<void> {
+export async function checkKept(tx: Query, productId: string, day: RequestedDay): Promise<void> {
   const deleted = await readDeletedTime(tx, productId);
   const sides = [
     { what: `bet records of ${productId}`, setting: "records", time: deleted.records },

@@ -87,7 +87,8 @@ export async function stateRest(
     // These bets agree, so the wallet moved what both sides say.
     const parts = { ...NOTHING_COUNTED, moved: side.net };
     const name = { subject: `round:${roundId}`, betRef: "", betId: null, transactionId: null };
-    counted.push({ username, ...parts, ...name, at, currency, provider: side, ledger: side });
+    const shown = { provider: { status: null }, ledger: { status: null }, mismatchId: null, verdict: null };
+    counted.push({ username, ...parts, ...name, at, currency, provider: side, ledger: side, shown });
   }
   return { counted, lastAccountedAt };
 }
