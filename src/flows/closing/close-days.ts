@@ -15,19 +15,22 @@ import {
 } from "../../closing/closed-day-store.ts";
 import { readArrived } from "../../closing/correction-store.ts";
 import { dayAfter, dayAt, firstDayFrom, type ZonedDay } from "../../closing/day-bounds.ts";
-import { hashOf } from "../../closing/statement.ts";
+import { hashOf, type Statement } from "../../closing/statement.ts";
 import { toContribution } from "../../closing/sum-rows.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../report.ts";
+import { itemsOf } from "../../report-item.ts";
 import { readFirstFetched } from "../../sync/coverage-store.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
+import { type DayArchive, openDayArchive } from "../archive/write-archive.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { compareEntryDaysOf } from "../ledger/compare-entry-days.ts";
 import { countAll, openReport, readRowsOutside } from "../reports/read-report.ts";
+import { itemsOutside } from "../reports/report-items.ts";
 import { sayLeftOut } from "./left-out-date.ts";
 import { whyFuture, whyOpen } from "./why-open.ts";
 
@@ -133,19 +136,21 @@ export async function closeDay(
   if (early !== null) return early;
   await compareEntryDaysOf(context, day);
   await startNoting(context.sql);
-  return await inSnapshot(context.sql, async (tx): Promise<Closing> => {
+  const work = async (tx: Query): Promise<Closing> => {
     await lockClosing(tx);
     const meanwhile = await findOutcome(context, tx, day);
     if (meanwhile !== null) return meanwhile;
     const last = await readLastClosed(tx);
     const bounds = last === null ? day : dayAfter(last, day.zone);
+    const { archive: folder } = context.config.closing;
+    const archive = folder === null ? null : await openDayArchive(folder, bounds.day);
     const rows: ReportRow[] = [];
     for (const product of context.config.products) {
       if (product.walletMode === "seamless")
-        rows.push(...(await closeProduct(context, tx, product, bounds, limits)));
+        rows.push(...(await closeProduct(context, tx, product, bounds, limits, archive)));
     }
-    rows.push(...(await closeOutside(context, tx, bounds)));
-    const statement = {
+    rows.push(...(await closeOutside(context, tx, bounds, archive)));
+    const statement: Statement = {
       ...bounds,
       rows,
       corrections: await readArrived(tx, bounds),
@@ -153,10 +158,18 @@ export async function closeDay(
       closedAt: context.clock.now(),
       previousHash: last?.hash ?? null,
     };
-    const closed = { ...statement, hash: hashOf(statement) };
+    // The files are whole before the day is closed. If the transaction then fails, the next closing replaces them.
+    const sealed = archive === null ? statement : await archive.seal(statement);
+    const closed = { ...sealed, hash: hashOf(sealed) };
     await writeClosedDay(tx, closed);
     return { closed, isNew: true };
-  });
+  };
+  try {
+    return await inSnapshot(context.sql, work);
+  } catch (error) {
+    if (!(error instanceof ReconError) || error.code !== "archive-unusable") throw error;
+    return { day: day.day, reason: error.message };
+  }
 }
 
 /**
@@ -199,8 +212,19 @@ const OUTSIDE = {
 } as const;
 
 /** What moved in products that nothing compares. One row of `closed_bets` stands for a product and a currency. */
-async function closeOutside(context: FlowContext, tx: Query, day: ZonedDay): Promise<ReportRow[]> {
+async function closeOutside(
+  context: FlowContext,
+  tx: Query,
+  day: ZonedDay,
+  archive: DayArchive | null,
+): Promise<ReportRow[]> {
   const rows = await readRowsOutside(context, tx, day);
+  for (const productId of new Set(rows.map((row) => row.productId))) {
+    const file = archive?.openFile(productId);
+    if (file === undefined) break;
+    for await (const { item } of itemsOutside(tx, productId, day, null)) await file.add(item);
+    await file.close();
+  }
   for (const row of rows) {
     const bet = { ...OUTSIDE, day: day.day, ...toContribution(row, row.currency) };
     await writeClosedBets(tx, row.productId, mergeBets([bet]));
@@ -214,15 +238,20 @@ async function closeProduct(
   product: ProductConfig,
   day: ZonedDay,
   limits: CompareLimits,
+  archive: DayArchive | null,
 ): Promise<ReportRow[]> {
   const { productId } = product;
   const comparison = await openReport(context, tx, product, limits);
   if (comparison === null) return [];
   const totals: Totals = new Map();
+  const file = archive?.openFile(productId);
   let held: Counted[] = [];
   const write = async () => {
-    await writeClosedBets(tx, productId, mergeBets(held.map((counted) => ({ ...counted, day: day.day }))));
+    const bets = mergeBets(held.map((counted) => ({ ...counted, day: day.day })));
+    await writeClosedBets(tx, productId, bets);
     held = [];
+    if (file === undefined) return;
+    for (const bet of bets) for (const item of itemsOf(day.day, productId, bet)) await file.add(item);
   };
   for await (const counted of countAll(comparison, day)) {
     addUp(totals, counted);
@@ -231,5 +260,6 @@ async function closeProduct(
     held.push(counted);
   }
   await write();
+  await file?.close();
   return toRows(productId, totals, true);
 }

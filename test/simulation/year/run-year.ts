@@ -22,6 +22,7 @@ import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openProvider } from "../../../src/provider/client.ts";
 import { startSandbox } from "../../../src/sandbox/server/server.ts";
+import { checkArchive } from "../../flows/archive/independent-checker.ts";
 import { createMovingClock, type TestClock } from "../../support/clock.ts";
 import { pullProduct } from "../../support/pull-product.ts";
 import { runBackfills } from "../../support/run-backfills.ts";
@@ -80,7 +81,9 @@ export async function runYear(
   const fetchPage = askWherePlayed(world, clock.now, (request, signal) =>
     provider.fetchBetPage(request, signal),
   );
-  const year = new Year(plan, world, { sql, config, clock, log: silentLog, fetchPage }, clock, progress);
+  const archive = join(folder, "archive");
+  const context = { sql, config, clock, log: silentLog, fetchPage };
+  const year = new Year(plan, world, context, clock, progress, archive);
   try {
     const environment = { DATABASE_URL: databaseUrl, RECON_CONFIG: join(folder, "recon.config.json") };
     return await year.play((now) => {
@@ -111,6 +114,7 @@ class Year {
   readonly #context: PullContext;
   readonly #clock: TestClock;
   readonly #progress: (line: string) => void;
+  readonly #archive: string;
   readonly #mismatches = new MismatchAudit();
   readonly #months: MonthAudit;
   readonly #paid: PaidByHand[] = [];
@@ -130,12 +134,14 @@ class Year {
     context: PullContext,
     clock: TestClock,
     progress: (line: string) => void,
+    archive: string,
   ) {
     this.#plan = plan;
     this.#world = world;
     this.#context = context;
     this.#clock = clock;
     this.#progress = progress;
+    this.#archive = archive;
     this.#months = new MonthAudit(plan, world);
     this.#deliveredTo = plan.begin;
     this.#edits = world.changing.flatMap((bet) => bet.edits).sort((a, b) => a.at - b.at);
@@ -165,7 +171,9 @@ class Year {
   }
 
   get #now(): PullContext {
-    return { ...this.#context, config: configAt(this.#plan, this.#clock.now()) };
+    const config = configAt(this.#plan, this.#clock.now());
+    const closing = { ...config.closing, archive: this.#archive };
+    return { ...this.#context, config: { ...config, closing } };
   }
 
   /** One run of each of the worker's jobs. Time with records is pulled soon after it, as a worker does. */
@@ -296,6 +304,7 @@ class Year {
       ),
       ...(await this.#months.compare(sql, environment, months, this.#paid, now)),
       ...(await findLeftovers(sql, now, keep, before.open)),
+      ...checkArchive(this.#archive),
       ...(await inspectEntryDays(this.#now)).gone.map((day) => `entries have vanished: ${sayGone(day)}`),
     );
     const sizes = await countRows(sql);
