@@ -74,16 +74,14 @@ export async function runYear(
     pageSize: 40,
     faults: plan.faults,
   });
-  const config = configAt(plan, plan.begin);
+  const config = configAt(plan, plan.begin, join(folder, "archive"));
   const limits = { requestTimeoutMs: config.pull.requestTimeout, connections: 4, production: false };
   const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
   const sql = openDatabase(databaseUrl, 4);
   const fetchPage = askWherePlayed(world, clock.now, (request, signal) =>
     provider.fetchBetPage(request, signal),
   );
-  const archive = join(folder, "archive");
-  const context = { sql, config, clock, log: silentLog, fetchPage };
-  const year = new Year(plan, world, context, clock, progress, archive);
+  const year = new Year(plan, world, { sql, config, clock, log: silentLog, fetchPage }, clock, progress);
   try {
     const environment = { DATABASE_URL: databaseUrl, RECON_CONFIG: join(folder, "recon.config.json") };
     return await year.play((now) => {
@@ -114,7 +112,6 @@ class Year {
   readonly #context: PullContext;
   readonly #clock: TestClock;
   readonly #progress: (line: string) => void;
-  readonly #archive: string;
   readonly #mismatches = new MismatchAudit();
   readonly #months: MonthAudit;
   readonly #paid: PaidByHand[] = [];
@@ -134,14 +131,12 @@ class Year {
     context: PullContext,
     clock: TestClock,
     progress: (line: string) => void,
-    archive: string,
   ) {
     this.#plan = plan;
     this.#world = world;
     this.#context = context;
     this.#clock = clock;
     this.#progress = progress;
-    this.#archive = archive;
     this.#months = new MonthAudit(plan, world);
     this.#deliveredTo = plan.begin;
     this.#edits = world.changing.flatMap((bet) => bet.edits).sort((a, b) => a.at - b.at);
@@ -171,9 +166,8 @@ class Year {
   }
 
   get #now(): PullContext {
-    const config = configAt(this.#plan, this.#clock.now());
-    const closing = { ...config.closing, archive: this.#archive };
-    return { ...this.#context, config: { ...config, closing } };
+    const { archive } = this.#context.config.closing;
+    return { ...this.#context, config: configAt(this.#plan, this.#clock.now(), archive) };
   }
 
   /** One run of each of the worker's jobs. Time with records is pulled soon after it, as a worker does. */
@@ -304,7 +298,7 @@ class Year {
       ),
       ...(await this.#months.compare(sql, environment, months, this.#paid, now)),
       ...(await findLeftovers(sql, now, keep, before.open)),
-      ...checkArchive(this.#archive),
+      ...checkArchive(this.#context.config.closing.archive ?? ""),
       ...(await inspectEntryDays(this.#now)).gone.map((day) => `entries have vanished: ${sayGone(day)}`),
     );
     const sizes = await countRows(sql);
