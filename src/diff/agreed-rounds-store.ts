@@ -4,7 +4,7 @@
  * - all rows of the round, and of its ids, lie in the day, so all its money does;
  * - no mismatch names it that was decided by a reviewer or has adjustments, because these count in statements.
  * Decided mismatches, marks and graces explain a difference, and such a round has none.
- * `test/flows/reports/agreed-rounds.test.ts` compares the sums with those of everything.
+ * `test/flows/closing/invariant.test.ts` compares the sums with those of closed days, which load everything.
  */
 
 import type { Query } from "../db/client.ts";

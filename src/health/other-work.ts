@@ -79,7 +79,7 @@ export function judgeClosing({ states }: Pick<StatesSeen, "states">): Finding[] 
       severity: "bad",
       what: `no day has been closed and no correction found since ${showInstant(failingSince)}: ${state?.error ?? "unknown error"}`,
       remedy: isOpen
-        ? "Remove the cause that the reason names: fetch the missing time with recon backfill, or make comparing continue. The worker then closes the day by itself. Later days wait for it."
+        ? "Remove the cause that the reason names: fetch the missing time with recon backfill, make comparing continue, or make closing.archive usable. The worker then closes the day by itself. Later days wait for it."
         : FAILING,
       whatWhenOver: "days are closed again",
     },
