@@ -16,6 +16,7 @@ import { measurePull } from "./pull.ts";
 import { measureRange, RANGE_FIGURES } from "./range.ts";
 import { measureResweep } from "./resweep.ts";
 import { measureRetain } from "./retain.ts";
+import { measureStatementOpen } from "./statement-open.ts";
 import type { Figure } from "./support/figure.ts";
 import { measureTap } from "./tap.ts";
 import { measureVerify } from "./verify.ts";
@@ -50,6 +51,10 @@ const MEASUREMENTS: Readonly<
       "history-statement",
     ],
     measure: (isWanted) => measureHistory(isWanted),
+  },
+  "statement-open": {
+    figures: ["statement-open", "statement-open-delay"],
+    measure: () => measureStatementOpen(),
   },
   pipeline: { figures: ["pipeline"], measure: () => measurePipeline() },
   retain: { figures: ["retain", "retain-beside"], measure: () => measureRetain() },

@@ -240,6 +240,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       zone: z.string().refine(isZoneName, `must be ${ZONE_RULE}`).default("UTC"),
       after: duration("PT0S").nullable().prefault(null),
+      archive: z.string().min(1).nullable().default(null),
     })
     .prefault({}),
   retain: z

@@ -112,8 +112,40 @@ export const NOTHING_COUNTED: Omit<Contribution, "currency"> = {
   ...eachPart(() => ZERO),
 };
 
+/** A side that is there. `status` is null of a session, of many bets that were added up, and where it was not stored. */
+export interface ShownSide {
+  readonly status: string | null;
+}
+
+/** What a line shows beside the amounts. */
+export interface Shown {
+  /** null: this side does not have the bet */
+  readonly provider: ShownSide | null;
+  readonly ledger: ShownSide | null;
+  /** the mismatch that explains a difference, or whose adjustment counts; null: none does */
+  readonly mismatchId: string | null;
+  /** why both sides differ although no money does; null: they agree, or money says it */
+  readonly verdict: "mismatch" | "pending" | null;
+}
+
+/** The same of several that count as one. */
+export function mergeShown(a: Shown, b: Shown): Shown {
+  return {
+    provider: mergeSides(a.provider, b.provider),
+    ledger: mergeSides(a.ledger, b.ledger),
+    mismatchId: a.mismatchId ?? b.mismatchId,
+    verdict: a.verdict ?? b.verdict,
+  };
+}
+
+function mergeSides(a: ShownSide | null, b: ShownSide | null): ShownSide | null {
+  if (a === null || b === null) return a ?? b;
+  return a.status === b.status ? a : { status: null };
+}
+
 /** What a bet, a round or a session counts for, with its names and its time. */
 export interface Counted extends Contribution {
+  readonly shown: Shown;
   readonly username: string;
   /** "round:…" if the bet has a round, otherwise "bet:…"; "sessions": what is loaded together */
   readonly subject: string;

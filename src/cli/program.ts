@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   mismatches: async () => (await import("./commands/mismatches/mismatches.ts")).addMismatchCommands,
   incidents: async () => (await import("./commands/incidents.ts")).addIncidentCommands,
   evidence: async () => (await import("./commands/evidence.ts")).addEvidenceCommand,
+  archive: async () => (await import("./commands/archive.ts")).addArchiveCommand,
   close: async () => (await import("./commands/close.ts")).addCloseCommand,
   report: async () => (await import("./commands/report.ts")).addReportCommand,
   invoice: async () => (await import("./commands/invoice.ts")).addInvoiceCommands,

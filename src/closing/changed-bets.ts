@@ -8,6 +8,7 @@ import {
   type Contribution,
   type Counted,
   eachPart,
+  mergeShown,
   NOTHING_COUNTED,
   PARTS,
   type ReportRow,
@@ -19,12 +20,9 @@ import type { Change } from "./correction-reason.ts";
 import { sumRows, toContribution } from "./sum-rows.ts";
 
 /** What a bet counts for on a closed day. */
-export interface ClosedBet extends Omit<Counted, "at" | "betId" | "transactionId"> {
+export interface ClosedBet extends Omit<Counted, "at"> {
   readonly day: string;
 }
-
-/** The same with the names of both sides, as counted now. */
-export interface BetNow extends ClosedBet, Pick<Counted, "betId" | "transactionId"> {}
 
 /** A bet that counts on a day that is not closed. */
 export interface BetElsewhere extends Pick<Counted, "betRef" | "betId" | "transactionId"> {
@@ -55,22 +53,22 @@ export function todayOf({ rows, corrections }: Pick<MonthReport, "rows" | "corre
 }
 
 /** Adds up what has the same names, and leaves out what counts for nothing. */
-export function mergeBets<Bet extends ClosedBet>(bets: readonly Bet[]): Bet[] {
-  const merged = new Map<string, Bet>();
+export function mergeBets(bets: readonly ClosedBet[]): ClosedBet[] {
+  const merged = new Map<string, ClosedBet>();
   for (const bet of bets) {
     const same = merged.get(keyOf(bet));
-    merged.set(
-      keyOf(bet),
-      same === undefined
-        ? bet
-        : {
-            ...same,
-            ...addContribution(same, bet),
-            confirmed: laterOf(same.confirmed ?? "never", bet.confirmed ?? "never"),
-          },
-    );
+    merged.set(keyOf(bet), same === undefined ? bet : mergeTwo(same, bet));
   }
   return [...merged.values()].filter((bet) => !isNothing(bet));
+}
+
+function mergeTwo(a: ClosedBet, b: ClosedBet): ClosedBet {
+  return {
+    ...a,
+    ...addContribution(a, b),
+    shown: mergeShown(a.shown, b.shown),
+    confirmed: laterOf(a.confirmed ?? "never", b.confirmed ?? "never"),
+  };
 }
 
 /**
@@ -83,11 +81,12 @@ export function mergeBets<Bet extends ClosedBet>(bets: readonly Bet[]): Bet[] {
  */
 export function findChangedBets(
   before: readonly ClosedBet[],
-  now: readonly BetNow[],
+  now: readonly ClosedBet[],
   elsewhere: readonly BetElsewhere[],
   isLoaded: (bet: ClosedBet) => boolean,
 ): ChangedBet[] {
-  const stored = Map.groupBy(before, (bet) => keyOf(isLoaded(bet) ? bet : { ...bet, betRef: "" }));
+  const asRest = (bet: ClosedBet) => ({ ...bet, betRef: "", betId: null, transactionId: null });
+  const stored = Map.groupBy(before, (bet) => keyOf(isLoaded(bet) ? bet : asRest(bet)));
   const present = new Map(mergeBets(now).map((bet) => [keyOf(bet), bet]));
   const moves = movesOf(stored, present);
   const open = new Map(
@@ -104,7 +103,7 @@ export function findChangedBets(
   const changes: ChangedBet[] = [];
   for (const key of new Set([...stored.keys(), ...present.keys()])) {
     const replaced = stored.get(key) ?? [];
-    const [was] = mergeBets(replaced.map((bet) => (isLoaded(bet) ? bet : { ...bet, betRef: "" })));
+    const [was] = mergeBets(replaced.map((bet) => (isLoaded(bet) ? bet : asRest(bet))));
     const is = present.get(key);
     if (was === undefined ? is === undefined : is !== undefined && isEqual(was, is)) continue;
     const some = is ?? was;
@@ -145,7 +144,7 @@ function keyOf({ username, subject, betRef, day, currency }: ClosedBet): string 
 }
 
 /** For each bet that moved between days: its row on the other day. */
-function movesOf(stored: ReadonlyMap<string, readonly ClosedBet[]>, present: ReadonlyMap<string, BetNow>) {
+function movesOf(stored: ReadonlyMap<string, readonly ClosedBet[]>, present: ReadonlyMap<string, ClosedBet>) {
   const byRef = ({ username, betRef, currency }: ClosedBet) => JSON.stringify([username, betRef, currency]);
   const left = new Map(
     [...stored].flatMap(([key, [bet]]) =>
@@ -166,10 +165,10 @@ type ByRef = ReadonlyMap<string, readonly ClosedBet[]>;
 
 /** The same bet in another currency: as stored, if it moved to this one, otherwise as it counts now. */
 function otherCurrencyOf(
-  { username, betRef, currency, ...names }: ClosedBet & Partial<BetNow>,
+  { username, betRef, currency, ...names }: ClosedBet,
   byRef: { readonly was: ByRef; readonly is: ByRef },
 ): Change["otherCurrency"] {
-  const refs = [betRef, names.betId, names.transactionId].filter((ref) => ref !== null && ref !== undefined);
+  const refs = [betRef, names.betId, names.transactionId].filter((ref) => ref !== null);
   const find = (bets: ByRef, isOther: (one: ClosedBet) => boolean) =>
     refs
       .filter((ref) => ref !== "")
@@ -202,7 +201,7 @@ function differenceOf({ provider, ledger }: Pick<Contribution, "provider" | "led
   return provider.net.minus(ledger.net);
 }
 
-function isNothing(bet: ClosedBet): boolean {
+function isNothing(bet: Contribution): boolean {
   return isEqual(bet, { ...NOTHING_COUNTED, currency: bet.currency });
 }
 

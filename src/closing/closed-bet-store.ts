@@ -3,7 +3,7 @@
 import type { Confirmed } from "../confirmed.ts";
 import type { Query } from "../db/client.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../money.ts";
-import type { SideSums } from "../report.ts";
+import type { Shown, ShownSide, SideSums } from "../report.ts";
 import type { TimeRange } from "../window.ts";
 import type { ClosedBet } from "./changed-bets.ts";
 
@@ -34,22 +34,29 @@ export async function forgetClosedBets(
       and (gone.bet_ref is null or b.bet_ref = gone.bet_ref) and (gone.currency is null or b.currency = gone.currency)`;
 }
 
-/** Stores bets that have no row yet. */
+/**
+ * Stores bets that have no row yet.
+ * @param isCorrected false: the day is being closed with them
+ */
 export async function writeClosedBets(
   tx: Query,
   productId: string,
   bets: readonly ClosedBet[],
+  isCorrected = false,
 ): Promise<void> {
   if (bets.length === 0) return;
   const text = (of: (bet: ClosedBet) => string) => bets.map(of);
   const amounts = (of: (bet: ClosedBet) => Amount | null) => bets.map((bet) => toText(of(bet)));
   const ledger = (of: (side: SideSums) => Amount) => amounts((bet) => (isEven(bet) ? null : of(bet.ledger)));
+  const name = (of: (bet: ClosedBet) => string | null) =>
+    bets.map((bet) => (of(bet) === bet.betRef ? "" : of(bet)));
   const explained = (of: (bet: ClosedBet) => Amount) => amounts((bet) => (of(bet).eq(ZERO) ? null : of(bet)));
   await tx`
     insert into closed_bets (product_id, username, subject, bet_ref, day, currency, provider_bets, provider_stake,
       provider_payout, provider_net, ledger_bets, ledger_stake, ledger_payout, ledger_net, mismatches, adjustments, pending,
-      rounding, ledger_moved, outside, confirmed)
-    select ${productId}, * from unnest(${text((bet) => bet.username)}::text[], ${text((bet) => bet.subject)}::text[],
+      rounding, ledger_moved, outside, bet_id, transaction_id, provider_status, ledger_status, mismatch_id, verdict,
+      confirmed, corrected)
+    select ${productId}, *, ${isCorrected ? true : null}::boolean from unnest(${text((bet) => bet.username)}::text[], ${text((bet) => bet.subject)}::text[],
       ${text((bet) => bet.betRef)}::text[], ${text((bet) => bet.day)}::text[]::date[], ${text((bet) => bet.currency)}::text[],
       ${bets.map((bet) => bet.provider.bets)}::int[], ${amounts((bet) => bet.provider.stake)}::text[]::numeric[],
       ${amounts((bet) => bet.provider.payout)}::text[]::numeric[], ${amounts((bet) => bet.provider.net)}::text[]::numeric[],
@@ -58,24 +65,35 @@ export async function writeClosedBets(
       ${explained((bet) => bet.mismatches)}::text[]::numeric[], ${explained((bet) => bet.adjustments)}::text[]::numeric[],
       ${explained((bet) => bet.pending)}::text[]::numeric[], ${explained((bet) => bet.rounding)}::text[]::numeric[],
       ${amounts((bet) => (bet.moved.eq(bet.ledger.net) ? null : bet.moved))}::text[]::numeric[],
-      ${explained((bet) => bet.outside)}::text[]::numeric[], ${bets.map(confirmedText)}::text[])`;
+      ${explained((bet) => bet.outside)}::text[]::numeric[], ${name((bet) => bet.betId)}::text[],
+      ${name((bet) => bet.transactionId)}::text[], ${bets.map((bet) => textOf(bet.shown.provider))}::text[],
+      ${bets.map((bet) => textOf(bet.shown.ledger))}::text[], ${bets.map((bet) => bet.shown.mismatchId)}::text[]::bigint[],
+      ${bets.map((bet) => bet.shown.verdict)}::text[], ${bets.map(confirmedText)}::text[])`;
 }
 
-/** Deletes the rows of bets. */
+/**
+ * Deletes the rows of bets.
+ * @returns for each bet its row as JSON, if its day was closed with it; null: a correction wrote it
+ */
 export async function deleteClosedBets(
   tx: Query,
   productId: string,
   bets: readonly ClosedBet[],
-): Promise<void> {
-  if (bets.length === 0) return;
+): Promise<(string | null)[]> {
+  if (bets.length === 0) return [];
   const column = (of: (bet: ClosedBet) => string) => bets.map(of);
-  await tx`
+  const rows = await tx<{ place: number; row: string | null }[]>`
     delete from closed_bets c
     using unnest(${column((bet) => bet.username)}::text[], ${column((bet) => bet.subject)}::text[],
       ${column((bet) => bet.betRef)}::text[], ${column((bet) => bet.day)}::text[]::date[],
-      ${column((bet) => bet.currency)}::text[]) as k (username, subject, bet_ref, day, currency)
+      ${column((bet) => bet.currency)}::text[])
+      with ordinality as k (username, subject, bet_ref, day, currency, place)
     where c.product_id = ${productId} and c.username = k.username and c.subject = k.subject
-      and c.bet_ref = k.bet_ref and c.day = k.day and c.currency = k.currency`;
+      and c.bet_ref = k.bet_ref and c.day = k.day and c.currency = k.currency
+    returning k.place::int as place,
+      case when c.corrected is null then jsonb_strip_nulls(to_jsonb(c))::text end as row`;
+  const byPlace = new Map(rows.map(({ place, row }) => [place, row]));
+  return bets.map((_, index) => byPlace.get(index + 1) ?? null);
 }
 
 /** The stored bets with these subjects. @param subjects pairs of username and subject */
@@ -107,7 +125,8 @@ export async function readClosedSessions(
   return rows.map(toClosedBet);
 }
 
-interface ClosedBetRow extends Pick<ClosedBet, "username" | "subject" | "betRef" | "day" | "currency"> {
+export interface ClosedBetRow
+  extends Pick<ClosedBet, "username" | "subject" | "betRef" | "day" | "currency"> {
   readonly providerBets: number;
   readonly providerStake: string;
   readonly providerPayout: string;
@@ -123,18 +142,29 @@ interface ClosedBetRow extends Pick<ClosedBet, "username" | "subject" | "betRef"
   /** null: the ledger's net */
   readonly ledgerMoved: string | null;
   readonly outside: string | null;
+  readonly betId: string | null;
+  readonly transactionId: string | null;
+  readonly providerStatus: string | null;
+  readonly ledgerStatus: string | null;
+  readonly mismatchId: string | null;
+  readonly verdict: Shown["verdict"];
   readonly confirmed: Confirmed | null;
 }
 
 function columns(tx: Query) {
-  return tx`c.username, c.subject, c.bet_ref as "betRef", c.day::text as day, c.currency, c.provider_bets as "providerBets",
+  return tx.unsafe(COLUMNS);
+}
+
+/** Of a row `c` of `closed_bets`. */
+export const COLUMNS = `c.username, c.subject, c.bet_ref as "betRef", c.day::text as day, c.currency, c.provider_bets as "providerBets",
     c.provider_stake as "providerStake", c.provider_payout as "providerPayout", c.provider_net as "providerNet",
     c.ledger_bets as "ledgerBets", c.ledger_stake as "ledgerStake", c.ledger_payout as "ledgerPayout",
     c.ledger_net as "ledgerNet", c.mismatches, c.adjustments, c.pending, c.rounding,
-    c.ledger_moved as "ledgerMoved", c.outside, c.confirmed`;
-}
+    c.ledger_moved as "ledgerMoved", c.outside, c.bet_id as "betId", c.transaction_id as "transactionId",
+    c.provider_status as "providerStatus", c.ledger_status as "ledgerStatus", c.mismatch_id::text as "mismatchId",
+    c.verdict, c.confirmed`;
 
-function toClosedBet(row: ClosedBetRow): ClosedBet {
+export function toClosedBet(row: ClosedBetRow): ClosedBet {
   const { username, subject, betRef, day, currency } = row;
   const amount = (text: string | null) => (text === null ? ZERO : parseAmount(text, "closed_bets"));
   const provider = {
@@ -152,27 +182,61 @@ function toClosedBet(row: ClosedBetRow): ClosedBet {
           payout: amount(row.ledgerPayout),
           net: amount(row.ledgerNet),
         };
+  const [moved, outside] = [
+    row.ledgerMoved === null ? ledger.net : amount(row.ledgerMoved),
+    amount(row.outside),
+  ];
   return {
     username,
     subject,
     betRef,
     day,
     currency,
+    ...namesOf(row, provider.bets > 0, ledger.bets > 0 || !moved.eq(ZERO) || !outside.eq(ZERO)),
+    shown: {
+      provider: toSide(row.providerStatus),
+      ledger: toSide(row.ledgerStatus),
+      mismatchId: row.mismatchId,
+      verdict: row.verdict,
+    },
     provider,
     ledger,
     mismatches: amount(row.mismatches),
     adjustments: amount(row.adjustments),
     pending: amount(row.pending),
     rounding: amount(row.rounding),
-    moved: row.ledgerMoved === null ? ledger.net : amount(row.ledgerMoved),
-    outside: amount(row.outside),
+    moved,
+    outside,
     confirmed: row.confirmed ?? "hour",
   };
+}
+
+/** Of a row that an older version stored, the sides that count say which have the bet. */
+function namesOf(
+  { subject, betRef, betId, transactionId }: ClosedBetRow,
+  isListed: boolean,
+  isHeld: boolean,
+): Pick<ClosedBet, "betId" | "transactionId"> {
+  if (subject === "sessions" || betRef === "") return { betId: null, transactionId: null };
+  if (betId === null && transactionId === null)
+    return { betId: isListed ? betRef : null, transactionId: isHeld ? betRef : null };
+  return {
+    betId: betId === "" ? betRef : betId,
+    transactionId: transactionId === "" ? betRef : transactionId,
+  };
+}
+
+function toSide(status: string | null): ShownSide | null {
+  return status === null ? null : { status: status === "" ? null : status };
 }
 
 /** Most bets are confirmed within an hour, and of no stake there is no share: both take no space. */
 function confirmedText({ provider, confirmed = "never" }: ClosedBet): string | null {
   return confirmed === "hour" || provider.stake.eq(ZERO) ? null : confirmed;
+}
+
+function textOf(side: ShownSide | null): string | null {
+  return side === null ? null : (side.status ?? "");
 }
 
 function isEven({ provider: a, ledger: b }: ClosedBet): boolean {

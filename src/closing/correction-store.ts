@@ -12,16 +12,19 @@ export async function readCorrectionTime(tx: Query): Promise<Instant> {
   return row?.at ?? 0;
 }
 
+/** @param replaced for each correction the rows of `closed_bets` that it replaces, as JSON; null: none that its day was closed with */
 export async function writeCorrections(
   tx: Query,
   corrections: readonly Omit<Correction, "at">[],
   at: Instant,
+  replaced: readonly (string | null)[] = [],
 ): Promise<void> {
   if (corrections.length === 0) return;
   await tx`
-    insert into corrections (day, at, correction)
+    insert into corrections (day, at, correction, replaced)
     select * from unnest(${corrections.map(({ day }) => day)}::text[]::date[], ${corrections.map(() => at)}::timestamptz[],
-      ${corrections.map((one) => JSON.stringify({ ...one, at: formatInstant(at) }))}::text[]::jsonb[])`;
+      ${corrections.map((one) => JSON.stringify({ ...one, at: formatInstant(at) }))}::text[]::jsonb[],
+      ${corrections.map((_, index) => replaced[index] ?? null)}::text[]::jsonb[])`;
 }
 
 /** The corrections that arrived in a range of time, in the order of their arrival. */

@@ -64,6 +64,8 @@ export interface StatementBody {
   readonly corrections: readonly Correction[];
   /** the time that is missing; absent: none */
   readonly acceptedGaps?: readonly AcceptedGap[];
+  /** sha-256 of the manifest of the day's sealed files; undefined: the day has no files */
+  readonly archive?: string | undefined;
 }
 
 /** Everything that the hash covers. */
@@ -85,6 +87,7 @@ export function hashOf({
   rows,
   corrections,
   acceptedGaps,
+  archive,
 }: Statement): string {
   const times = { from: formatInstant(from), to: formatInstant(to), closedAt: formatInstant(closedAt) };
   const text = canonicalJson({
@@ -93,21 +96,27 @@ export function hashOf({
     ...times,
     number,
     previousHash,
-    ...bodyOf({ rows, corrections, acceptedGaps }),
+    ...bodyOf({ rows, corrections, acceptedGaps, archive }),
   });
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** What is stored as JSON, and hashed. A statement without accepted gaps has the hash that it always had. */
+/** What is stored as JSON, and hashed. A statement without gaps and files has the hash that it always had. */
 export function bodyOf({
   rows,
   corrections,
   acceptedGaps,
+  archive,
 }: { readonly [Key in keyof StatementBody]: StatementBody[Key] | undefined } & Pick<
   StatementBody,
   "rows" | "corrections"
 >): StatementBody {
-  return { rows, corrections, ...(acceptedGaps === undefined ? {} : { acceptedGaps }) };
+  return {
+    rows,
+    corrections,
+    ...(acceptedGaps === undefined ? {} : { acceptedGaps }),
+    ...(archive === undefined ? {} : { archive }),
+  };
 }
 
 /** JSON whose text depends only on the value: keys in the order of their code units, no spaces. Amounts are text. */

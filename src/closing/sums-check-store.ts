@@ -3,6 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { UnexplainedRest } from "../closed.ts";
 import type { Query } from "../db/client.ts";
+import { LINES_AS_CLOSED } from "./closed-line-store.ts";
 
 /** A sum that differs: of one product and currency of a closed day. */
 export interface UnequalSum {
@@ -56,26 +57,23 @@ const amountAt = (json: string, { path, otherwise }: Figure) => {
 };
 const amounts = (of: (figure: Figure) => string) => `array[${FIGURES.map(of).join(", ")}]::numeric[]`;
 
-/** What the statements say, and what each correction adds. */
-const STATED = `
-  stated as (
-    select day, one ->> 'productId' as product_id, one ->> 'currency' as currency,
+const STATED = `select day, one ->> 'productId' as product_id, one ->> 'currency' as currency,
       ${amounts((figure) => amountAt("one", figure))} as amounts
-    from closed_days, jsonb_array_elements(statement -> 'rows') as one
-    union all
-    select day, correction ->> 'productId', correction ->> 'currency',
+    from closed_days, jsonb_array_elements(statement -> 'rows') as one`;
+const CORRECTED = `select day, correction ->> 'productId', correction ->> 'currency',
       ${amounts((figure) => `${amountAt("correction -> 'after'", figure)} - ${amountAt("correction -> 'before'", figure)}`)}
-    from corrections)`;
+    from corrections`;
 
-const UNEQUAL = `
-  with ${STATED},
+/** @param stated SQL of the stated amounts @param bets SQL of the rows of `closed_bets` to compare them with */
+const unequal = (stated: string, bets: string) => `
+  with stated as (${stated}),
   all_stated as (
     select day, product_id, currency, place, sum(amount) as amount
     from stated, unnest(amounts) with ordinality as k (amount, place) group by 1, 2, 3, 4),
   all_bets as (
     select day, product_id, currency, place, amount
     from (select day, product_id, currency, array[${FIGURES.map(({ sum }) => sum).join(", ")}]::numeric[] as amounts
-      from closed_bets group by 1, 2, 3) b, unnest(amounts) with ordinality as k (amount, place))
+      from ${bets} group by 1, 2, 3) b, unnest(amounts) with ordinality as k (amount, place))
   select d.day::text as day, d.from_at as "from", coalesce(product_id, '') as "productId",
     coalesce(currency, '') as currency, place::int as place,
     coalesce(s.amount, 0)::text as stated, coalesce(b.amount, 0)::text as "ofBets"
@@ -83,10 +81,24 @@ const UNEQUAL = `
   join closed_days d using (day)
   where coalesce(s.amount, 0) <> coalesce(b.amount, 0)
   order by d.number, product_id, currency, place`;
+const UNEQUAL = unequal(`${STATED} union all ${CORRECTED}`, "closed_bets");
+const UNEQUAL_LINES = unequal(
+  `${STATED} where day = $1::text::date and one ->> 'productId' = $2`,
+  `(${LINES_AS_CLOSED}) c`,
+);
 
 /** The sums of closed days that are not those of their bets, in the order of the days. Reads all stored bets. */
 export async function findUnequalSums(tx: Query): Promise<UnequalSum[]> {
-  const rows = await tx.unsafe<(Omit<UnequalSum, "figure"> & { place: number })[]>(UNEQUAL);
+  return await readUnequal(tx, UNEQUAL, []);
+}
+
+/** The sums of a product of a closed day that are not those of its lines. */
+export async function findUnequalLines(tx: Query, day: string, productId: string): Promise<UnequalSum[]> {
+  return await readUnequal(tx, UNEQUAL_LINES, [day, productId]);
+}
+
+async function readUnequal(tx: Query, text: string, parameters: string[]): Promise<UnequalSum[]> {
+  const rows = await tx.unsafe<(Omit<UnequalSum, "figure"> & { place: number })[]>(text, parameters);
   return rows.map(({ place, ...sum }) => ({
     ...sum,
     figure: (FIGURES[place - 1]?.path ?? "").slice(1, -1).replace(",", " "),
@@ -95,7 +107,7 @@ export async function findUnequalSums(tx: Query): Promise<UnequalSum[]> {
 
 const statedAt = (path: string) => `amounts[${FIGURES.findIndex((figure) => figure.path === path) + 1}]`;
 const UNEXPLAINED = `
-  with ${STATED}
+  with stated as (${STATED} union all ${CORRECTED})
   select d.day::text as day, product_id as "productId", currency, sum(rest)::text as rest
   from (select day, product_id, currency, ${statedAt("{provider,net}")} - ${statedAt("{ledger,net}")}
       ${["mismatches", "adjustments", "pending", "rounding"].map((field) => `- ${statedAt(`{${field}}`)}`).join(" ")} as rest

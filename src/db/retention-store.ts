@@ -75,6 +75,16 @@ export async function openWalk(
   return positionOf(row);
 }
 
+/** The ends of the ranges of which records, or entries, of any product may be gone; -Infinity: none may. */
+export async function readReleased(sql: Query): Promise<Readonly<Record<"records" | "entries", Instant>>> {
+  const [row] = await sql<{ records: Instant | null; entries: Instant | null }[]>`
+    select max(deleted_up_to) filter (where starts_with(walk, ${recordsWalk("")})) as records,
+      max(deleted_up_to) filter (where walk = ${ENTRIES_WALK}) as entries
+    from retention_states`;
+  const { records = null, entries = null } = row ?? {};
+  return { records: records ?? Number.NEGATIVE_INFINITY, entries: entries ?? Number.NEGATIVE_INFINITY };
+}
+
 /** Was one of these walks announced before? */
 export async function wasAnnounced(sql: Query, walks: readonly string[]): Promise<boolean> {
   const [row] = await sql<{ any: boolean }[]>`

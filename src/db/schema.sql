@@ -226,7 +226,14 @@ create table closed_bets (
   rounding numeric,
   ledger_moved numeric,
   outside numeric,
-  confirmed text
+  confirmed text,
+  bet_id text,
+  transaction_id text,
+  provider_status text,
+  ledger_status text,
+  mismatch_id bigint,
+  verdict text,
+  corrected boolean
 );
 alter table closed_bets add constraint closed_bets_product_id_username_subject_bet_ref_day_currency_pk PRIMARY KEY (product_id, username, subject, bet_ref, day, currency);
 
@@ -308,7 +315,8 @@ create table corrections (
   id bigint generated always as identity not null,
   day date not null,
   at timestamp(6) with time zone not null,
-  correction jsonb not null
+  correction jsonb not null,
+  replaced jsonb
 );
 alter table corrections add constraint corrections_pkey PRIMARY KEY (id);
 CREATE INDEX corrections_at ON public.corrections USING btree (at);

@@ -201,35 +201,57 @@ const ROWS_AT_ONCE = 2_000;
  * All rounds and bets of a product with a record or an entry in a range: records by accountingDate, entries by
  * occurredAt. Each yielded batch holds whole players. The statement uses a cursor, because the transaction runs
  * other statements between two batches.
+ * @param from the first player, in the order of the database; null: all
  */
 export async function* readActivity(
   tx: Query,
   productId: string,
   range: TimeRange,
   callbacks: "all" | "bets",
+  from: string | null = null,
 ): AsyncGenerator<DiffMark[]> {
   await tx`
     declare activity no scroll cursor for
     select username, case when round_id not in ('', 'UNKNOWN') then round_id end as "roundId", bet_id as "betRef"
     from bet_records
     where product_id = ${productId} and accounting_date >= ${range.from} and accounting_date < ${range.to}
+      and (${from}::text is null or username >= ${from}::text)
     union
     select username, case when round_id not in ('', 'UNKNOWN') then round_id end, txn_id
     from callback_entries
     where product_id = ${productId} and occurred_at >= ${range.from} and occurred_at < ${range.to}
       and (${callbacks === "all"} or callback <> 'adjustBalance')
+      and (${from}::text is null or username >= ${from}::text)
     order by username`;
-  let held: DiffMark[] = [];
+  yield* fetchPlayers<DiffMark>(tx, "activity");
+}
+
+/** Fetches the rows of a cursor that are ordered by player, in batches of whole players, and closes it. */
+export async function* fetchPlayers<Row extends { readonly username: string | null }>(
+  tx: Query,
+  cursor: string,
+): AsyncGenerator<Row[]> {
+  let held: Row[] = [];
   for (;;) {
-    const rows = await tx.unsafe<DiffMark[]>(`fetch ${ROWS_AT_ONCE} from activity`);
+    const rows = await tx.unsafe<Row[]>(`fetch ${ROWS_AT_ONCE} from ${cursor}`);
     const last = rows.at(-1)?.username;
     held.push(...rows);
-    const whole = rows.length < ROWS_AT_ONCE ? held : held.filter((mark) => mark.username !== last);
+    const whole = rows.length < ROWS_AT_ONCE ? held : held.filter((row) => row.username !== last);
     if (whole.length > 0) yield whole;
     if (rows.length < ROWS_AT_ONCE) break;
-    held = held.filter((mark) => mark.username === last);
+    held = held.filter((row) => row.username === last);
   }
-  await tx`close activity`;
+  await tx.unsafe(`close ${cursor}`);
+}
+
+/** The size of the tables of both sides. */
+export async function readBytes(tx: Query): Promise<number> {
+  const [row] = await tx<{ bytes: number | null }[]>`
+    select sum(pg_relation_size(part))::bigint as bytes from (
+      select 'bet_records'::regclass as part union select 'callback_entries'::regclass
+      union select relid from pg_partition_tree('bet_records') union select relid from pg_partition_tree('callback_entries')
+    ) parts`;
+  return row?.bytes ?? 0;
 }
 
 /** The marks of some players, due or not. The rounds and bets that they name are not finally compared yet. */

@@ -73,6 +73,39 @@ export async function sumEntries(
   ]);
 }
 
+/** What the entries of one bet moved in one currency. */
+export interface BetOutside {
+  readonly username: string;
+  readonly txnId: string;
+  readonly roundId: string | null;
+  readonly currency: string;
+  /** decimal text */
+  readonly outside: string;
+}
+
+/**
+ * What each bet of a product moved in a range of time, in the order of player, bet and currency; those that moved nothing in
+ * all are left out.
+ * @param after the last bet before; null: the first ones
+ */
+export async function readBetsOutside(
+  tx: Query,
+  productId: string,
+  { from, to }: TimeRange,
+  after: Pick<BetOutside, "username" | "txnId" | "currency"> | null,
+  most: number,
+): Promise<BetOutside[]> {
+  const last = after ?? { username: "", txnId: "", currency: "" };
+  return await tx<BetOutside[]>`
+    select username, txn_id as "txnId", min(nullif(nullif(round_id, ''), 'UNKNOWN')) as "roundId", currency,
+      trim_scale(sum(${tx.unsafe(MOVED_OUTSIDE)}))::text as outside
+    from callback_entries e
+    where product_id = ${productId} and occurred_at >= ${from} and occurred_at < ${to}
+      and (username, txn_id, currency) > (${last.username}, ${last.txnId}, ${last.currency})
+    group by username, txn_id, currency having sum(${tx.unsafe(MOVED_OUTSIDE)}) <> 0
+    order by username, txn_id, currency limit ${most}`;
+}
+
 /** Counts the entries of some products, and when their rows began and ended. Reads all of their rows. */
 export async function countUnknown(tx: Query, products: readonly string[]): Promise<UnknownProduct[]> {
   if (products.length === 0) return [];

@@ -15,6 +15,7 @@ import {
   type StatementRules,
   uncertain,
 } from "./agreement-store.ts";
+import { readBytes } from "./mark-store.ts";
 
 /** A reading by index needs no bounds, and adds the times of flagged settlements up for few rows. */
 const AROUND_MARKS: WholeReading = { bounds: [], areFlagged: true, isInOrder: false };
@@ -45,14 +46,11 @@ const MARKS_PER_ROW = 500;
 
 /** Counts the due marks once, before the screening begins. */
 export async function countDueMarks(tx: Query, productId: string, now: Instant): Promise<DueMarks> {
-  const [due] = await tx<{ marks: number; upTo: number; bytes: number }[]>`
-    select coalesce(sum(cardinality(usernames)), 0)::bigint as marks, coalesce(max(id), 0) as "upTo",
-      (select sum(pg_relation_size(part))::bigint from (
-        select 'bet_records'::regclass as part union select 'callback_entries'::regclass
-        union select relid from pg_partition_tree('bet_records') union select relid from pg_partition_tree('callback_entries')
-      ) parts) as bytes
+  const bytes = await readBytes(tx);
+  const [due] = await tx<{ marks: number; upTo: number }[]>`
+    select coalesce(sum(cardinality(usernames)), 0)::bigint as marks, coalesce(max(id), 0) as "upTo"
     from diff_marks where product_id = ${productId} and due_at <= ${now}`;
-  const { marks = 0, upTo = 0, bytes = 0 } = due ?? {};
+  const { marks = 0, upTo = 0 } = due ?? {};
   return { marks, upTo, bytes, readsAll: marks * BYTES_PER_MARK >= bytes };
 }
 

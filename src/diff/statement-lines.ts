@@ -3,17 +3,26 @@
 import { type LedgerBet, type MoneyInCurrency, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { sumAmounts, ZERO } from "../money.ts";
-import { type Compared, type Counted, type MovedMoney, NO_SUMS, type SideSums } from "../report.ts";
+import {
+  type Compared,
+  type Counted,
+  type MovedMoney,
+  NO_SUMS,
+  type Shown,
+  type SideSums,
+} from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
 import { type CompareSettings, isBeforeLedger, isDebitedBefore, ranAtLedgerStart } from "./compare.ts";
 import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
-import { allowanceOf, isRunning, lastEntryOf } from "./sums.ts";
+import { allowanceOf, isRunning, lastEntryOf, sumBets, sumRecords } from "./sums.ts";
 
 /** Both sides of a pair in one currency, and what the wallet moved for it. */
 export interface StatementLine extends MovedMoney {
   readonly currency: string;
   readonly provider: SideSums;
   readonly ledger: SideSums;
+  /** which sides have the bet in this currency */
+  readonly sides: Pick<Shown, "provider" | "ledger">;
   /** nothing but `moved` was looked at, so there is no difference to explain */
   readonly isExempt: boolean;
 }
@@ -59,11 +68,29 @@ export function statePair(
   const others = bets.flatMap((bet) => bet.others);
   const movedIn = (currency: string) =>
     sumAmounts([...bets, ...others].filter((side) => side.currency === currency).map(({ moved }) => moved));
+  const sidesIn = (currency: string) => {
+    const listed = records.filter((record) => record.currency === currency);
+    const held = bets.filter(
+      (bet) => bet.currency === currency || bet.others.some((other) => other.currency === currency),
+    );
+    return {
+      provider: listed.length === 0 ? null : { status: sumRecords(listed).status },
+      ledger: held.length === 0 ? null : { status: sumBets(held).status },
+    };
+  };
   if (pending === null && !isMisnamed && isExempt(pair, settings, isTip)) {
     const isOutside = isBeforeLedger(pair, settings.ledgerStart);
     return [...new Set([...bets, ...others].map(({ currency }) => currency))].map((currency) => {
       const [moved, outside] = isOutside ? [ZERO, movedIn(currency)] : [movedIn(currency), ZERO];
-      return { currency, provider: NO_SUMS, ledger: NO_SUMS, moved, outside, isExempt: true };
+      return {
+        currency,
+        provider: NO_SUMS,
+        ledger: NO_SUMS,
+        sides: sidesIn(currency),
+        moved,
+        outside,
+        isExempt: true,
+      };
     });
   }
   const currencies = [...new Set([...records, ...bets, ...others].map((side) => side.currency))];
@@ -87,6 +114,7 @@ export function statePair(
         isTip,
       ),
     ),
+    sides: sidesIn(currency),
     moved: movedIn(currency),
     outside: ZERO,
     isExempt: false,

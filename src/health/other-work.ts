@@ -79,7 +79,7 @@ export function judgeClosing({ states }: Pick<StatesSeen, "states">): Finding[] 
       severity: "bad",
       what: `closing has made no progress since ${showInstant(failingSince)}: ${state?.error ?? "unknown error"}`,
       remedy: isOpen
-        ? "Fix the cause that the reason names: fetch the missing time with recon backfill, or get comparing to continue. The worker then closes the day by itself. Later days wait for it."
+        ? "Fix the cause that the reason names: fetch the missing time with recon backfill, get comparing to continue, or make closing.archive usable. The worker then closes the day by itself. Later days wait for it."
         : FAILING,
       whatWhenOver: "days are closed again",
     },

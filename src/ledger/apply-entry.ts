@@ -4,7 +4,8 @@
  * entry is impossible.
  *
  * Three SQL statements state parts of these rules again, because they work on millions of rows. Change them together:
- * - `diff/agreement-store.ts`: a bet whose entries and record certainly agree
+ * - `diff/agreement-store.ts`: a bet whose entries and record certainly agree, for the screening, large rounds and the
+ *   sums of a statement
  * - `flows/retention/plain-rows-store.ts` (`SAYS`): the end of a bet, from its own entries, for deletion
  * - `flows/retention/plain-bets-store.ts`: the end of a round or of bets with shared ids, entry by entry, for deletion
  *

@@ -7,6 +7,7 @@ import { type Amount, parseAmount } from "../money.ts";
 import { RESOLVED_BY_RECON } from "./transitions.ts";
 
 export interface ExplainingRow {
+  readonly id: string;
   readonly kind: MismatchKind;
   readonly username: string;
   readonly subject: string;
@@ -37,7 +38,7 @@ export async function readExplaining(
         adjustments: string | null;
       })[]
   >`
-    select kind, username, subject, provider->>'username' as "providerUsername", bet_id as "betId",
+    select id::text as id, kind, username, subject, provider->>'username' as "providerUsername", bet_id as "betId",
       amount_at_risk as "amountAtRisk", effect as "foundEffect", provider, ledger, status = 'resolved' as resolved,
       not (status = 'resolved' and resolved_by = ${RESOLVED_BY_RECON}) and ceased_at is null as stands,
       (select sum(a.amount) from adjustments a where a.mismatch_id = m.id) as adjustments

@@ -1,7 +1,18 @@
 /** Closed days, what each bet counted for on them, and the corrections that later changes cause. */
 
 import { sql } from "drizzle-orm";
-import { bigint, date, index, integer, jsonb, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import {
+  bigint,
+  boolean,
+  date,
+  index,
+  integer,
+  jsonb,
+  numeric,
+  pgTable,
+  primaryKey,
+  text,
+} from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
 
 /** The closed days. A row is never changed. */
@@ -77,6 +88,18 @@ export const closedBets = pgTable(
     outside: numeric("outside"),
     /** how soon both sides agreed: day, week, later, never; null: within an hour, or there is no stake */
     confirmed: text("confirmed"),
+    /** the provider's id and the ledger's; empty: the same as `bet_ref`; null: that side does not have the bet. Rows of older versions have neither */
+    betId: text("bet_id"),
+    transactionId: text("transaction_id"),
+    /** empty: the side is there without a status; null: it is not, or an older version did not store it */
+    providerStatus: text("provider_status"),
+    ledgerStatus: text("ledger_status"),
+    /** the mismatch that explains the difference; null: none */
+    mismatchId: bigint("mismatch_id", { mode: "number" }),
+    /** "mismatch" or "pending", if the sides differ and no money does; null: they do not */
+    verdict: text("verdict"),
+    /** true: a correction wrote the row; null: it is as the day was closed */
+    corrected: boolean("corrected"),
   },
   (t) => [primaryKey({ columns: [t.productId, t.username, t.subject, t.betRef, t.day, t.currency] })],
 );
@@ -111,6 +134,8 @@ export const corrections = pgTable(
     at: instant("at").notNull(),
     /** one correction, as in the JSON of a report */
     correction: jsonb("correction").notNull(),
+    /** the rows of `closed_bets` that the day was closed with and this correction replaced; null: none */
+    replaced: jsonb("replaced"),
   },
   (t) => [index("corrections_day").on(t.day), index("corrections_at").on(t.at)],
 );

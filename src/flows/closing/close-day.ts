@@ -24,18 +24,20 @@ import { confirmedDaysOf, nothingConfirmed } from "../../closing/confirmed-days.
 import { addConfirmed } from "../../closing/confirmed-store.ts";
 import { readArrived } from "../../closing/correction-store.ts";
 import { dayAfter, type ZonedDay } from "../../closing/day-bounds.ts";
-import { hashOf } from "../../closing/statement.ts";
+import { hashOf, type Statement } from "../../closing/statement.ts";
 import { toContribution, totalsOf } from "../../closing/sum-rows.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../report.ts";
+import { openDayArchive } from "../archive/write-archive.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import { type FlowContext, pulledProducts } from "../context.ts";
 import { compareEntryDaysOf } from "../ledger/compare-entry-days.ts";
 import { countAll, openReport, readRowsOutside } from "../reports/read-report.ts";
 import { sayLeftOut } from "./left-out-date.ts";
+import { linesAsClosed } from "./read-items.ts";
 import { whyFuture, whyOpen } from "./why-open.ts";
 
 const BETS_AT_ONCE = 1_000;
@@ -63,7 +65,7 @@ export async function closeDay(
     await compareEntryDaysOf(context, day);
     await startNoting(context.sql);
   }
-  const outcome = early ?? (await closeInParts(context, day, limits));
+  const outcome = early ?? (await closeInParts(context, day, limits).catch(asUnusableArchive(day)));
   if ("reason" in outcome) await forgetParts(context, day);
   return outcome;
 }
@@ -119,7 +121,7 @@ async function writeStatement(context: FlowContext, tx: Query, bounds: ZonedDay)
     await addConfirmed(tx, productId, [nothingConfirmed(bounds.day, currency)]);
   const last = await readLastClosed(tx);
   const acceptedGaps = parts.flatMap(({ productId, gap }) => (gap === null ? [] : { productId, ...gap }));
-  const statement = {
+  const statement: Statement = {
     ...bounds,
     rows,
     corrections: await readArrived(tx, bounds),
@@ -128,13 +130,38 @@ async function writeStatement(context: FlowContext, tx: Query, bounds: ZonedDay)
     closedAt: context.clock.now(),
     previousHash: last?.hash ?? null,
   };
-  const closed = { ...statement, hash: hashOf(statement) };
+  const sealed = await sealFiles(context, tx, statement);
+  const closed = { ...sealed, hash: hashOf(sealed) };
   await writeClosedDay(tx, closed);
   await sealParts(tx);
   const { day, zone, number, hash, previousHash } = closed;
   const totals = totalsOf(rows);
   await recordAlert(tx, statementClosed({ day, zone, number, hash, previousHash, totals }, closed.closedAt));
   return { closed, isNew: true };
+}
+
+/**
+ * The files are whole before the day is closed: if the transaction then fails, the next closing replaces them. They are made of the
+ * stored bets, so a process that continues after a kill writes the lines of all products.
+ */
+async function sealFiles(context: FlowContext, tx: Query, statement: Statement): Promise<Statement> {
+  const { archive: folder } = context.config.closing;
+  if (folder === null) return statement;
+  const archive = await openDayArchive(folder, statement.day);
+  const outside = statement.rows.map(({ productId }) => productId);
+  for (const productId of new Set([...pulledProducts(context.config), ...outside])) {
+    const file = archive.openFile(productId);
+    for await (const { item } of linesAsClosed(tx, productId, statement, null)) await file.add(item);
+    await file.close();
+  }
+  return await archive.seal(statement);
+}
+
+function asUnusableArchive({ day }: ZonedDay) {
+  return (error: unknown): Closing => {
+    if (!(error instanceof ReconError) || error.code !== "archive-unusable") throw error;
+    return { day, reason: error.message };
+  };
 }
 
 /** Without this, corrections of the products that are closed already would wait until the day is closed. */
@@ -179,12 +206,21 @@ export async function requireNext(tx: Query, day: ZonedDay): Promise<ZonedDay> {
   );
 }
 
+const OUTSIDE = {
+  username: "",
+  subject: "outside",
+  betRef: "",
+  betId: null,
+  transactionId: null,
+  shown: { provider: null, ledger: { status: null }, mismatchId: null, verdict: null },
+} as const;
+
 /** What moved in products that nothing compares. One row of `closed_bets` stands for a product and a currency. */
 async function closeOutside(context: FlowContext, tx: Query, day: ZonedDay): Promise<ReportRow[]> {
   const rows = await readRowsOutside(context, tx, day);
   for (const row of rows) {
-    const bet = { username: "", subject: "outside", betRef: "", day: day.day };
-    await writeBets(tx, row.productId, mergeBets([{ ...bet, ...toContribution(row, row.currency) }]));
+    const bet = { ...OUTSIDE, day: day.day, ...toContribution(row, row.currency) };
+    await writeBets(tx, row.productId, mergeBets([bet]));
   }
   return rows;
 }

@@ -55,7 +55,7 @@ export async function writeChanged(
     product: { productId },
   } = comparison;
   if (changed.length === 0) return 0;
-  await deleteClosedBets(
+  const rows = await deleteClosedBets(
     tx,
     productId,
     changed.flatMap(({ replaced }) => replaced),
@@ -64,6 +64,7 @@ export async function writeChanged(
     tx,
     productId,
     changed.flatMap(({ now }) => now ?? []),
+    true,
   );
   await addConfirmed(
     tx,
@@ -73,6 +74,10 @@ export async function writeChanged(
       changed.flatMap(({ replaced }) => replaced),
     ),
   );
+  const replaced = changed.map((one) => {
+    const own = rows.splice(0, one.replaced.length).filter((row) => row !== null);
+    return own.length === 0 ? null : `[${own.join(",")}]`;
+  });
   const at = await readCorrectionTime(tx);
   const reasons = await withDecisions(tx, productId, changed, await reasonsWithOrigins(comparison, changed));
   await writeCorrections(
@@ -83,6 +88,7 @@ export async function writeChanged(
       productId,
     })),
     at,
+    replaced,
   );
   return changed.length;
 }

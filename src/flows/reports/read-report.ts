@@ -9,6 +9,7 @@ import { ReconError } from "../../errors.ts";
 import { parseAmount } from "../../money.ts";
 import {
   addUp,
+  type Contribution,
   type Counted,
   type DayReport,
   NOTHING_COUNTED,
@@ -28,6 +29,7 @@ import {
 } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { findLedgerStart } from "../ledger/known-ledger.ts";
+import { addUpBets, mayAddUp } from "./add-up-bets.ts";
 import { reportBets } from "./report-bets.ts";
 import { reportSessions } from "./report-sessions.ts";
 
@@ -85,7 +87,7 @@ export async function readRowsOutside(
 }
 
 /** How a report is made. */
-interface Making {
+export interface Making {
   readonly signal: AbortSignal;
   readonly limits: CompareLimits;
   readonly rest: () => Promise<void>;
@@ -108,7 +110,7 @@ async function reportProduct(
   // With an empty ledger nothing is compared.
   if (comparison === null) return [];
   const totals: Totals = new Map();
-  for await (const counted of countAll(comparison, range)) {
+  for await (const counted of countSums(comparison, range)) {
     await rest();
     signal.throwIfAborted();
     addUp(totals, counted);
@@ -117,7 +119,7 @@ async function reportProduct(
 }
 
 /** In the snapshot of the report: before a row is deleted, its time is announced. */
-async function checkKept(tx: Query, productId: string, day: RequestedDay): Promise<void> {
+export async function checkKept(tx: Query, productId: string, day: RequestedDay): Promise<void> {
   const deleted = await readDeletedTime(tx, productId);
   const sides = [
     { what: `bet records of ${productId}`, setting: "records", time: deleted.records },
@@ -142,6 +144,12 @@ export async function openReport(
   const ledgerStart = await findLedgerStart(tx, context.config, product);
   if (ledgerStart === null) return null;
   return openComparison(context, tx, product, ledgerStart, context.clock.now(), limits);
+}
+
+/** The sums of a product on a day: the database adds up most rounds that agree. */
+async function* countSums(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Contribution> {
+  if (mayAddUp(comparison, day)) yield* addUpBets(comparison, day);
+  else yield* countAll(comparison, day);
 }
 
 /** Everything of a product that counts on a day. */

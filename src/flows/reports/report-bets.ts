@@ -34,11 +34,33 @@ import { narrowActive, stateRest } from "./report-wide-rounds.ts";
 
 /** Adds every bet of the product that counts on the day, player by player. */
 export async function* reportBets(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Counted> {
+  for await (const { counted } of betsOfPlayers(comparison, day)) yield* counted;
+}
+
+/** What some whole players count for. */
+export interface CountedPlayers {
+  /** in the order of the database */
+  readonly usernames: readonly string[];
+  readonly counted: readonly Counted[];
+}
+
+/** The same in pieces. @param from the first player; null: all */
+export async function* betsOfPlayers(
+  comparison: ComparisonContext,
+  day: TimeRange,
+  from: string | null = null,
+): AsyncGenerator<CountedPlayers> {
   const { tx, product } = comparison;
   const callbacks = product.settlement === "mixed" ? "bets" : "all";
-  for await (const active of readActivity(tx, product.productId, day, callbacks)) {
-    for await (const { counted } of reportActive(comparison, [day], active)) yield* counted;
+  for await (const active of readActivity(tx, product.productId, day, callbacks, from)) {
+    const counted: Counted[] = [];
+    for await (const one of reportActive(comparison, [day], active)) counted.push(...one.counted);
+    yield { usernames: playersOf(active), counted };
   }
+}
+
+export function playersOf(active: readonly DiffMark[]): string[] {
+  return [...new Set(active.map(({ username }) => username))];
 }
 
 /** What one neighbourhood counts for. */
@@ -127,6 +149,7 @@ export function countOutside(
       at: entry.occurredAt,
       currency: entry.currency,
       outside: movedOutside(entry),
+      shown: { provider: null, ledger: { status: entry.status }, mismatchId: null, verdict: null },
     }));
 }
 
@@ -182,9 +205,10 @@ async function* reportNeighbourhood(
     const at = asOneAt.get(assessed) ?? countsAt(assessed.pair);
     if (!isWithin(at, days)) continue;
     const isMisnamed = own.some((row) => isMisnamedBet(row, assessed.pair));
-    for (const { isExempt, ...statement } of statePair(assessed, comparison.settings, isMisnamed)) {
+    for (const { isExempt, sides, ...statement } of statePair(assessed, comparison.settings, isMisnamed)) {
       if (isExempt) {
-        yield { username, ...NOTHING_COUNTED, ...nameOfPair(assessed.pair), at, ...statement };
+        const shown = { ...sides, mismatchId: null, verdict: null };
+        yield { username, ...NOTHING_COUNTED, ...nameOfPair(assessed.pair), at, ...statement, shown };
         continue;
       }
       const difference = statement.provider.net.minus(statement.ledger.net);
@@ -200,11 +224,17 @@ async function* reportNeighbourhood(
       const isInDoubt = assessed.pending !== null && undecided.has(assessed.pending);
       const waits = isInDoubt || isMarked(assessed) || (isOpen && (await isHeldBack(comparison, assessed)));
       const compared = howCompared(assessed, statement.currency, comparison.settings);
+      const differs = mismatch === null ? "pending" : "mismatch";
       yield {
         username,
         ...nameOfPair(assessed.pair),
         at,
         ...statement,
+        shown: {
+          ...sides,
+          mismatchId: mismatch?.id ?? null,
+          verdict: assessed.pending === null ? null : differs,
+        },
         ...explainDifference(difference, mismatch, waits, compared),
         ...confirmedOf(assessed.pair, at, compared.agrees),
       };
@@ -272,7 +302,7 @@ function findStanding(
   subjects: readonly string[],
   { username, currency }: { readonly username: string; readonly currency: string },
   rows: readonly ExplainingRow[],
-): ExplainingMismatch | null {
+): (ExplainingMismatch & Pick<ExplainingRow, "id">) | null {
   const names = (row: ExplainingRow) =>
     (row.username === username && subjects.includes(row.subject)) ||
     (row.kind === "username-differs" && pair.records.some((record) => record.betId === row.betId));
@@ -280,9 +310,11 @@ function findStanding(
     row.username === username && (pair.bets[0]?.currency ?? currency) === currency;
   const about = rows.filter((row) => !EXPLAINS_ALONE.has(row.kind) && names(row));
   if (pending === null && !about.some((row) => isMisnamedBet(row, pair))) {
-    const corrections = about.filter(isOfLedger).flatMap(({ adjustments }) => adjustments ?? []);
-    if (corrections.length === 0) return null;
-    return { amountAtRisk: null, effect: null, resolved: true, adjustments: sumAmounts(corrections) };
+    const corrected = about.filter((row) => isOfLedger(row) && row.adjustments !== null);
+    const [first] = corrected;
+    if (first === undefined) return null;
+    const adjustments = sumAmounts(corrected.flatMap((row) => row.adjustments ?? []));
+    return { id: first.id, amountAtRisk: null, effect: null, resolved: true, adjustments };
   }
   const found =
     about.find((row) => row.stands && row.kind === pending?.content.kind) ??
@@ -290,7 +322,7 @@ function findStanding(
   if (found === undefined) return null;
   if (!KINDS_ABOUT_TWO.has(found.kind)) return found;
   const adjustments = isOfLedger(found) ? found.adjustments : null;
-  return { amountAtRisk: null, effect: null, resolved: false, adjustments };
+  return { id: found.id, amountAtRisk: null, effect: null, resolved: false, adjustments };
 }
 
 /** Whether a mismatch says that another player has the record of this bet: the bet itself may agree with absent, as a tip does. */

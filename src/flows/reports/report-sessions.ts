@@ -20,19 +20,30 @@ import type { TimeRange } from "../../window.ts";
 import type { ComparisonContext } from "../compare/comparison-context.ts";
 import { readAbsences } from "../compare/decide-absences.ts";
 import { loadSessions } from "../compare/load-sessions.ts";
-import { countOutside } from "./report-bets.ts";
+import { type CountedPlayers, countOutside, playersOf } from "./report-bets.ts";
 
 /** Adds every session that ends on the day. A running session is pending. */
 export async function* reportSessions(
   comparison: ComparisonContext,
   day: TimeRange,
 ): AsyncGenerator<Counted> {
+  for await (const { counted } of sessionsOfPlayers(comparison, day)) yield* counted;
+}
+
+/** The same in pieces. @param from the first player; null: all */
+export async function* sessionsOfPlayers(
+  comparison: ComparisonContext,
+  day: TimeRange,
+  from: string | null = null,
+): AsyncGenerator<CountedPlayers> {
   const { tx, product } = comparison;
-  for await (const active of readActivity(tx, product.productId, day, "all")) {
+  for await (const active of readActivity(tx, product.productId, day, "all", from)) {
     const references = active.map(({ username, betRef }) => ({ username, ref: betRef ?? "" }));
     const touched = await readTouchedTimes(tx, product.productId, references, day);
-    for await (const { counted } of reportTouched(comparison, day, touched)) yield* counted;
-    yield* await reportBetsOutside(comparison, [day], references);
+    const counted: Counted[] = [];
+    for await (const one of reportTouched(comparison, day, touched)) counted.push(...one.counted);
+    counted.push(...(await reportBetsOutside(comparison, [day], references)));
+    yield { usernames: playersOf(active), counted };
   }
 }
 
@@ -105,18 +116,25 @@ async function reportPlayer(
       at: session.lastAt,
       currency: session.currency,
     };
+    const sides = {
+      provider: session.records.length === 0 ? null : { status: null },
+      ledger: session.entries.length === 0 ? null : { status: null },
+    };
     if (session.firstAt < settings.ledgerStart) {
       // It is not compared. What lies before the ledger's beginning moved outside.
       const isOutside = session.entries.every(({ occurredAt }) => occurredAt < settings.ledgerStart);
-      counted.push({ ...NOTHING_COUNTED, ...names, [isOutside ? "outside" : "moved"]: ledger.net });
+      const shown = { ...sides, mismatchId: null, verdict: null };
+      counted.push({ ...NOTHING_COUNTED, ...names, [isOutside ? "outside" : "moved"]: ledger.net, shown });
       continue;
     }
     const finding = compareSession(session, settings);
     const isOver = now > session.lastAt + context.config.diff.sessionQuiet;
     const difference = provider.net.minus(ledger.net);
     const mismatch = findStanding(session, player.own, finding !== null);
+    const differs = mismatch === null ? "pending" : "mismatch";
     counted.push({
       ...names,
+      shown: { ...sides, mismatchId: mismatch?.id ?? null, verdict: finding === null ? null : differs },
       provider,
       ledger,
       moved: ledger.net,

@@ -90,7 +90,18 @@ export async function stateRest(
     const name = { subject: `round:${roundId}`, betRef: "", betId: null, transactionId: null };
     const seenAt = Math.max(sums.lastSeenAt ?? 0, rest.entryTimes.lastReceivedAt);
     const confirmed = howSoon(Math.max(at, lastAccountedAt), seenAt);
-    counted.push({ username, ...parts, ...name, at, currency, provider: side, ledger: side, confirmed });
+    const shown = { provider: { status: null }, ledger: { status: null }, mismatchId: null, verdict: null };
+    counted.push({
+      username,
+      ...parts,
+      ...name,
+      at,
+      currency,
+      provider: side,
+      ledger: side,
+      shown,
+      confirmed,
+    });
   }
   return { counted, lastAccountedAt };
 }

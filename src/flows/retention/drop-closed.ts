@@ -4,6 +4,7 @@ import type { Instant } from "../../clock.ts";
 import { readClosedTime } from "../../closing/closed-day-store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
+import { limitToArchived } from "./archived-time.ts";
 import { dropBets } from "./drop-bets.ts";
 import { dropByAge, type RetainedFrom } from "./drop-by-age.ts";
 import type { DropLimits } from "./drop-expired.ts";
@@ -16,18 +17,23 @@ const DAY_MS = 24 * 3_600_000;
 /**
  * Deletes old bets, mismatches, windows, alerts and transfers of closed days. Several workers share the work.
  * @returns the number of deleted rows, by table
+ * @throws ReconError `archive-unusable` after deleting, if rows are kept because sealed files do not read back
  */
 export async function dropClosed(
   context: FlowContext,
   signal: AbortSignal,
   limits: DropLimits = LIMITS,
 ): Promise<Record<string, number>> {
-  const upTo = retainedFrom(context.config.retain, await readClosedTime(context.sql), context.clock.now());
+  const { upTo, problem } = await limitToArchived(
+    context,
+    retainedFrom(context.config.retain, await readClosedTime(context.sql), context.clock.now()),
+  );
   const others = await dropByAge(context, upTo, limits, signal);
   const dropped = { ...others, ...(await dropBets(context, upTo, limits, signal)) };
   if (Object.values(dropped).some((count) => count > 0)) {
     context.log.info(dropped, "rows of closed days were deleted");
   }
+  if (problem !== null) throw problem;
   return dropped;
 }
 

@@ -7,6 +7,7 @@ import { parseConfig } from "../../../src/config-file.ts";
 import type { Sql } from "../../../src/db/client.ts";
 import { closeDay } from "../../../src/flows/closing/close-day.ts";
 import { findCorrections } from "../../../src/flows/closing/find-corrections.ts";
+import { type AskedItems, eachItems, readItemPage } from "../../../src/flows/closing/read-items.ts";
 import { verifyBooks } from "../../../src/flows/closing/verify-books.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../../../src/flows/compare/comparison-context.ts";
 import { readReport } from "../../../src/flows/reports/read-report.ts";
@@ -16,9 +17,11 @@ import { silentLog } from "../../../src/log.ts";
 import { formatAmount, parseAmount } from "../../../src/money.ts";
 import { parseDay } from "../../../src/ops/input/report-query.ts";
 import type { ReportRow } from "../../../src/report.ts";
+import type { ReportItem } from "../../../src/report-item.ts";
 import type { createTestClock } from "../../support/clock.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
 import { HOUR_MS, NOON } from "../../support/examples.ts";
+import { figuresOfItems, figuresOfRows } from "../../support/item-sums.ts";
 
 export const DAY_MS = 24 * HOUR_MS;
 
@@ -99,7 +102,54 @@ export function useClosing(
     return sums.filter(({ outside }) => outside !== "0").map(({ productId }) => productId);
   }
 
-  return { context, fetched, close, correct, bothSums, expectInvariant, expectAllMoney };
+  /** The lines of a day. */
+  async function linesOf(day: string, limit: number | null = null): Promise<ReportItem[]> {
+    const asked = { ...parseDay(day, "UTC"), isZoneAsked: false };
+    const all = { productId: null, currency: null, explainedBy: null };
+    const making = { signal, limits: limits(), rest: async () => {} };
+    const stream: ReportItem[] = [];
+    const take = async (items: readonly ReportItem[]) => void stream.push(...items);
+    await eachItems(context(), asked, all, take, making);
+    if (limit !== null) expect(await pagesOf(asked, limit)).toEqual(stream);
+    return stream;
+  }
+
+  async function pagesOf(asked: AskedItems, limit: number): Promise<ReportItem[]> {
+    const pages: ReportItem[] = [];
+    let after: string | null = null;
+    do {
+      const page: Awaited<ReturnType<typeof readItemPage>> = await readItemPage(
+        context(),
+        asked,
+        { productId: null, currency: null, explainedBy: null },
+        { limit, after },
+        { signal, limits: limits(), rest: async () => {} },
+      );
+      pages.push(...page.items);
+      after = page.next;
+    } while (after !== null);
+    return pages;
+  }
+
+  /** The lines of each day add up to its rows, to the last digit: as it was closed, or from today's data. */
+  async function expectLines(days: readonly string[] = []): Promise<ReportItem[]> {
+    const found: ReportItem[] = [];
+    const closed = await readClosedDays(sql, 0, 1_000);
+    for (const { day, rows } of closed) {
+      const items = await linesOf(day, 2);
+      expect({ day, ...figuresOfItems(items) }).toEqual({ day, ...figuresOfRows(rows) });
+      found.push(...items);
+    }
+    for (const day of days.filter((one) => closed.every((own) => own.day !== one))) {
+      const items = await linesOf(day);
+      const { rows } = await readReport(context(), parseDay(day, "UTC"), signal, limits());
+      expect({ day, ...figuresOfItems(items) }).toEqual({ day, ...figuresOfRows(rows) });
+      found.push(...items);
+    }
+    return found;
+  }
+
+  return { context, fetched, close, correct, bothSums, expectInvariant, expectAllMoney, expectLines };
 }
 
 type Sums = Map<string, Record<string, string>>;

@@ -11,6 +11,7 @@ import { readClosedBounds, readClosedDays } from "../../../src/closing/closed-da
 import { ReconError } from "../../../src/errors.ts";
 import { COMPARE_LIMITS } from "../../../src/flows/compare/comparison-context.ts";
 import { actOnMismatches } from "../../../src/flows/mismatches/act-on-mismatches.ts";
+import { EXPLAINED_BY } from "../../../src/report-item.ts";
 import { emptyTables } from "../../support/database.ts";
 import {
   amount,
@@ -35,7 +36,7 @@ const { sql, clock, diff, receive, listed, readAll, ledgerBegins, fetchPlanned }
 /** Of a round with more entries or records, only some bets are loaded. */
 let wholeRound = COMPARE_LIMITS.wholeRound;
 const limits = () => ({ ...COMPARE_LIMITS, wholeRound });
-const { context, fetched, close, correct, expectInvariant, expectAllMoney } = useClosing(
+const { context, fetched, close, correct, expectInvariant, expectAllMoney, expectLines } = useClosing(
   sql,
   clock,
   SETTINGS,
@@ -46,6 +47,8 @@ const BETS = 6;
 const PLAYERS = ["ann", "bob"];
 const CURRENCIES = ["THB", "EUR"];
 const PRODUCTS = ["P1", "FISH", "BOTH"];
+/** With days before and after the closed ones. */
+const DAYS = [-1, 1, 2, 3].map((day) => new Date(TODAY + day * DAY_MS).toISOString().slice(0, 10));
 /** Of each product some of these are compared, and some are outside. */
 const STRAYS = ["adjustBalance", "winRewards", "placeTips", "cancelTips", "placeBets", "settleBets"] as const;
 
@@ -293,6 +296,7 @@ describe("closed books", () => {
     let corrections = 0;
     let wide = 0;
     const outside: string[] = [];
+    const explained = new Set<string | null>();
     await fc.assert(
       fc
         .asyncProperty(wholeRounds, fc.array(step, { minLength: 10, maxLength: 40 }), async (most, steps) => {
@@ -302,6 +306,7 @@ describe("closed books", () => {
           for (const hours of [2, 2, 30]) await compare(hours);
           await correct();
           await expectInvariant();
+          for (const { explainedBy } of await expectLines(DAYS)) explained.add(explainedBy);
           outside.push(...(await expectAllMoney()));
           closings += (await readClosedBounds(sql)).length;
           corrections += (await sql`select from corrections`).length;
@@ -317,6 +322,7 @@ describe("closed books", () => {
     );
     expect(outside).toEqual(expect.arrayContaining(["P1", "FISH"]));
     expect(outside).not.toContain("BOTH");
+    expect(explained).toEqual(new Set(EXPLAINED_BY.filter((one) => one !== "correction")));
     expect([closings > numRuns, corrections > 1.5 * numRuns, wide > numRuns / 3]).toEqual([true, true, true]);
   });
 

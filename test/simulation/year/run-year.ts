@@ -22,6 +22,7 @@ import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openProvider } from "../../../src/provider/client.ts";
 import { startSandbox } from "../../../src/sandbox/server/server.ts";
+import { checkArchive } from "../../flows/archive/independent-checker.ts";
 import { createMovingClock, type TestClock } from "../../support/clock.ts";
 import { pullProduct } from "../../support/pull-product.ts";
 import { runBackfills } from "../../support/run-backfills.ts";
@@ -73,7 +74,7 @@ export async function runYear(
     pageSize: 40,
     faults: plan.faults,
   });
-  const config = configAt(plan, plan.begin);
+  const config = configAt(plan, plan.begin, join(folder, "archive"));
   const limits = { requestTimeoutMs: config.pull.requestTimeout, connections: 4, production: false };
   const provider = openProvider({ baseUrl: sandbox.url, ...CREDENTIALS }, limits, clock);
   const sql = openDatabase(databaseUrl, 4);
@@ -165,7 +166,8 @@ class Year {
   }
 
   get #now(): PullContext {
-    return { ...this.#context, config: configAt(this.#plan, this.#clock.now()) };
+    const { archive } = this.#context.config.closing;
+    return { ...this.#context, config: configAt(this.#plan, this.#clock.now(), archive) };
   }
 
   /** One run of each of the worker's jobs. Time with records is pulled soon after it, as a worker does. */
@@ -296,6 +298,7 @@ class Year {
       ),
       ...(await this.#months.compare(sql, environment, months, this.#paid, now)),
       ...(await findLeftovers(sql, now, keep, before.open)),
+      ...checkArchive(this.#context.config.closing.archive ?? ""),
       ...(await inspectEntryDays(this.#now)).gone.map((day) => `entries have vanished: ${sayGone(day)}`),
     );
     const sizes = await countRows(sql);

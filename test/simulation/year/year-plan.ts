@@ -150,8 +150,10 @@ function playedProducts(seed: number, { products }: YearLength): SimulatedProduc
   return [...(odd === undefined ? [] : [odd]), ...turned].slice(0, products);
 }
 
-export function configAt(plan: YearPlan, now: Instant): Config {
-  return parseConfig(plan.settingsAt(now));
+/** @param archive `closing.archive` */
+export function configAt(plan: YearPlan, now: Instant, archive: string | null): Config {
+  const config = parseConfig(plan.settingsAt(now));
+  return { ...config, closing: { ...config.closing, archive } };
 }
 
 /** No round is near the end of a month in any zone, so that its month is known without the code under test. */
