@@ -3,7 +3,7 @@
 import type { MonthReport } from "../../closed.ts";
 import { rowOf } from "../../closing/changed-bets.ts";
 import type { DayReport, ReportSide } from "../../report.ts";
-import { toCsv } from "./csv.ts";
+import { BYTE_ORDER_MARK, toCsv } from "./csv.ts";
 
 const SIDE_FIELDS = ["bets", "stake", "payout", "net"] as const satisfies readonly (keyof ReportSide)[];
 const EXPLAINED = [
@@ -30,7 +30,7 @@ const HEAD = [
 
 /** The head, then a line for each row of the report; amounts are decimal text. */
 export function reportAsCsv(report: DayReport): string {
-  return toCsv([HEAD, ...linesOf(report)]);
+  return BYTE_ORDER_MARK + toCsv([HEAD, ...linesOf(report)]);
 }
 
 /**
@@ -39,7 +39,7 @@ export function reportAsCsv(report: DayReport): string {
  */
 export function monthAsCsv({ days, corrections, zone }: MonthReport): string {
   const zones = new Map(days.map((one) => [one.day, one.zone]));
-  return toCsv([
+  const lines = toCsv([
     [...HEAD, "correctedAt", "username", "betId", "transactionId", "reason"],
     ...days.flatMap(linesOf).map((line) => [...line, "", "", "", "", ""]),
     ...corrections.flatMap((one) =>
@@ -53,6 +53,7 @@ export function monthAsCsv({ days, corrections, zone }: MonthReport): string {
       ]),
     ),
   ]);
+  return BYTE_ORDER_MARK + lines;
 }
 
 function linesOf({ day, zone, rows }: DayReport): string[][] {
