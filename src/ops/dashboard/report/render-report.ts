@@ -85,7 +85,7 @@ function renderMonth(report: MonthReport, { zone, mayClose }: Reader): SafeHtml 
       : null;
   return html`<p class="sheet">${month} in ${report.zone}: ${countDays(days.length, "closed")}, ${showCount(open.length)} open. The sums and the corrections together are today's data.</p>
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a> <a href="/report/verify">Verify the closed days</a>${close}</p>
-<section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${rows.length === 0 ? html`<p>No closed day has a bet.</p>` : renderNetTable(rows)}</section>
+<section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${rows.length === 0 ? html`<p>No closed day has a bet.</p>` : renderNetTable(rows, { month })}</section>
 ${renderCorrections({ id: "corrections", title: "Corrections of closed days", corrections }, zone)}
 ${renderDays(report, { zone, mayClose })}`;
 }
