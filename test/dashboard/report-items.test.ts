@@ -53,3 +53,21 @@ test("the page of a closed day that was altered shows no line, and says why", as
   expect(answer?.status()).toBe(409);
   expect(await page.locator("main").innerText()).toContain("the stored statement of 2026-11-20 was altered");
 });
+
+test("on paper a statement has its figures and the sums of all products, and nothing to press", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  await page.emulateMedia({ media: "print" });
+  await page.goto("/report?day=2026-11-20");
+  const seen = async (selector: string) =>
+    await page
+      .locator(selector)
+      .evaluateAll((all) => all.filter((one) => one.getClientRects().length > 0).length);
+  expect(await Promise.all(["nav", "form", "button", "footer", "main > .row a"].map(seen))).toEqual([
+    0, 0, 0, 0, 0,
+  ]);
+  expect([await seen("#nets td"), await seen("#bets td")]).toEqual([10, 7]);
+  const text = await page.locator("main").innerText();
+  expect(text).toMatch(/All products[\s\S]*-15\.00[\s\S]*-10\.00/);
+  const style = 'getComputedStyle(document.querySelector("#nets td a")).textDecorationLine';
+  expect(await page.evaluate(style)).toBe("none");
+});

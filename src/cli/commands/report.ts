@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import type { Command } from "commander";
-import type { Correction, DayStatement, MonthReport } from "../../closed.ts";
+import type { Correction, DayStatement, MonthReport, ReportTotal } from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
 import { ReconError } from "../../errors.ts";
 import {
@@ -33,7 +33,7 @@ import { printItems } from "./report-items.ts";
  * @param whyEmpty why the statement has no rows; null: it has rows
  */
 function printStatement(
-  { day, zone, rows, closed, corrections }: DayStatement,
+  { day, zone, rows, totals, closed, corrections }: DayStatement,
   bounds: string | null,
   whyEmpty: string | null,
 ): void {
@@ -43,6 +43,7 @@ function printStatement(
     printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
   if (whyEmpty !== null) printLine(whyEmpty);
   printRows(rows, UNEXPLAINED_DAY);
+  printTotals(totals);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of closed days that arrived on this day:");
@@ -52,11 +53,12 @@ function printStatement(
 
 /** @param unusual sentences about its closed days */
 function printMonth(report: MonthReport, unusual: readonly string[]): void {
-  const { month, zone, days, rows, corrections, open } = report;
+  const { month, zone, days, rows, totals, corrections, open } = report;
   printLine(`The month ${month} in ${zone}: ${days.length} closed, ${open.length} open`);
   for (const sentence of unusual) printLine(sentence);
   // A correction may explain the rest of the sums, or leave a rest itself.
   printRows(rows, corrections.length > 0 ? null : UNEXPLAINED_MONTH);
+  printTotals(totals);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of these days since they were closed:");
@@ -95,6 +97,24 @@ function printRows(rows: readonly ReportRow[], unexplained: string | null): void
   for (const row of rows) {
     printLine();
     printRow(row, unexplained);
+  }
+}
+
+/** What all products have together, and what the operator won. */
+function printTotals(totals: readonly ReportTotal[]): void {
+  for (const { currency, provider, ledger } of totals) {
+    const sideOf = (name: string, side: ReportTotal["provider"]) => [
+      name,
+      String(side.bets),
+      ...[side.stake, side.payout, side.ggr].map((text) =>
+        formatMoney(parseAmount(text, "amount"), currency),
+      ),
+    ];
+    printLine();
+    printTable(
+      [`all products, ${currency}`, "BETS", "STAKE", "PAYOUT", "GGR"],
+      [sideOf("provider", provider), sideOf("ledger", ledger)],
+    );
   }
 }
 

@@ -2,6 +2,7 @@
 
 import type { MonthReport } from "../../closed.ts";
 import { rowOf } from "../../closing/changed-bets.ts";
+import { ggrOf } from "../../closing/sum-rows.ts";
 import type { DayReport, ReportSide } from "../../report.ts";
 import { BYTE_ORDER_MARK, toCsv } from "./csv.ts";
 
@@ -26,6 +27,8 @@ const HEAD = [
   "ledger.moved",
   ...EXPLAINED,
   "complete",
+  "provider.ggr",
+  "ledger.ggr",
 ];
 
 /** The head, then a line for each row of the report; amounts are decimal text. */
@@ -68,5 +71,7 @@ function linesOf({ day, zone, rows }: DayReport): string[][] {
     row.ledger.moved ?? "",
     ...EXPLAINED.map((field) => row[field] ?? ""),
     String(row.complete),
+    ggrOf(row.provider),
+    ggrOf(row.ledger),
   ]);
 }

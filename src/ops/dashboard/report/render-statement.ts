@@ -1,7 +1,7 @@
 /** Draws the figures of a statement: both sides, their difference, and what explains it. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import type { DayStatement } from "../../../closed.ts";
+import type { DayStatement, ReportTotal } from "../../../closed.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
 import { showAmount, showCount } from "../parts/show.ts";
@@ -34,7 +34,8 @@ ${renderNetTable(rows, { day, zone })}
 </section>
 <section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows, report.closed !== null || zone === closingZone ? day : null)}</section>
 <section class="sheet" aria-labelledby="sides"><h2 id="sides">Bets, stakes and payouts</h2>
-${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: rows.map((row) => renderSums(row, { day, zone })) })}</section>`;
+${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: rows.map((row) => renderSums(row, { day, zone })) })}</section>
+${renderTotals(report.totals)}`;
 }
 
 const HEAD: readonly Column[] = [{ name: "product", as: "head" }, { name: "currency" }];
@@ -60,9 +61,34 @@ const BET_COLUMNS: readonly Column[] = [
 /** The day or the month whose lines the figures lead to. */
 type Period = Pick<ItemsForm, "day" | "zone"> | Pick<ItemsForm, "month">;
 
+const TOTAL_COLUMNS: readonly Column[] = [
+  { name: "currency", as: "head" },
+  ...["provider", "ledger"].flatMap((side) =>
+    ["bets", "stake", "payout", "GGR"].map((what): Column => ({ name: `${side}'s ${what}`, as: "number" })),
+  ),
+];
+
 export function renderNetTable(rows: readonly ReportRow[], period: Period): SafeHtml {
   const shown = rows.map((row) => renderNets(row, period));
   return renderTable({ name: "Nets", id: "nets", columns: NET_COLUMNS, rows: shown });
+}
+
+/** What all products have together. GGR is what the operator won: stake − payout. */
+export function renderTotals(totals: readonly ReportTotal[]): SafeHtml {
+  const rows = totals.map(({ currency, provider, ledger }) => ({
+    cells: [
+      currency,
+      ...[provider, ledger].flatMap((side) => [
+        showCount(side.bets),
+        showAmount(side.stake, null),
+        showAmount(side.payout, null),
+        showAmount(side.ggr, null),
+      ]),
+    ],
+  }));
+  return html`<section class="sheet" aria-labelledby="totals"><h2 id="totals">All products</h2>
+${renderTable({ name: "Totals", columns: TOTAL_COLUMNS, rows })}
+<p class="faint">GGR is what the operator won: stake minus payout. Tips are in neither.</p></section>`;
 }
 
 function renderVerdict(rows: readonly ReportRow[]): SafeHtml {
