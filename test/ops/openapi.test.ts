@@ -50,6 +50,9 @@ const RIGHT: Readonly<
   readStatus: {},
   readCoverage: { query: HOUR },
   readReport: { query: { day: "2026-11-20", zone: "Asia/Bangkok" } },
+  listReportItems: {
+    query: { day: "2026-11-20", zone: "UTC", productId: "P1", currency: "THB", explainedBy: "mismatch" },
+  },
   listMismatches: {
     query: {
       status: "open,resolved",

@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import type { Command } from "commander";
-import type { Correction, DayStatement, MonthReport } from "../../closed.ts";
+import type { Correction, DayStatement, MonthReport, ReportTotal } from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
 import { ReconError } from "../../errors.ts";
 import {
@@ -26,13 +26,14 @@ import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts"
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
 import { stopSignal } from "../run/run-until-stopped.ts";
 import { printCsv, printJson, printLine, printTable } from "../terminal/print.ts";
+import { printItems } from "./report-items.ts";
 
 /**
  * @param bounds of a closed day, in words that follow "from"; null: the day is open
  * @param whyEmpty why the statement has no rows; null: it has rows
  */
 function printStatement(
-  { day, zone, rows, closed, corrections }: DayStatement,
+  { day, zone, rows, totals, closed, corrections }: DayStatement,
   bounds: string | null,
   whyEmpty: string | null,
 ): void {
@@ -42,6 +43,7 @@ function printStatement(
     printLine(`Closed at ${closed.closedAt} with number ${closed.number}, hash ${closed.hash}`);
   if (whyEmpty !== null) printLine(whyEmpty);
   printRows(rows, UNEXPLAINED_DAY);
+  printTotals(totals);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of closed days that arrived on this day:");
@@ -51,11 +53,12 @@ function printStatement(
 
 /** @param unusual sentences about its closed days */
 function printMonth(report: MonthReport, unusual: readonly string[]): void {
-  const { month, zone, days, rows, corrections, open } = report;
+  const { month, zone, days, rows, totals, corrections, open } = report;
   printLine(`The month ${month} in ${zone}: ${days.length} closed, ${open.length} open`);
   for (const sentence of unusual) printLine(sentence);
   // A correction may explain the rest of the sums, or leave a rest itself.
   printRows(rows, corrections.length > 0 ? null : UNEXPLAINED_MONTH);
+  printTotals(totals);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of these days since they were closed:");
@@ -94,6 +97,24 @@ function printRows(rows: readonly ReportRow[], unexplained: string | null): void
   for (const row of rows) {
     printLine();
     printRow(row, unexplained);
+  }
+}
+
+/** What all products have together, and what the operator won. */
+function printTotals(totals: readonly ReportTotal[]): void {
+  for (const { currency, provider, ledger } of totals) {
+    const sideOf = (name: string, side: ReportTotal["provider"]) => [
+      name,
+      String(side.bets),
+      ...[side.stake, side.payout, side.ggr].map((text) =>
+        formatMoney(parseAmount(text, "amount"), currency),
+      ),
+    ];
+    printLine();
+    printTable(
+      [`all products, ${currency}`, "BETS", "STAKE", "PAYOUT", "GGR"],
+      [sideOf("provider", provider), sideOf("ledger", ledger)],
+    );
   }
 }
 
@@ -136,6 +157,10 @@ interface ReportOptions {
   readonly verify?: boolean;
   readonly json?: boolean;
   readonly csv?: boolean;
+  readonly items?: boolean;
+  readonly product?: string;
+  readonly currency?: string;
+  readonly explainedBy?: string;
 }
 
 export function addReportCommand(program: Command): void {
@@ -147,14 +172,28 @@ export function addReportCommand(program: Command): void {
     .option("--day <YYYY-MM-DD>", "of which day")
     .option("--month <YYYY-MM>", "of which month: its closed days, their corrections, and what is open")
     .option("--zone <zone>", "the time zone of the day, such as Asia/Bangkok; without it closing.zone")
+    .option("--items", "the lines that its rows are made of: each bet, round or session")
+    .option("--product <product>", "with --items: only lines of this product")
+    .option("--currency <code>", "with --items: only lines in this currency")
+    .option(
+      "--explained-by <what>",
+      "with --items: only lines that agreed, mismatch, pending, rounding, correction, outside or nothing explains",
+    )
     .option("--verify", "checks that no stored statement was altered, and no correction")
-    .option("--csv", "as CSV, a line for each product and currency")
+    .option("--csv", "as CSV, a line for each product and currency, or for each item")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, { csv, json, verify, ...typed }: ReportOptions) => {
         if (json && csv) throw usage("give either --json or --csv");
+        const { items, product, currency, explainedBy, ...when } = typed;
+        if (items && !verify) {
+          const lines = { ...when, ...withoutMissing({ productId: product, currency, explainedBy }) };
+          return await printItems(context, lines, json ? "json" : csv ? "csv" : "text", abortedByTerminal());
+        }
+        if (!verify && [product, currency, explainedBy].some((one) => one !== undefined))
+          throw usage("--product, --currency and --explained-by choose lines: give them with --items");
         if (verify) return await verifyStatements(context, { ...typed, csv }, json === true);
-        const asked = readReportAsk({ ...typed }, context.config.closing.zone);
+        const asked = readReportAsk(when, context.config.closing.zone);
         if ("month" in asked) {
           const report = await readMonth(context, asked);
           if (todayOf(report).some(isUnexplained)) process.exitCode = EXIT_FAILED;
@@ -207,6 +246,10 @@ async function verifyStatements(
   if (flaw === null) return;
   process.exitCode = EXIT_FAILED;
   if (!json) throw new ReconError("conflict", `the closed day ${flaw.day} ${flaw.what}`);
+}
+
+function withoutMissing(options: Readonly<Record<string, string | undefined>>) {
+  return Object.fromEntries(Object.entries(options).filter(([, text]) => text !== undefined));
 }
 
 /** Ctrl-C also ends the report's query in the database. */

@@ -12,12 +12,13 @@ import {
 import { readArrived, readCorrectionsOf } from "../../closing/correction-store.ts";
 import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { canonicalJson, findFlaw } from "../../closing/statement.ts";
-import { sumRows } from "../../closing/sum-rows.ts";
+import { sumRows, totalsOf } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
+import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import { checkNotLeftOut } from "./left-out-date.ts";
 import { NOT_FETCHED, whyOpen } from "./why-open.ts";
@@ -39,7 +40,13 @@ export async function readStatement(
   const report = await readOpen(day).catch((error: unknown) => {
     throw closed === null ? error : nameZone(error, closed);
   });
-  return { ...report, closed: null, corrections: await readArrived(sql, day) };
+  return {
+    ...report,
+    ...boundsOf(day),
+    totals: totalsOf(report.rows),
+    closed: null,
+    corrections: await readArrived(sql, day),
+  };
 }
 
 /** If the data for another zone were deleted, only the stored statement can be shown. */
@@ -58,12 +65,14 @@ export async function readMonth(
     const { zone } = context.config.closing;
     const days = await readClosedDaysOf(tx, month);
     const closed = new Set(days.map(({ day }) => day));
+    const rows = sumRows(days.flatMap((one) => one.rows));
     const corrections: Correction[] = await readCorrectionsOf(tx, month);
     return {
       month,
       zone,
       days: days.map(toStatement),
-      rows: sumRows(days.flatMap(({ rows }) => rows)),
+      rows,
+      totals: totalsOf(rows),
       corrections,
       open: await whyOpenAll(
         context,
@@ -168,6 +177,8 @@ async function findAlteredCorrection(tx: Query, day: ClosedDay): Promise<string 
 function toStatement({
   day,
   zone,
+  from,
+  to,
   rows,
   corrections,
   number,
@@ -176,5 +187,9 @@ function toStatement({
   previousHash,
 }: ClosedDay): DayStatement {
   const closed: ClosedStamp = { number, closedAt: formatInstant(closedAt), hash, previousHash };
-  return { day, zone, rows, closed, corrections };
+  return { day, zone, ...boundsOf({ from, to }), rows, totals: totalsOf(rows), closed, corrections };
+}
+
+function boundsOf({ from, to }: TimeRange) {
+  return { from: formatInstant(from), to: formatInstant(to) };
 }

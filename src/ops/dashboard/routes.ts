@@ -18,6 +18,7 @@ import { addOverviewPage } from "./overview/overview-page.ts";
 import type { OwnWorker } from "./parts/own-worker.ts";
 import { addRejectedPage } from "./rejected/rejected-page.ts";
 import { addClosingPage } from "./report/closing-page.ts";
+import { addItemsPage } from "./report/items-page.ts";
 import { addReportPage } from "./report/report-page.ts";
 import { addSearchPage } from "./search/search-page.ts";
 import { addTimeZonePage } from "./time-zone/time-zone-page.ts";
@@ -54,6 +55,7 @@ export function addDashboard(
   addCoveragePage(pages, context);
   addBackfillsPage(pages, context);
   addReportPage(pages, context, reports);
+  addItemsPage(pages, context, reports);
   addClosingPage(pages, context);
   addTransfersPage(pages, context);
   addAlertsPage(pages, context, worker);
