@@ -52,12 +52,6 @@ export const CORRECTION = objectOf({
 });
 export type Correction = AnswerOf<typeof CORRECTION>;
 
-/** The sums of a statement's rows in one currency, over all products. */
-export const STATEMENT_TOTAL = REPORT_ROW.omit({ productId: true }).extend({
-  ggr: AMOUNT.meta({ description: "the provider's stake − payout: what the operator won" }),
-});
-export type StatementTotal = AnswerOf<typeof STATEMENT_TOTAL>;
-
 /** Time of a closed day that was not fetched, and that the operator accepted. */
 const ACCEPTED_GAP = objectOf({
   productId: TEXT,
@@ -68,7 +62,23 @@ const ACCEPTED_GAP = objectOf({
 });
 export type AcceptedGap = AnswerOf<typeof ACCEPTED_GAP>;
 
+const GGR = AMOUNT.meta({ description: "stake − payout: above 0 the operator won" });
+
+/** The sums of all products in one currency. */
+export const REPORT_TOTAL = REPORT_ROW.omit({ productId: true }).extend({
+  /** the provider's */
+  ggr: GGR,
+  provider: REPORT_SIDE.extend({ ggr: GGR }),
+  ledger: LEDGER_REPORT_SIDE.extend({ ggr: GGR }),
+});
+export type ReportTotal = AnswerOf<typeof REPORT_TOTAL>;
+
 const DAY_STATEMENT = DAY_REPORT.extend({
+  /** the beginning and the end of the day */
+  from: INSTANT,
+  to: INSTANT,
+  /** one for each currency */
+  totals: listOf(REPORT_TOTAL),
   /** null: the day is open */
   closed: z.nullable(CLOSED_STAMP),
   /** the corrections of earlier days that arrived on this day */
@@ -90,6 +100,8 @@ const MONTH_REPORT = objectOf({
   days: listOf(DAY_STATEMENT),
   /** the sums of the closed days */
   rows: listOf(REPORT_ROW),
+  /** of the rows: one for each currency */
+  totals: listOf(REPORT_TOTAL),
   /** every correction of a closed day of the month, whenever it arrived: `rows` and these together are today's data */
   corrections: listOf(CORRECTION),
   open: listOf(OPEN_DAY),

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { type AnswerOf, COUNT, DATE, INSTANT, listOf, objectOf, TEXT } from "../answer.ts";
 import type { Instant } from "../clock.ts";
-import { HASH, STATEMENT_TOTAL, type StatementTotal } from "../closed.ts";
+import { HASH, REPORT_TOTAL, type ReportTotal } from "../closed.ts";
 import { formatMoney, parseAmount } from "../money.ts";
 import type { Alert } from "./alert.ts";
 
@@ -16,7 +16,7 @@ const CLOSED_BODY = objectOf({
   number: COUNT,
   hash: HASH,
   previousHash: z.nullable(HASH),
-  totals: listOf(STATEMENT_TOTAL).meta({ description: "per currency, over all products" }),
+  totals: listOf(REPORT_TOTAL).meta({ description: "per currency, over all products" }),
 });
 type ClosedBody = AnswerOf<typeof CLOSED_BODY>;
 
@@ -32,7 +32,7 @@ export const STATEMENT_CLOSED_EVENT = objectOf({
 });
 
 export function statementClosed(
-  closed: Omit<ClosedBody, "what"> & { readonly totals: readonly StatementTotal[] },
+  closed: Omit<ClosedBody, "what"> & { readonly totals: readonly ReportTotal[] },
   at: Instant,
 ): Alert {
   const { day, number, hash, totals } = closed;

@@ -1,6 +1,6 @@
 /** The sums of several statements' rows. Pure. */
 
-import type { StatementTotal } from "../closed.ts";
+import type { ReportTotal } from "../closed.ts";
 import { formatAmount, parseAmount } from "../money.ts";
 import {
   addUp,
@@ -27,12 +27,21 @@ export function sumRows(rows: readonly ReportRow[]): ReportRow[] {
   });
 }
 
-/** The sums of each currency over all products, in the order of the currencies. */
-export function totalsOf(rows: readonly ReportRow[]): StatementTotal[] {
-  return sumRows(rows.map((row) => ({ ...row, productId: "" }))).map(({ productId: _, ...total }) => {
-    const { stake, payout } = toSums(total.provider);
-    return { ...total, ggr: formatAmount(stake.minus(payout)) };
+/** The sums of all products, one for each currency. Complete if all rows of the currency are. */
+export function totalsOf(rows: readonly ReportRow[]): ReportTotal[] {
+  const byCurrency = [...Map.groupBy(rows, ({ currency }) => currency)].sort(([a], [b]) => (a < b ? -1 : 1));
+  return byCurrency.flatMap(([, own]) => {
+    const [sum] = sumRows(own.map((row) => ({ ...row, productId: "" })));
+    if (sum === undefined) return [];
+    const { productId, provider, ledger, ...figures } = sum;
+    const ggr = ggrOf(provider);
+    return [{ ...figures, provider: { ...provider, ggr }, ledger: { ...ledger, ggr: ggrOf(ledger) }, ggr }];
   });
+}
+
+/** What the operator won: stake − payout. */
+export function ggrOf({ stake, payout }: Pick<ReportSide, "stake" | "payout">): string {
+  return formatAmount(parseAmount(stake, "stake").minus(parseAmount(payout, "payout")));
 }
 
 /** The figures of a stored row or correction, as their text. */

@@ -14,7 +14,7 @@ import { differing, entry, NAMED, RECORD, type StatementRules } from "./agreemen
 import { type DiffMark, fetchPlayers, readBytes } from "./mark-store.ts";
 
 /** What the agreeing rounds of a day add up to in a currency: the same on each side, and what the wallet moved. */
-export interface AgreedSums {
+interface AgreedSums {
   readonly currency: string;
   readonly bets: number;
   readonly stake: Amount;

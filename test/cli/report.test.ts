@@ -49,8 +49,8 @@ test("a complete day with unexplained money makes the command fail, and the mone
 test("--csv writes a line for each product and currency, and no line that a spreadsheet takes for a formula", async () => {
   const { stdout } = await recon("--day", "2026-11-20", "--csv");
   expect(stdout.split("\n")).toEqual([
-    "day,zone,productId,currency,provider.bets,provider.stake,provider.payout,provider.net,ledger.bets,ledger.stake,ledger.payout,ledger.net,ledger.moved,difference,mismatches,adjustments,pending,rounding,rest,outside,complete",
-    "2026-11-20,UTC,'=P1,THB,1,10,25,15,1,10,20,10,10,5,0,0,0,0,5,0,true",
+    "\uFEFFday,zone,productId,currency,provider.bets,provider.stake,provider.payout,provider.net,ledger.bets,ledger.stake,ledger.payout,ledger.net,ledger.moved,difference,mismatches,adjustments,pending,rounding,rest,outside,complete,provider.ggr,ledger.ggr",
+    "2026-11-20,UTC,'=P1,THB,1,10,25,15,1,10,20,10,10,5,0,0,0,0,5,0,true,-15,-10",
     "",
   ]);
 });
@@ -63,6 +63,11 @@ test("--json and /api/report give the same document", async () => {
   expect(answer.status).toBe(200);
   expect(answer.json).toEqual(JSON.parse(stdout));
   expect(answer.json.rows[0]).toMatchObject({ difference: "5", rest: "5" });
+  expect(answer.json).toMatchObject({
+    from: "2026-11-19T17:00:00.000Z",
+    to: "2026-11-20T17:00:00.000Z",
+    totals: [{ currency: "THB", difference: "5", ggr: "-15", ledger: { ggr: "-10" } }],
+  });
   expect(await ask("GET", "/api/report?day=today")).toMatchObject(
     problemWith(400, 'day must be a date such as 2026-11-20, but is "today"'),
   );

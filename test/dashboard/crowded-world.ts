@@ -106,6 +106,8 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
       backfills: `/backfills?${range}`,
       backfill: "/backfills/1",
       report: "/report?day=2026-11-19",
+      "lines of a report": "/report/items?day=2026-11-19",
+      "wrong lines": `/report/items?day=2026-11-19&explainedBy=${"Mars".repeat(20)}`,
       month: "/report?month=2026-11",
       "wrong report": `/report?day=2026-11-19&zone=${"Mars".repeat(20)}`,
       "a correction": `/report?day=${CORRECTED_DAY}`,

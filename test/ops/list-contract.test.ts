@@ -29,6 +29,7 @@ const SETTINGS = { DATABASE_URL: url, RECON_CONFIG: join(folder, "config.json"),
 writeFileSync(SETTINGS.RECON_CONFIG, JSON.stringify(CONFIG));
 const context = { sql, config: parseConfig(CONFIG), clock: createTestClock(NOON), log: silentLog };
 
+const DAY = "2026-11-10T12:00:00Z";
 const OLDEST_FIRST = ["1", "2", "3", "4", "5"];
 const NEWEST_FIRST = OLDEST_FIRST.toReversed();
 const RECORDS_FIRST = ["record-3", "record-2", "record-1", "entry-2", "entry-1"];
@@ -39,6 +40,7 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   "/api/incidents": NEWEST_FIRST,
   "/api/mismatches": OLDEST_FIRST,
   "/api/rejected": RECORDS_FIRST,
+  "/api/report/items": ["b-1", "b-2", "b-3", "b-4", "b-5"],
   "/api/transfers": NEWEST_FIRST,
   "recon backfill list": NEWEST_FIRST,
   "recon incidents list": NEWEST_FIRST,
@@ -46,6 +48,12 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   "recon rejected list": RECORDS_FIRST,
   "recon transfers list": NEWEST_FIRST,
 };
+/** What a list needs beside its page. */
+const NEEDED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "/api/report/items": { day: "2026-11-10" },
+};
+/** The `next` of lists whose items have no id, by the last item of the page. */
+const placed = new Map<string, string>();
 const PATHS = Object.keys(LISTS).filter((list) => list.startsWith("/"));
 
 beforeAll(async () => {
@@ -66,6 +74,10 @@ beforeAll(async () => {
     await requestBackfill(context, await planBackfill(context, range));
     await insertAudit(sql, { ...request, route: "/sign-out", target: "{}", details: null, status: 303 });
   }
+  await sql`insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
+      bet_amount, skip_balance_update, occurred_at, received_at)
+    select 'placed-' || n, 'placeBets', 'p-' || n, 'P1', 'anna', 'THB', 'b-' || n, 'OPEN', 10, false, ${DAY}, ${DAY}
+    from generate_series(1, 5) n`;
   const rejected = ["{}", "[]", "1"].map((raw) => ({ raw, reason: "id must be text" }));
   await writeRejected(sql, "P1", rejected, NOON);
   await sql`insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
@@ -82,7 +94,10 @@ async function get(path: string) {
 /** @returns a page as the role read sees it; the exit code or status and the error, if it is refused */
 async function read(list: string, query: Readonly<Record<string, string>>) {
   if (PATHS.includes(list)) {
-    const { status, json } = await get(`${list}?${new URLSearchParams(query)}`);
+    const { after } = query;
+    const place = after === undefined ? undefined : placed.get(after);
+    const asked = { ...query, ...NEEDED[list], ...(place === undefined ? {} : { after: place }) };
+    const { status, json } = await get(`${list}?${new URLSearchParams(asked)}`);
     return status === 200 ? pageOf(json) : `${status} ${json.detail}`;
   }
   const options = Object.entries(query).flatMap(([name, value]) => [`--${name}`, value]);
@@ -91,8 +106,15 @@ async function read(list: string, query: Readonly<Record<string, string>>) {
 }
 
 function pageOf({ next, ...rest }: { readonly next: string | null }) {
-  const items: { id?: string; transactionRef: string }[] = Object.values(rest).find(Array.isArray) ?? [];
-  return { ids: items.map(({ id, transactionRef }) => id ?? transactionRef), next };
+  const items: { id?: string; transactionRef?: string; transactionId?: string }[] =
+    Object.values(rest).find(Array.isArray) ?? [];
+  const ids = items.map(
+    ({ id, transactionRef, transactionId }) => id ?? transactionRef ?? transactionId ?? "",
+  );
+  const last = ids.at(-1);
+  if (next === null || last === undefined || !("items" in rest)) return { ids, next };
+  placed.set(last, next);
+  return { ids, next: last };
 }
 
 /** The commands that can show a next page: "recon mismatches list". */

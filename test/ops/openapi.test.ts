@@ -51,6 +51,9 @@ const RIGHT: Readonly<
   readCoverage: { query: HOUR },
   checkInvoice: { query: { month: "2026-11" }, lines: "product,currency,turnover,ggr\nP1,THB,1,1" },
   readReport: { query: { day: "2026-11-20", zone: "Asia/Bangkok" } },
+  listReportItems: {
+    query: { day: "2026-11-20", zone: "UTC", productId: "P1", currency: "THB", explainedBy: "mismatch" },
+  },
   listMismatches: {
     query: {
       status: "open,resolved",

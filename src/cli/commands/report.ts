@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import type { Command } from "commander";
-import type { Correction, DayStatement, MonthReport } from "../../closed.ts";
+import type { Correction, DayStatement, MonthReport, ReportTotal } from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
 import { sayShare } from "../../closing/confirmed-days.ts";
 import { ReconError } from "../../errors.ts";
@@ -34,6 +34,7 @@ import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts"
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
 import { stopSignal } from "../run/run-until-stopped.ts";
 import { printCsv, printJson, printLine, printTable } from "../terminal/print.ts";
+import { printItems } from "./report-items.ts";
 
 interface AboutDay {
   /** of a closed day, in words that follow "from"; null: the day is open */
@@ -44,7 +45,7 @@ interface AboutDay {
 }
 
 function printStatement(
-  { day, zone, rows, closed, corrections, acceptedGaps = [] }: DayStatement,
+  { day, zone, rows, totals, closed, corrections, acceptedGaps = [] }: DayStatement,
   { bounds, whyEmpty, waiting }: AboutDay,
 ): void {
   printLine(`The day ${day} in ${zone}`);
@@ -56,6 +57,7 @@ function printStatement(
   const changes = sayWaiting(waiting);
   if (changes !== null) printLine(changes);
   printRows(rows, ({ productId }) => (waiting.has(productId) ? null : UNEXPLAINED_DAY));
+  printTotals(totals);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of closed days that arrived on this day:");
@@ -65,11 +67,12 @@ function printStatement(
 
 /** @param today today's data @param unusual sentences about its closed days */
 function printMonth(report: MonthReport, today: readonly ReportRow[], unusual: readonly string[]): void {
-  const { month, zone, days, rows, corrections, open, confirmed } = report;
+  const { month, zone, days, rows, totals, corrections, open, confirmed } = report;
   printLine(`The month ${month} in ${zone}: ${days.length} closed, ${open.length} open`);
   for (const sentence of unusual) printLine(sentence);
   // A correction may explain the rest of the sums, or leave a rest itself.
   printRows(rows, () => (corrections.length > 0 ? null : UNEXPLAINED_MONTH));
+  printTotals(totals);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of these days since they were closed:");
@@ -126,6 +129,24 @@ function printRows(rows: readonly ReportRow[], unexplainedOf: (row: ReportRow) =
   }
 }
 
+/** What all products have together, and what the operator won. */
+function printTotals(totals: readonly ReportTotal[]): void {
+  for (const { currency, provider, ledger } of totals) {
+    const sideOf = (name: string, side: ReportTotal["provider"]) => [
+      name,
+      String(side.bets),
+      ...[side.stake, side.payout, side.ggr].map((text) =>
+        formatMoney(parseAmount(text, "amount"), currency),
+      ),
+    ];
+    printLine();
+    printTable(
+      [`all products, ${currency}`, "BETS", "STAKE", "PAYOUT", "GGR"],
+      [sideOf("provider", provider), sideOf("ledger", ledger)],
+    );
+  }
+}
+
 function printRow(row: ReportRow, unexplained: string | null): void {
   const money = (text: string) => formatMoney(parseAmount(text, "amount"), row.currency);
   const sideOf = (name: string, side: ReportSide) => [
@@ -165,6 +186,10 @@ interface ReportOptions {
   readonly verify?: boolean;
   readonly json?: boolean;
   readonly csv?: boolean;
+  readonly items?: boolean;
+  readonly product?: string;
+  readonly currency?: string;
+  readonly explainedBy?: string;
 }
 
 export function addReportCommand(program: Command): void {
@@ -176,14 +201,28 @@ export function addReportCommand(program: Command): void {
     .option("--day <YYYY-MM-DD>", "of which day")
     .option("--month <YYYY-MM>", "of which month: its closed days, their corrections, and what is open")
     .option("--zone <zone>", "the time zone of the day, such as Asia/Bangkok; without it closing.zone")
+    .option("--items", "the lines that its rows are made of: each bet, round or session")
+    .option("--product <product>", "with --items: only lines of this product")
+    .option("--currency <code>", "with --items: only lines in this currency")
+    .option(
+      "--explained-by <what>",
+      "with --items: only lines that agreed, mismatch, pending, rounding, correction, outside or nothing explains",
+    )
     .option("--verify", "checks that no stored statement was altered, and no correction")
-    .option("--csv", "as CSV, a line for each product and currency")
+    .option("--csv", "as CSV, a line for each product and currency, or for each item")
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, { csv, json, verify, ...typed }: ReportOptions) => {
         if (json && csv) throw usage("give either --json or --csv");
+        const { items, product, currency, explainedBy, ...when } = typed;
+        if (items && !verify) {
+          const lines = { ...when, ...withoutMissing({ productId: product, currency, explainedBy }) };
+          return await printItems(context, lines, json ? "json" : csv ? "csv" : "text", abortedByTerminal());
+        }
+        if (!verify && [product, currency, explainedBy].some((one) => one !== undefined))
+          throw usage("--product, --currency and --explained-by choose lines: give them with --items");
         if (verify) return await verifyStatements(context, { ...typed, csv }, json === true);
-        const asked = readReportAsk({ ...typed }, context.config.closing.zone);
+        const asked = readReportAsk(when, context.config.closing.zone);
         if ("month" in asked) {
           const report = await readMonth(context, asked);
           const waiting = await readWaiting(context, report);
@@ -243,6 +282,10 @@ async function verifyStatements(
   if (flaw === null) return;
   process.exitCode = EXIT_FAILED;
   if (!json) throw new ReconError("conflict", `the closed day ${flaw.day} ${flaw.what}`);
+}
+
+function withoutMissing(options: Readonly<Record<string, string | undefined>>) {
+  return Object.fromEntries(Object.entries(options).filter(([, text]) => text !== undefined));
 }
 
 /** Ctrl-C also ends the report's query in the database. */

@@ -39,7 +39,7 @@ interface FullPlace extends ItemPlace {
   readonly productId: string;
 }
 
-interface ItemPage {
+export interface ItemPage {
   readonly items: readonly ReportItem[];
   /** null: the last page */
   readonly next: string | null;
@@ -149,6 +149,15 @@ function fits({ currency, explainedBy }: ReportItem, filter: ItemFilter): boolea
   return filter.explainedBy === null || filter.explainedBy === (explainedBy ?? "nothing");
 }
 
+/** Whether the lines of a day are those that it was closed with. */
+export async function isStored(
+  { sql }: FlowContext,
+  { day, zone, isZoneAsked }: ZonedDay & { readonly isZoneAsked: boolean },
+): Promise<boolean> {
+  const closed = await readClosedDay(sql, day);
+  return closed !== null && (!isZoneAsked || closed.zone === zone);
+}
+
 /** @throws ReconError `conflict` if a closed day was altered */
 async function findDays(
   { sql, config }: FlowContext,
@@ -250,9 +259,10 @@ async function checkComplete(tx: Query, productId: string, { day }: ClosedDay): 
   const [first] = await findUnequalLines(tx, day, productId);
   if (first === undefined) return;
   const { figure, currency, stated, ofBets } = first;
+  const unit = figure.endsWith("bets") ? "" : ` ${currency}`;
   throw new ReconError(
     "bets-deleted",
-    `the lines of ${productId} of the closed day ${day} are not kept any more: their ${figure} is ${ofBets} ${currency}, and that of the statement ${stated} ${currency}. Retention deleted bets of the day (retain.records, retain.entries), or an older version corrected it; its statement stays`,
+    `the lines of ${productId} of the closed day ${day} are not kept any more: their ${figure} is ${ofBets}${unit}, and that of the statement ${stated}${unit}. Retention deleted bets of the day (retain.records, retain.entries), or an older version corrected it; its statement stays`,
   );
 }
 

@@ -15,12 +15,13 @@ import { readConfirmedDays } from "../../closing/confirmed-store.ts";
 import { readArrived, readCorrectionsOf } from "../../closing/correction-store.ts";
 import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { bodyOf, canonicalJson, findFlaw } from "../../closing/statement.ts";
-import { sumRows } from "../../closing/sum-rows.ts";
+import { sumRows, totalsOf } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
+import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import { checkNotLeftOut } from "./left-out-date.ts";
 import { countAsPending, countWaiting } from "./waiting-corrections.ts";
@@ -43,7 +44,13 @@ export async function readStatement(
   const report = await readOpen(day).catch((error: unknown) => {
     throw closed === null ? error : nameZone(error, closed);
   });
-  return { ...report, closed: null, corrections: await readArrived(sql, day) };
+  return {
+    ...report,
+    ...boundsOf(day),
+    totals: totalsOf(report.rows),
+    closed: null,
+    corrections: await readArrived(sql, day),
+  };
 }
 
 /** If the data for another zone were deleted, only the stored statement can be shown. */
@@ -69,11 +76,13 @@ export async function readMonth(
       first === undefined || last === undefined
         ? null
         : await countWaiting(context, tx, { from: first.from, to: last.to });
+    const rows = waiting === null ? stored : countAsPending(stored, waiting);
     return {
       month,
       zone,
       days: days.map(toStatement),
-      rows: waiting === null ? stored : countAsPending(stored, waiting),
+      rows,
+      totals: totalsOf(rows),
       corrections,
       open: await whyOpenAll(
         context,
@@ -192,6 +201,8 @@ async function findAlteredCorrection(tx: Query, day: ClosedDay): Promise<string 
 function toStatement({
   day,
   zone,
+  from,
+  to,
   rows,
   corrections,
   number,
@@ -201,5 +212,10 @@ function toStatement({
   acceptedGaps,
 }: ClosedDay): DayStatement {
   const closed: ClosedStamp = { number, closedAt: formatInstant(closedAt), hash, previousHash };
-  return { day, zone, closed, ...bodyOf({ rows, corrections, acceptedGaps }) };
+  const body = bodyOf({ rows, corrections, acceptedGaps });
+  return { day, zone, ...boundsOf({ from, to }), totals: totalsOf(rows), closed, ...body };
+}
+
+function boundsOf({ from, to }: TimeRange) {
+  return { from: formatInstant(from), to: formatInstant(to) };
 }

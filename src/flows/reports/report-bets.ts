@@ -19,6 +19,7 @@ import { entriesOutside, movedOutside } from "../../diff/outside.ts";
 import { withoutSessions } from "../../diff/session-bets.ts";
 import { countsAt, howCompared, nameOfPair, statePair, stillRuns } from "../../diff/statement-lines.ts";
 import { KINDS_ABOUT_TWO } from "../../effect.ts";
+import { inTurns, mapInTurns } from "../../in-turns.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import type { MismatchKind } from "../../mismatch.ts";
 import { type ExplainingRow, readExplaining } from "../../mismatches/explaining-store.ts";
@@ -102,7 +103,7 @@ export async function* reportActive(
   let assessments = await assessAll(comparison, given, wide);
   if (wide.compareWholeNow(assessments.flatMap(reportedRounds)))
     assessments = await assessAll(comparison, given, wide);
-  for (const { neighbourhood, records, ...assessed } of assessments) {
+  for await (const { neighbourhood, records, ...assessed } of inTurns(assessments)) {
     const { username, entries, rest } = neighbourhood;
     const own = standing.filter((row) => row.username === username || row.providerUsername === username);
     const reported = { username, records, rest, ...assessed };
@@ -159,18 +160,17 @@ function isWithin(at: Instant, days: readonly TimeRange[]): boolean {
 
 async function assessAll(comparison: ComparisonContext, marks: readonly DiffMark[], wide: LargeRounds) {
   const { neighbourhoods } = await loadNeighbourhoods(comparison, marks, wide);
-  const sides = neighbourhoods.map((neighbourhood) => {
+  const sides = await mapInTurns(neighbourhoods, (neighbourhood) => {
     const { records, entries } =
       comparison.product.settlement === "mixed" ? withoutSessions(neighbourhood) : neighbourhood;
     return { neighbourhood, records, bets: foldEntries(entries, comparison.fold) };
   });
   const absencesOf = await readAbsences(comparison, sides);
-  return sides.map((one) => {
+  return await mapInTurns(sides, (one) => {
     const { rest } = one.neighbourhood;
     const listed = [...one.records, ...rest.flatMap(standInRecords)];
     const held = [...one.bets, ...rest.flatMap(standInBets)];
-    const assessed = assessInDoubt(listed, held, comparison.settings, absencesOf(one));
-    return { neighbourhood: one.neighbourhood, records: one.records, ...assessed };
+    return { ...one, ...assessInDoubt(listed, held, comparison.settings, absencesOf(one)) };
   });
 }
 

@@ -1,5 +1,6 @@
 /** The API: the outputs and actions of the commands, over HTTP. */
 
+import { Readable } from "node:stream";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
@@ -13,10 +14,13 @@ import { readMonth } from "../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { COVERAGE, readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readStatus, STATUS } from "../../flows/read/read-status.ts";
+import { REPORT_ITEMS } from "../../report-item.ts";
+import { pagesAsCsv } from "../csv/items-csv.ts";
 import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
 import type { ImportSeats } from "../http/sent-lines.ts";
-import { PAGE_QUERY, readPage, type Typed, usage } from "../input/fields.ts";
+import { LARGEST_LIMIT, PAGE_QUERY, readPage, type Typed, usage } from "../input/fields.ts";
+import { ITEMS_QUERY, readItemsAsk } from "../input/items-query.ts";
 import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
 import { REPORT_QUERY, readReportAsk } from "../input/report-query.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
@@ -98,6 +102,14 @@ const READ_REPORT = describeOperation({
   also: ["text/csv"],
 });
 
+const LIST_ITEMS = describeOperation({
+  id: "listReportItems",
+  summary: "the lines that the rows of a statement are made of: each bet, round or session",
+  query: ITEMS_QUERY,
+  answers: { 200: REPORT_ITEMS },
+  also: ["text/csv"],
+});
+
 const READ_OPENAPI = describeOperation({
   id: "readOpenApi",
   summary: "this document",
@@ -130,6 +142,22 @@ export async function addApi(
     return await reply.type("text/csv; charset=utf-8").send(csv);
   });
   addInvoiceRoutes(api, context);
+  api.get<{ Querystring: Typed }>(
+    "/report/items",
+    { schema: LIST_ITEMS },
+    async ({ query, headers }, reply) => {
+      const { asked, filter, page } = await readItemsAsk(context, query);
+      const first = await reports.readItems(asked, filter, page, reply);
+      reply.header("vary", "accept");
+      if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return first;
+      reply.header("content-disposition", 'attachment; filename="report-items.csv"');
+      const whole = query["limit"] === undefined;
+      const lines = pagesAsCsv(whole ? first : { ...first, next: null }, (after) =>
+        reports.readItems(asked, filter, { limit: LARGEST_LIMIT, after }, reply),
+      );
+      return await reply.type("text/csv; charset=utf-8").send(Readable.from(lines));
+    },
+  );
   addBackfillRoutes(api, context);
   addTransferRoutes(api, context);
   addLedgerRoutes(api, context, imports);

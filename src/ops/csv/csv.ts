@@ -97,6 +97,9 @@ function cellOf(side: object | null, field: string): string | null {
   return (side as Readonly<Record<string, string | null>> | null)?.[field] ?? null;
 }
 
+/** Begins a file that Excel shall read as UTF-8. */
+export const BYTE_ORDER_MARK = "\uFEFF";
+
 /** Characters at which some spreadsheet, by its locale, begins another cell or line: LibreOffice splits at semicolons and tabs too. */
 const SEPARATORS = String.raw`,;|\t\n\v\f\r\u0085\u2028\u2029`;
 /** What a reader may drop before it looks for a formula: blanks, quotes, invisible characters. */

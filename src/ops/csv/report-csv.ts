@@ -2,8 +2,9 @@
 
 import type { MonthReport } from "../../closed.ts";
 import { rowOf } from "../../closing/changed-bets.ts";
+import { ggrOf } from "../../closing/sum-rows.ts";
 import type { DayReport, ReportSide } from "../../report.ts";
-import { toCsv } from "./csv.ts";
+import { BYTE_ORDER_MARK, toCsv } from "./csv.ts";
 
 const SIDE_FIELDS = ["bets", "stake", "payout", "net"] as const satisfies readonly (keyof ReportSide)[];
 const EXPLAINED = [
@@ -26,11 +27,13 @@ const HEAD = [
   "ledger.moved",
   ...EXPLAINED,
   "complete",
+  "provider.ggr",
+  "ledger.ggr",
 ];
 
 /** The head, then a line for each row of the report; amounts are decimal text. */
 export function reportAsCsv(report: DayReport): string {
-  return toCsv([HEAD, ...linesOf(report)]);
+  return BYTE_ORDER_MARK + toCsv([HEAD, ...linesOf(report)]);
 }
 
 /**
@@ -39,7 +42,7 @@ export function reportAsCsv(report: DayReport): string {
  */
 export function monthAsCsv({ days, corrections, zone }: MonthReport): string {
   const zones = new Map(days.map((one) => [one.day, one.zone]));
-  return toCsv([
+  const lines = toCsv([
     [...HEAD, "correctedAt", "username", "betId", "transactionId", "reason"],
     ...days.flatMap(linesOf).map((line) => [...line, "", "", "", "", ""]),
     ...corrections.flatMap((one) =>
@@ -53,6 +56,7 @@ export function monthAsCsv({ days, corrections, zone }: MonthReport): string {
       ]),
     ),
   ]);
+  return BYTE_ORDER_MARK + lines;
 }
 
 function linesOf({ day, zone, rows }: DayReport): string[][] {
@@ -67,5 +71,7 @@ function linesOf({ day, zone, rows }: DayReport): string[][] {
     row.ledger.moved ?? "",
     ...EXPLAINED.map((field) => row[field] ?? ""),
     String(row.complete),
+    ggrOf(row.provider),
+    ggrOf(row.ledger),
   ]);
 }

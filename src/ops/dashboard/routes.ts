@@ -19,6 +19,7 @@ import type { OwnWorker } from "./parts/own-worker.ts";
 import { addRejectedPage } from "./rejected/rejected-page.ts";
 import { addClosingPage } from "./report/closing-page.ts";
 import { addInvoicePage } from "./report/invoice-page.ts";
+import { addItemsPage } from "./report/items-page.ts";
 import { addReportPage } from "./report/report-page.ts";
 import { addSearchPage } from "./search/search-page.ts";
 import { addTimeZonePage } from "./time-zone/time-zone-page.ts";
@@ -55,6 +56,7 @@ export function addDashboard(
   addCoveragePage(pages, context);
   addBackfillsPage(pages, context);
   addReportPage(pages, context, reports);
+  addItemsPage(pages, context, reports);
   addClosingPage(pages, context);
   addInvoicePage(pages, context);
   addTransfersPage(pages, context);

@@ -7,11 +7,17 @@ import type { FastifyReply } from "fastify";
 import pLimit from "p-limit";
 import type { DayStatement } from "../../closed.ts";
 import { ReconError } from "../../errors.ts";
+import {
+  type AskedItems,
+  type ItemFilter,
+  type ItemPage,
+  isStored,
+  readItemPage,
+} from "../../flows/closing/read-items.ts";
 import { readStatement } from "../../flows/closing/read-statement.ts";
 import { REPORT_LIMITS } from "../../flows/compare/comparison-context.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { type RequestedDay, readReport } from "../../flows/reports/read-report.ts";
-import type { DayReport } from "../../report.ts";
+import { type Making, readReport } from "../../flows/reports/read-report.ts";
 import type { AskedDay } from "../input/report-query.ts";
 
 /** The most waiting reports; the server refuses further ones. */
@@ -38,7 +44,16 @@ export interface ReportQueue {
    * @throws ReconError `too-many-reports`; `report-left` if the requester has left
    */
   read(day: AskedDay, reply: FastifyReply): Promise<DayStatement>;
+  /** The same for one page of lines. */
+  readItems(
+    asked: AskedItems,
+    filter: ItemFilter,
+    page: { readonly limit: number; readonly after: string | null },
+    reply: FastifyReply,
+  ): Promise<ItemPage>;
 }
+
+type Work<Result> = (making: Making) => Promise<Result>;
 
 export function openReportQueue(context: FlowContext): ReportQueue {
   const inTurn = pLimit(1);
@@ -65,19 +80,19 @@ export function openReportQueue(context: FlowContext): ReportQueue {
     restedInAllMs += busySince - restsFrom;
     if (!signal.aborted) workedMs = 0;
   };
-  const make = async (day: RequestedDay, signal: AbortSignal) => {
+  const make = async <Result>(signal: AbortSignal, work: Work<Result>) => {
     signal.throwIfAborted();
     busySince = clock.now();
     restedInAllMs = 0;
     try {
-      return await readReport(context, day, signal, REPORT_LIMITS, () => restAfterWork(signal));
+      return await work({ signal, limits: REPORT_LIMITS, rest: () => restAfterWork(signal) });
     } catch (error) {
       // Otherwise repeated reloads would leave no time for other work.
       if (signal.aborted) await restAfterWork(new AbortController().signal);
       throw error;
     }
   };
-  const readOpen = async (day: RequestedDay, { raw }: FastifyReply): Promise<DayReport> => {
+  const inQueue = async <Result>(day: string, { raw }: FastifyReply, work: Work<Result>): Promise<Result> => {
     if (inTurn.pendingCount >= MOST_WAITING) {
       throw new ReconError(
         "too-many-reports",
@@ -87,14 +102,26 @@ export function openReportQueue(context: FlowContext): ReportQueue {
     }
     const left = new AbortController();
     const leave = () =>
-      left.abort(new ReconError("report-left", `the caller of the report of ${day.day} has left`));
+      left.abort(new ReconError("report-left", `the caller of the report of ${day} has left`));
     raw.once("close", leave);
     try {
-      return await inTurn(() => make(day, left.signal));
+      return await inTurn(() => make(left.signal, work));
     } finally {
       raw.off("close", leave);
     }
   };
   // The statement of a closed day is stored, so it need not wait.
-  return { read: (day, reply) => readStatement(context, day, (open) => readOpen(open, reply)) };
+  return {
+    read: (day, reply) =>
+      readStatement(context, day, (open) =>
+        inQueue(open.day, reply, ({ signal, limits, rest }) =>
+          readReport(context, open, signal, limits, rest),
+        ),
+      ),
+    readItems: async (asked, filter, page, reply) => {
+      if ("month" in asked || (await isStored(context, asked)))
+        return await readItemPage(context, asked, filter, page);
+      return await inQueue(asked.day, reply, (making) => readItemPage(context, asked, filter, page, making));
+    },
+  };
 }

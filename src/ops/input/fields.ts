@@ -139,7 +139,7 @@ interface PageRange {
 }
 
 const DEFAULT_LIMIT = 100;
-const LARGEST_LIMIT = 1000;
+export const LARGEST_LIMIT = 1000;
 
 /** The fields of a query that choose the page. */
 export const PAGE = {

@@ -126,7 +126,10 @@ describe("time whose windows were deleted", () => {
     await appendEntries(sql, [exampleEntry({ occurredAt: NOON, receivedAt: NOON })]);
     const day = readReportDay({ day: dayOf(55), zone: "Asia/Bangkok" });
     expect(await sql.begin((tx) => whyOpen(context(), tx, day))).toBeNull();
-    const empty = { day: day.day, zone: day.zone, rows: [], closed: null, corrections: [] };
+    const empty = {
+      ...{ day: day.day, zone: day.zone, from: "", to: "" },
+      ...{ rows: [], totals: [], closed: null, corrections: [] },
+    };
     expect(await readWhyEmpty(context(), day, empty)).toBe("Neither side has a bet on this day.");
   });
 

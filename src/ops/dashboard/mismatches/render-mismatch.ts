@@ -12,6 +12,7 @@ import { renderEvidenceLinks } from "../parts/evidence-links.ts";
 import { type Problem, renderArea, renderInput } from "../parts/fields.ts";
 import { sayAmount, sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
+import { linkToItems } from "../report/render-items.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 import { type ListQuery, pathOfList, pathOfMismatch } from "./mismatch-list-query.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
@@ -281,7 +282,7 @@ function renderFacts(story: MismatchStory, zone: string): SafeHtml {
     ["Effect", story.effect === null ? null : showAmount(story.effect, currency)],
     [
       "Counts in the statement of",
-      story.countsOn === null ? null : html`<a href="/report?day=${story.countsOn}">${story.countsOn}</a>`,
+      story.countsOn === null ? null : renderStatementLinks(story.countsOn, productId, currency),
     ],
     ["Product", productId],
     ["Player", html`<a href="${`/mismatches?${new URLSearchParams({ username })}`}">${username}</a>`],
@@ -340,4 +341,9 @@ ${renderArea({ label: "Note", name: "note", value: typed?.note, problem }, html`
 ${adjust}
 <p class="row" id="act-buttons">${renderActionButtons(actions)}</p>
 </form></section>`;
+}
+
+function renderStatementLinks(day: string, productId: string, currency: string | null): SafeHtml {
+  const fields = { day, productId, currency: currency ?? "", explainedBy: "mismatch" };
+  return html`<a href="/report?day=${day}">${day}</a>, among ${linkToItems(html`these lines`, fields)}`;
 }

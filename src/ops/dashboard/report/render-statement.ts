@@ -1,12 +1,13 @@
 /** Draws the figures of a statement: both sides, their difference, and what explains it. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import type { DayStatement } from "../../../closed.ts";
+import type { DayStatement, ReportTotal } from "../../../closed.ts";
 import type { WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
 import { showAmount, showCount } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
+import { type ItemsForm, linkToItems } from "./render-items.ts";
 
 /**
  * @param closingZone `closing.zone`
@@ -36,12 +37,13 @@ export function renderStatement(
   return html`${isSound ? renderVerdict(rows, waiting) : null}
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${day}.csv">Download as CSV</a></p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${day}, ${zone}: net on both sides</h2>
-${renderNetTable(rows)}
+${renderNetTable(rows, { day, zone })}
 <p class="faint">Outside is what moved by entries that no comparison looks at: it is in no other column. Net is what the players won. A bet counts on the day of its record's accounting date on both sides, one without a record on the day of its last callback.</p>
 </section>
 <section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows, report.closed !== null || zone === closingZone ? day : null)}</section>
 <section class="sheet" aria-labelledby="sides"><h2 id="sides">Bets, stakes and payouts</h2>
-${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: rows.map(renderSums) })}</section>`;
+${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: rows.map((row) => renderSums(row, { day, zone })) })}</section>
+${renderTotals(report.totals)}`;
 }
 
 const HEAD: readonly Column[] = [{ name: "product", as: "head" }, { name: "currency" }];
@@ -64,8 +66,37 @@ const BET_COLUMNS: readonly Column[] = [
   ),
 ];
 
-export function renderNetTable(rows: readonly ReportRow[]): SafeHtml {
-  return renderTable({ name: "Nets", id: "nets", columns: NET_COLUMNS, rows: rows.map(renderNets) });
+/** The day or the month whose lines the figures lead to. */
+type Period = Pick<ItemsForm, "day" | "zone"> | Pick<ItemsForm, "month">;
+
+const TOTAL_COLUMNS: readonly Column[] = [
+  { name: "currency", as: "head" },
+  ...["provider", "ledger"].flatMap((side) =>
+    ["bets", "stake", "payout", "GGR"].map((what): Column => ({ name: `${side}'s ${what}`, as: "number" })),
+  ),
+];
+
+export function renderNetTable(rows: readonly ReportRow[], period: Period): SafeHtml {
+  const shown = rows.map((row) => renderNets(row, period));
+  return renderTable({ name: "Nets", id: "nets", columns: NET_COLUMNS, rows: shown });
+}
+
+/** What all products have together. GGR is what the operator won: stake − payout. */
+export function renderTotals(totals: readonly ReportTotal[]): SafeHtml {
+  const rows = totals.map(({ currency, provider, ledger }) => ({
+    cells: [
+      currency,
+      ...[provider, ledger].flatMap((side) => [
+        showCount(side.bets),
+        showAmount(side.stake, null),
+        showAmount(side.payout, null),
+        showAmount(side.ggr, null),
+      ]),
+    ],
+  }));
+  return html`<section class="sheet" aria-labelledby="totals"><h2 id="totals">All products</h2>
+${renderTable({ name: "Totals", columns: TOTAL_COLUMNS, rows })}
+<p class="faint">GGR is what the operator won: stake minus payout. Tips are in neither.</p></section>`;
 }
 
 function renderVerdict(rows: readonly ReportRow[], waiting: WaitingCorrections): SafeHtml {
@@ -92,19 +123,39 @@ function renderVerdict(rows: readonly ReportRow[], waiting: WaitingCorrections):
     : html`<p class="verdict" data-state="good"><span>Every difference is explained.</span></p>`;
 }
 
-function renderNets(row: ReportRow) {
-  const { provider, ledger, difference, mismatches, adjustments, pending, rounding, rest } = row;
-  const amounts = [provider.net, ledger.net, difference, mismatches, adjustments, pending, rounding];
-  const last = html`<strong${rest === "0" ? null : html` class="differs"`}>${showAmount(rest, null)}</strong>`;
-  const cells = [...renderHead(row), ...amounts.map((amount) => showAmount(amount, null)), last];
+function renderNets(row: ReportRow, period: Period) {
+  const { productId, currency, provider, ledger, difference, rest } = row;
   // Statements of older versions do not say it.
   const { outside = "0" } = row as Partial<ReportRow>;
-  const differs = outside === "0" ? null : html` class="differs"`;
-  return { cells: [...cells, html`<strong${differs}>${showAmount(outside, null)}</strong>`] };
+  const link = (amount: string, explainedBy: string, figure = showAmount(amount, null)) =>
+    amount === "0" && explainedBy !== ""
+      ? figure
+      : linkToItems(figure, { ...period, productId, currency, explainedBy });
+  const strong = (amount: string) =>
+    html`<strong${amount === "0" ? null : html` class="differs"`}>${showAmount(amount, null)}</strong>`;
+  return {
+    cells: [
+      ...renderHead(row),
+      ...[provider.net, ledger.net, difference].map((amount) => link(amount, "")),
+      link(row.mismatches, "mismatch"),
+      link(row.adjustments, "correction"),
+      link(row.pending, "pending"),
+      link(row.rounding, "rounding"),
+      link(rest, "nothing", strong(rest)),
+      link(outside, "outside", strong(outside)),
+    ],
+  };
 }
 
-function renderSums(row: ReportRow) {
-  return { cells: [...renderHead(row), ...renderSide(row.provider), ...renderSide(row.ledger)] };
+function renderSums(row: ReportRow, period: Period) {
+  const { productId, currency, provider, ledger } = row;
+  const figures = [...renderSide(provider), ...renderSide(ledger)];
+  return {
+    cells: [
+      ...renderHead(row),
+      ...figures.map((figure) => linkToItems(figure, { ...period, productId, currency })),
+    ],
+  };
 }
 
 function renderHead({ productId, currency, complete }: ReportRow) {
@@ -113,7 +164,7 @@ function renderHead({ productId, currency, complete }: ReportRow) {
 }
 
 function renderSide({ bets, stake, payout }: ReportSide) {
-  return [showCount(bets), showAmount(stake, null), showAmount(payout, null)];
+  return [html`${showCount(bets)}`, showAmount(stake, null), showAmount(payout, null)];
 }
 
 /** @param day whose mismatches can be listed; null: a day of another zone than `closing.zone` */

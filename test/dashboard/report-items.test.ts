@@ -1,0 +1,73 @@
+/** From a figure of the statement to the bet behind it, and back. */
+
+import { beforeEach, expect, test } from "vitest";
+import { useClosing } from "../flows/closing/closing-world.ts";
+import { callbacksOf, minute, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";
+import { useBrowser } from "../support/browser.ts";
+import { useDashboard } from "../support/dashboard.ts";
+import { HOUR_MS, NOON } from "../support/examples.ts";
+
+const { sql, clock, diff, receive, listed, ledgerBegins } = useDiffWorld();
+const { context, fetched, close } = useClosing(sql, clock);
+const browser = useBrowser();
+const serveDashboard = useDashboard();
+
+/** The provider paid 25 and the ledger 20. */
+beforeEach(async () => {
+  await ledgerBegins();
+  await fetched(NOON - 36 * HOUR_MS, NOON + 36 * HOUR_MS);
+  await receive(...callbacksOf("20"));
+  await listed(recordOf("25"));
+  for (const at of [20, 150]) {
+    clock.set(minute(at));
+    await diff();
+  }
+});
+
+test.each(["open", "closed"])(
+  "a figure of a day that is %s leads to its bet, to the mismatch, and back",
+  async (state) => {
+    clock.set(NOON + 14 * HOUR_MS);
+    if (state === "closed") expect(await close("2026-11-20")).toHaveProperty("closed");
+    const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+    await page.goto("/report?day=2026-11-20");
+    await page.locator('#nets a[href*="explainedBy=mismatch"]').click();
+    await page.waitForSelector("#items");
+    expect(await page.locator("#items tbody tr").allInnerTexts()).toEqual([
+      expect.stringMatching(/anna[\s\S]*25\.00[\s\S]*20\.00[\s\S]*5\.00 THB[\s\S]*mismatch 1/),
+    ]);
+    await page.getByRole("link", { name: "mismatch 1" }).click();
+    await page.getByRole("link", { name: "these lines" }).click();
+    await page.waitForSelector("#items");
+    await page.getByRole("link", { name: "Statement of 2026-11-20" }).click();
+    await page.waitForSelector("#nets");
+  },
+);
+
+test("the page of a closed day that was altered shows no line, and says why", async () => {
+  clock.set(NOON + 14 * HOUR_MS);
+  await close("2026-11-20");
+  await sql`update closed_days set statement = jsonb_set(statement, '{rows,0,rest}', '"1"')`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  const answer = await page.goto("/report/items?day=2026-11-20");
+  expect(answer?.status()).toBe(409);
+  expect(await page.locator("main").innerText()).toContain("the stored statement of 2026-11-20 was altered");
+});
+
+test("on paper a statement has its figures and the sums of all products, and nothing to press", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  await page.emulateMedia({ media: "print" });
+  await page.goto("/report?day=2026-11-20");
+  const seen = async (selector: string) =>
+    await page
+      .locator(selector)
+      .evaluateAll((all) => all.filter((one) => one.getClientRects().length > 0).length);
+  expect(await Promise.all(["nav", "form", "button", "footer", "main > .row a"].map(seen))).toEqual([
+    0, 0, 0, 0, 0,
+  ]);
+  expect([await seen("#nets td"), await seen("#bets td")]).toEqual([10, 7]);
+  const text = await page.locator("main").innerText();
+  expect(text).toMatch(/All products[\s\S]*-15\.00[\s\S]*-10\.00/);
+  const style = 'getComputedStyle(document.querySelector("#nets td a")).textDecorationLine';
+  expect(await page.evaluate(style)).toBe("none");
+});
