@@ -21,7 +21,7 @@ const ITEM_SIDE = objectOf({
   net: AMOUNT,
 });
 
-export const REPORT_ITEM = objectOf({
+const REPORT_ITEM = objectOf({
   day: DATE,
   productId: TEXT,
   currency: TEXT,

@@ -1,4 +1,4 @@
-/** The lines of a statement as CSV. The sum of a column is the row's figure; see docs/closing.md#lines. */
+/** The lines of a statement as CSV. The sum of a column is the row's figure; see docs/mismatches.md#lines-of-a-statement. */
 
 import type { ItemPage } from "../../flows/closing/read-items.ts";
 import type { ReportItem } from "../../report-item.ts";

@@ -29,7 +29,7 @@ const SETTINGS = {
 const DAYS = [-1, 0, 1, 2, 3, 4, 5].map((day) => new Date(TODAY + day * DAY_MS).toISOString().slice(0, 10));
 const ALL = MISMATCH_STATUSES.join(",");
 const { sql, clock, diff, receive, listed, ledgerBegins, fetchPlanned } = useDiffWorld();
-const { context, fetched, close, correct, expectInvariant } = useClosing(sql, clock, SETTINGS);
+const { context, fetched, close, correct, expectInvariant, expectLines } = useClosing(sql, clock, SETTINGS);
 
 const at = fc.integer({ min: 0, max: 3 * 24 * 4 - 1 }).map((quarter) => TODAY + quarter * (HOUR_MS / 4));
 const money = fc.constantFrom("0", "5", "10", "10.005", "20", "25.1");
@@ -296,6 +296,7 @@ test("the mismatches of a row are those with its product, currency and day, and 
         for (const hours of [2, 2, 30, 96, 30]) await compare(hours);
         await correct();
         const inRows = await compareRows();
+        for (const { explainedBy } of await expectLines(DAYS)) count(`line ${explainedBy}`);
         if ((await readClosedBounds(sql)).length > 0) {
           count("closed");
           await expectInvariant();
@@ -321,6 +322,7 @@ test("the mismatches of a row are those with its product, currency and day, and 
     { numRuns, seed: 34, endOnFailure: true },
   );
   const kinds = new Set([...seen.keys()].map((what) => what.split(" ")[0]));
+  expect([seen.has("line mismatch"), seen.has("line pending")]).toEqual([true, true]);
   expect([kinds.size > 7, seen.has("closed"), seen.has("uncounted"), seen.has("net-differs open")]).toEqual([
     true,
     true,

@@ -38,7 +38,7 @@ test("an entry of a closed day that no comparison saw is in no statement, which 
   await addUp();
   expect(await moneyStalls()).toEqual([
     expect.stringMatching(
-      /^books-wrong: P1: the entries of the ledger moved 27.00 THB, .+: 17.00 THB is in no statement$/,
+      /^books-wrong: P1: the ledger.s entries moved 27.00 THB, .+: 17.00 THB is in no statement$/,
     ),
   ]);
 });

@@ -13,7 +13,7 @@ export type ItemsForm = Readonly<
 >;
 
 /** The query of lines; empty fields are left out. */
-export function queryOfItems(fields: Partial<ItemsForm> & { readonly after?: string }): string {
+function queryOfItems(fields: Partial<ItemsForm> & { readonly after?: string }): string {
   return new URLSearchParams(Object.entries(fields).filter(([, text]) => text !== "")).toString();
 }
 
