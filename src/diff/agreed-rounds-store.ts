@@ -58,7 +58,9 @@ function elsewhere(readsAll: boolean): string {
         parts.map((part) => search(part, `f.${column} = part.id`)),
       ),
       search(
-        readsAll ? "records" : "(select distinct username, round_id from records)",
+        readsAll
+          ? "records"
+          : "(select distinct username, round_id from records order by username, round_id)",
         "f.username = part.username and f.round_id = part.round_id",
       ),
     ];
