@@ -115,8 +115,8 @@ const statementOf = (dropsOmittedLosses: boolean, readsAll: boolean) => {
       ) shared using (username, request_id)
       union all
       select records.username, records.round_id from records
-      join record_absences a on a.product_id = $1 and a.username = records.username
-        and a.bet_id = records.bet_id and a.id = records.record_id
+      join record_absences gone on gone.product_id = $1 and gone.username = records.username
+        and gone.bet_id = records.bet_id and gone.id = records.record_id
       union all
       select username, coalesce(round_id, substr(subject, 7)) from counting
       where round_id is not null or subject like 'round:%'
