@@ -177,11 +177,19 @@ function namesOf(bets: number): string[] {
 }
 
 /** Whether a record or bet is a stand-in. */
-export function isStandIn(one: StoredRecord | LedgerBet): boolean {
+function isStandIn(one: StoredRecord | LedgerBet): boolean {
   return ("betId" in one ? one.id : one.txnId).startsWith(NO_ID);
 }
 
 /** Whether a pair holds a stand-in of this round. A difference of such a pair needs the bets behind the stand-in. */
 export function hasStandIn({ records, bets }: Pick<Pair, "records" | "bets">, roundId?: string): boolean {
   return [...records, ...bets].some((one) => isStandIn(one) && (roundId ?? one.roundId) === one.roundId);
+}
+
+/** Removes the stand-ins for bets that are not loaded, because the database adds these up. */
+export function withoutRest<One extends { readonly pair: Pair }>(one: One): One {
+  if (!hasStandIn(one.pair)) return one;
+  const { records, bets } = one.pair;
+  const isLoaded = (side: StoredRecord | LedgerBet) => !isStandIn(side);
+  return { ...one, pair: { ...one.pair, records: records.filter(isLoaded), bets: bets.filter(isLoaded) } };
 }

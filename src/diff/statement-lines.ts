@@ -2,6 +2,7 @@
 
 import { type LedgerBet, type MoneyInCurrency, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
+import { howSoon } from "../confirmed.ts";
 import { sumAmounts, ZERO } from "../money.ts";
 import {
   type Compared,
@@ -172,5 +173,22 @@ function stateBets(bets: readonly LedgerBet[], others: readonly MoneyInCurrency[
     stake: sumAmounts(declared.map(({ stake }) => stake)),
     payout: sumAmounts(declared.map(({ payout }) => payout)),
     net: sumAmounts([...bets, ...others].map(({ moved }) => moved)),
+  };
+}
+
+/** How soon a pair that agrees and has ended was confirmed. */
+export function confirmedOf(
+  pair: AssessedPair["pair"],
+  at: Instant,
+  agrees: boolean,
+): Pick<Counted, "confirmed"> {
+  if (!agrees || stillRuns(pair)) return {};
+  const { records, bets } = pair;
+  const seen = [...records.map((one) => one.versionSeenAt), ...bets.map((one) => one.lastReceivedAt)];
+  return {
+    confirmed: howSoon(
+      at,
+      seen.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY),
+    ),
   };
 }

@@ -55,7 +55,7 @@ test("the command gives up in the end, with an exit code of its own and the leng
   const database = downFor(Number.POSITIVE_INFINITY);
   await expect(database.wait(MINUTE_MS)).rejects.toMatchObject({
     code: "database-unreachable",
-    message: "nobody at db:5432. The wait of 1 min is over.",
+    message: "nobody at db:5432. recon gave up after 1 min.",
   });
   expect(database.waitedMs()).toBe(MINUTE_MS);
 });

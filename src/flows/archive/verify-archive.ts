@@ -190,6 +190,8 @@ function isLine(line: Buffer, day: string, productId: string): boolean {
 const MOST_FLAWS = 1_000;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 /** A day that is being closed, or whose closing was interrupted. */
+/** A folder that the file system makes, if the archive has a disk of its own. */
+export const OF_THE_DISK = "lost+found";
 const UNFINISHED = /^\d{4}-\d{2}-\d{2}\.unfinished$/;
 
 export interface ArchiveCheck {
@@ -208,7 +210,7 @@ export async function verifyArchive(folder: string): Promise<ArchiveCheck> {
   const sums = { days: 0, files: 0, lines: 0 };
   let last: ArchiveCheck["last"] = null;
   for (const name of (await readdir(folder)).sort()) {
-    if (UNFINISHED.test(name)) continue;
+    if (UNFINISHED.test(name) || name === OF_THE_DISK) continue;
     if (!DAY.test(name)) {
       flaws.push({ day: null, file: name, line: null, what: "is not the folder of a day" });
       continue;

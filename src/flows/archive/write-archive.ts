@@ -18,7 +18,7 @@ import {
 import type { Statement } from "../../closing/statement.ts";
 import { ReconError } from "../../errors.ts";
 import { inBlocks, markLines, openSorter } from "./lines.ts";
-import { readManifest, verifyDay } from "./verify-archive.ts";
+import { OF_THE_DISK, readManifest, verifyDay } from "./verify-archive.ts";
 
 /** The files of a day that is being closed. Any method throws ReconError `archive-unusable` if the folder is at fault. */
 export interface DayArchive {
@@ -94,7 +94,7 @@ export async function openDayArchive(folder: string, day: string): Promise<DayAr
 /** A mistyped folder, such as the home of a user, is not filled with days. */
 async function refuseForeign(folder: string): Promise<void> {
   for await (const { name } of await opendir(folder)) {
-    if (!DAY_FOLDER.test(name))
+    if (!DAY_FOLDER.test(name) && name !== OF_THE_DISK)
       throw unusable(
         folder,
         `it holds something else: "${name}". Choose a folder of its own, or move that away`,

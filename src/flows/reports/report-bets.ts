@@ -1,23 +1,29 @@
 /** Adds the bets of a day to its statement, each with what explains its difference. */
 
-import { type LedgerBet, realRound, type StoredRecord } from "../../bet.ts";
+import { realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
 import { type Instant, parseInstant } from "../../clock.ts";
-import { howSoon } from "../../confirmed.ts";
 import { type AssessedInDoubt, type AssessedPair, assessInDoubt } from "../../diff/assess.ts";
 import {
   hasStandIn,
-  isStandIn,
   standInBets,
   standInRecords,
   type UnloadedBets,
+  withoutRest,
 } from "../../diff/large-rounds.ts";
 import { readRejected } from "../../diff/link-store.ts";
 import { type DiffMark, readActivity, readWaiting } from "../../diff/mark-store.ts";
 import { subjectsOf } from "../../diff/mismatch-content.ts";
 import { entriesOutside, movedOutside } from "../../diff/outside.ts";
 import { withoutSessions } from "../../diff/session-bets.ts";
-import { countsAt, howCompared, nameOfPair, statePair, stillRuns } from "../../diff/statement-lines.ts";
+import {
+  confirmedOf,
+  countsAt,
+  howCompared,
+  nameOfPair,
+  statePair,
+  stillRuns,
+} from "../../diff/statement-lines.ts";
 import { KINDS_ABOUT_TWO } from "../../effect.ts";
 import { inTurns, mapInTurns } from "../../in-turns.ts";
 import { foldEntries } from "../../ledger/fold.ts";
@@ -242,27 +248,8 @@ async function* reportNeighbourhood(
   }
 }
 
-/** How soon a pair that agrees and has ended was confirmed. */
-function confirmedOf(pair: AssessedPair["pair"], at: Instant, agrees: boolean): Pick<Counted, "confirmed"> {
-  if (!agrees || stillRuns(pair)) return {};
-  const { records, bets } = pair;
-  const seen = [...records.map((one) => one.versionSeenAt), ...bets.map((one) => one.lastReceivedAt)];
-  return { confirmed: howSoon(at, latestTime(seen)) };
-}
-
-/** Removes the stand-ins for bets that are not loaded, because the database adds these up. */
-function withoutRest(one: AssessedPair): AssessedPair {
-  if (!hasStandIn(one.pair)) return one;
-  const { records, bets } = one.pair;
-  const isLoaded = (side: StoredRecord | LedgerBet) => !isStandIn(side);
-  return { ...one, pair: { ...one.pair, records: records.filter(isLoaded), bets: bets.filter(isLoaded) } };
-}
-
 function latestOf(records: readonly StoredRecord[]): Instant {
-  return latestTime(records.map((record) => parseInstant(record.accountingDate, "accountingDate")));
-}
-
-function latestTime(times: readonly Instant[]): Instant {
+  const times = records.map((record) => parseInstant(record.accountingDate, "accountingDate"));
   return times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
 }
 

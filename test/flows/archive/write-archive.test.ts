@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { fileOf, productOf } from "../../../src/closing/archive.ts";
+import { verifyArchive } from "../../../src/flows/archive/verify-archive.ts";
 import { linesOf, newFolder, sealDay, sealDays } from "./sealed-files.ts";
 
 /** Only root may, and not in every container. */
@@ -56,6 +57,13 @@ describe("the files of a closed day", () => {
     expect(linesOf(join(folder, "2026-11-20", "P1.ndjson.gz"))).toHaveLength(7);
     expect(readdirSync(folder)).toEqual(["2026-11-20"]);
   });
+});
+
+test("an archive with a disk of its own may hold the file system's lost+found", async () => {
+  const folder = await newFolder();
+  mkdirSync(join(folder, "lost+found"));
+  await sealDay(folder, 1, null);
+  expect((await verifyArchive(folder)).flaws).toEqual([]);
 });
 
 describe("a folder that cannot be used", () => {
