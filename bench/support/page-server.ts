@@ -49,10 +49,11 @@ for (const productId of volume.products) {
 /** The page of a range, in the order of time. Outside the volume there are no records. */
 function pageOf(productId: string, start: number, end: number, page: number): Buffer[] {
   const places = { from: page * volume.pageSize, to: (page + 1) * volume.pageSize };
-  const last = BEGIN + (volume.hours - 1) * HOUR_MS;
+  const [earliest, last] =
+    volume.hours === 0 ? [0, Number.POSITIVE_INFINITY] : [BEGIN, BEGIN + (volume.hours - 1) * HOUR_MS];
   const parts: Buffer[] = [];
   let passed = 0;
-  const begin = Math.max(BEGIN, Math.floor(start / HOUR_MS) * HOUR_MS);
+  const begin = Math.max(earliest, Math.floor(start / HOUR_MS) * HOUR_MS);
   for (let from = begin; from < end && from <= last; from += HOUR_MS) {
     const first = firstFrom(from, start, volume);
     const count = firstFrom(from, end, volume) - first;

@@ -6,6 +6,7 @@ export const BEGIN = Date.parse("2026-03-01T00:00:00Z");
 /** The volume to pull: the hours of products, and the pages of each hour. The last page of most hours is not full. */
 export interface Volume {
   readonly products: readonly string[];
+  /** 0: every hour has records, which are made when they are requested */
   readonly hours: number;
   readonly pagesPerHour: number;
   readonly pageSize: number;

@@ -41,8 +41,9 @@ async function measure(name: string, plan: OutagePlan): Promise<Check[]> {
   const { requests, minimum, requestsMeanwhile, freshAfterMs, caughtUpAfterMs, mostFetches, incomplete } =
     result;
   const ratio = requests / minimum;
-  // The first failures of each product, and then a few requests a minute for all together.
-  const mostMeanwhile = PRODUCTS * 20 + (plan.outageMs / 3_600_000) * MOST_PER_HOUR;
+  // A refusal may mean that the range is too long, so each product halves its newest six minutes down to windowMin: seven windows
+  // with five attempts each, then ten probes. Afterwards a few requests a minute for all together.
+  const mostMeanwhile = PRODUCTS * 50 + (plan.outageMs / 3_600_000) * MOST_PER_HOUR;
   const toFetchAll = `until all is fetched (${caughtUpAfterMs / 1000})`;
   return [
     atMost(`${name}: requests against the minimum (${requests} / ${minimum})`, Number(ratio.toFixed(3)), 1.3),
