@@ -423,7 +423,7 @@ describe("a backfill that cannot be fetched", () => {
           what: expect.stringMatching(
             `^backfill ${id} of ${PRODUCT} ${range} has failed: 1 window could not be fetched \\(.*503`,
           ),
-          toDo: expect.stringContaining(`recon backfill resume ${id}.`),
+          toDo: expect.stringContaining(`recon backfill resume ${id},`),
         },
       },
     ]);
