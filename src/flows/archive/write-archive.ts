@@ -24,6 +24,8 @@ import { OF_THE_DISK, readManifest, verifyDay } from "./verify-archive.ts";
 export interface DayArchive {
   /** @returns takes the lines of a product in any order */
   openFile(productId: string): ProductFile;
+  /** whether the file of a product was closed */
+  hasFile(productId: string): boolean;
   /**
    * Gives the files their names, and reads them back.
    * @param statement what the day is closed with; its `archive` is ignored
@@ -72,6 +74,7 @@ export async function openDayArchive(folder: string, day: string): Promise<DayAr
           }),
       };
     },
+    hasFile: (productId) => files.some(({ name }) => name === fileOf(productId)),
     seal: (statement) =>
       orUnusable(folder, async () => {
         const sorted = files.toSorted((a, b) => (a.name < b.name ? -1 : 1));

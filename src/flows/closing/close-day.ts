@@ -31,7 +31,8 @@ import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import { addUp, type Counted, type ReportRow, type Totals, toRows } from "../../report.ts";
-import { openDayArchive } from "../archive/write-archive.ts";
+import { itemsOf } from "../../report-item.ts";
+import { type DayArchive, openDayArchive } from "../archive/write-archive.ts";
 import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context.ts";
 import { type FlowContext, pulledProducts } from "../context.ts";
 import { compareEntryDaysOf } from "../ledger/compare-entry-days.ts";
@@ -71,19 +72,29 @@ export async function closeDay(
 }
 
 async function closeInParts(context: FlowContext, day: ZonedDay, limits: CompareLimits): Promise<Closing> {
+  const { archive: folder } = context.config.closing;
+  let archive: DayArchive | null = null;
+  // Called under the lock: it deletes what another process left of the day.
+  const openArchive = async () => {
+    if (folder !== null) archive ??= await openDayArchive(folder, day.day);
+    return archive;
+  };
   for (const product of context.config.products) {
     if (product.walletMode !== "seamless") continue;
     const outcome = await inClosing(context, day, async (tx, bounds) => {
       const parts = await readParts(tx, bounds);
       const part = parts.find(({ productId }) => productId === product.productId);
       if (part?.rows != null) return null;
-      const rows = await closeProduct(context, tx, product, bounds, part?.gap == null, limits);
+      const how = { isComplete: part?.gap == null, archive: await openArchive() };
+      const rows = await closeProduct(context, tx, product, bounds, how, limits);
       await writePart(tx, bounds, { productId: product.productId, rows, gap: part?.gap ?? null });
       return null;
     });
     if (outcome !== null) return outcome;
   }
-  const outcome = await inClosing(context, day, (tx, bounds) => writeStatement(context, tx, bounds));
+  const outcome = await inClosing(context, day, async (tx, bounds) =>
+    writeStatement(context, tx, bounds, await openArchive()),
+  );
   if (outcome === null) throw new ReconError("conflict", OTHER_CLOSES, { retryable: true });
   return outcome;
 }
@@ -108,7 +119,12 @@ async function inClosing(
 }
 
 /** @returns null: a product is not closed any more, because another process found that the day must stay open */
-async function writeStatement(context: FlowContext, tx: Query, bounds: ZonedDay): Promise<Closing | null> {
+async function writeStatement(
+  context: FlowContext,
+  tx: Query,
+  bounds: ZonedDay,
+  archive: DayArchive | null,
+): Promise<Closing | null> {
   const parts = await readParts(tx, bounds);
   const rows: ReportRow[] = [];
   for (const productId of pulledProducts(context.config)) {
@@ -130,7 +146,7 @@ async function writeStatement(context: FlowContext, tx: Query, bounds: ZonedDay)
     closedAt: context.clock.now(),
     previousHash: last?.hash ?? null,
   };
-  const sealed = await sealFiles(context, tx, statement);
+  const sealed = archive === null ? statement : await sealFiles(context, tx, statement, archive);
   const closed = { ...sealed, hash: hashOf(sealed) };
   await writeClosedDay(tx, closed);
   await sealParts(tx);
@@ -141,15 +157,18 @@ async function writeStatement(context: FlowContext, tx: Query, bounds: ZonedDay)
 }
 
 /**
- * The files are whole before the day is closed: if the transaction then fails, the next closing replaces them. They are made of the
- * stored bets, so a process that continues after a kill writes the lines of all products.
+ * The files are whole before the day is closed: if the transaction then fails, the next closing replaces them. Files that are not
+ * written yet are made of the stored bets: those of products that a killed process closed, and of products that nothing compares.
  */
-async function sealFiles(context: FlowContext, tx: Query, statement: Statement): Promise<Statement> {
-  const { archive: folder } = context.config.closing;
-  if (folder === null) return statement;
-  const archive = await openDayArchive(folder, statement.day);
+async function sealFiles(
+  context: FlowContext,
+  tx: Query,
+  statement: Statement,
+  archive: DayArchive,
+): Promise<Statement> {
   const outside = statement.rows.map(({ productId }) => productId);
   for (const productId of new Set([...pulledProducts(context.config), ...outside])) {
+    if (archive.hasFile(productId)) continue;
     const file = archive.openFile(productId);
     for await (const { item } of linesAsClosed(tx, productId, statement, null)) await file.add(item);
     await file.close();
@@ -235,17 +254,21 @@ async function closeProduct(
   tx: Query,
   product: ProductConfig,
   day: ZonedDay,
-  isComplete: boolean,
+  { isComplete, archive }: { readonly isComplete: boolean; readonly archive: DayArchive | null },
   limits: CompareLimits,
 ): Promise<ReportRow[]> {
   const { productId } = product;
   const comparison = await openReport(context, tx, product, limits);
   if (comparison === null) return [];
   const totals: Totals = new Map();
+  const file = archive?.openFile(productId);
   let held: Counted[] = [];
   const write = async () => {
-    await writeBets(tx, productId, mergeBets(held.map((counted) => ({ ...counted, day: day.day }))));
+    const bets = mergeBets(held.map((counted) => ({ ...counted, day: day.day })));
+    await writeBets(tx, productId, bets);
     held = [];
+    if (file === undefined) return;
+    for (const bet of bets) for (const item of itemsOf(day.day, productId, bet)) await file.add(item);
   };
   for await (const counted of countAll(comparison, day)) {
     addUp(totals, counted);
@@ -254,5 +277,6 @@ async function closeProduct(
     held.push(counted);
   }
   await write();
+  await file?.close();
   return toRows(productId, totals, isComplete);
 }

@@ -1,11 +1,16 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { readClosedDays } from "../../../src/closing/closed-day-store.ts";
+import { verifyArchive } from "../../../src/flows/archive/verify-archive.ts";
 import { acceptGaps } from "../../../src/flows/closing/accept-gaps.ts";
 import { verifyChain } from "../../../src/flows/closing/read-statement.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { parseDay } from "../../../src/ops/input/report-query.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
 import { HOUR_MS } from "../../support/examples.ts";
+import { checkArchive } from "../archive/independent-checker.ts";
+import { newFolder } from "../archive/sealed-files.ts";
 import { callbacksOf, recordOf, useDiffWorld } from "../compare/comparison-world.ts";
 import { DAY_MS, TODAY, useClosing } from "./closing-world.ts";
 
@@ -94,6 +99,17 @@ describe("a product that cannot be fetched any more", () => {
       },
     ]);
     await expectInvariant();
+  });
+
+  test("is named in the sealed files, too, which still prove the day's hash", async () => {
+    const folder = await newFolder();
+    await accept();
+    await close("2026-11-20", "UTC", { closing: { archive: folder } });
+    const [closed] = await readClosedDays(sql, 0, 1);
+    expect(await verifyArchive(folder)).toMatchObject({ flaws: [], files: 2, last: { hash: closed?.hash } });
+    expect(checkArchive(folder)).toEqual([]);
+    const manifest = readFileSync(join(folder, "2026-11-20", "manifest.json"), "utf8");
+    expect(JSON.parse(manifest)).toMatchObject({ acceptedGaps: [{ note: "the vendor is gone" }] });
   });
 
   test("does not stop the retention of the others", async () => {
