@@ -36,7 +36,7 @@ describe("one side lacks the bet", () => {
     {
       bets: [bet(open)],
       reason:
-        "open in the ledger with a stake of 10.00 THB for too long, and the provider has no record of it: neither settleBets nor cancelBets was received",
+        "open in the ledger for too long, with a stake of 10.00 THB; the provider has no record of it, and neither settleBets nor cancelBets was received",
     },
   ])("$reason", ({ reason, ...sides }) => {
     expect(reasonsOf(sides)).toEqual([reason]);
