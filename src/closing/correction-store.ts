@@ -157,3 +157,22 @@ export async function keepMarksBefore(
         or exists (select from (${record} and r.bet_id = k.ref and r.username = k.username offset 0) named
           where ${before(tx`${entry} and e.txn_id = named.id`, tx`at`)}))`;
 }
+
+/**
+ * Without the marks of bets that are pending on a day whose gap of the product was accepted: comparing looks at them again and
+ * again until the time is fetched, and nothing of them changes.
+ */
+export async function dropMarksInGaps(
+  tx: Query,
+  productId: string,
+  marks: readonly ClosingMark[],
+): Promise<ClosingMark[]> {
+  return await tx<ClosingMark[]>`
+    select ${productId} as "productId", k.username, k.round_id as "roundId", k.ref as "betRef"
+    from unnest(${marks.map(({ username }) => username)}::text[], ${marks.map(({ roundId }) => roundId)}::text[],
+      ${marks.map(({ betRef }) => betRef)}::text[]) as k (username, round_id, ref)
+    where not exists (select from closed_bets c join closed_days d using (day)
+      where c.product_id = ${productId} and c.username = k.username and c.pending <> 0
+        and (c.subject = 'round:' || k.round_id or c.bet_ref = k.ref)
+        and d.statement -> 'acceptedGaps' @> jsonb_build_array(jsonb_build_object('productId', ${productId}::text)))`;
+}

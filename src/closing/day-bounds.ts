@@ -12,9 +12,9 @@ export interface ZonedDay extends TimeRange {
   readonly zone: string;
 }
 
-/** The day with this date; null: there is no such date, or the zone skipped it. */
+/** The day with this date; null: there is no such date from year 1000 on, or the zone skipped it. */
 export function dayOf(day: string, zone: string): ZonedDay | null {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) return null;
+  if (!/^[1-9]\d{3}-\d{2}-\d{2}$/.test(day)) return null;
   const next = dateAfter(day);
   if (next === null) return null;
   const [from, to] = [beginOf(day, zone), beginOf(next, zone)];
@@ -51,9 +51,9 @@ export function dayAfter(last: ZonedDay, zone: string): ZonedDay {
   throw new RangeError(`there is no day after ${last.day}`);
 }
 
-/** The dates of a month in order; null: it is no month such as "2026-11". */
+/** The dates of a month in order; null: it is no month such as "2026-11". PostgreSQL refuses a date of year 0. */
 export function datesOf(month: string): string[] | null {
-  if (!/^\d{4}-\d{2}$/.test(month)) return null;
+  if (!/^[1-9]\d{3}-\d{2}$/.test(month)) return null;
   const first = DateTime.fromFormat(month, "yyyy-MM", { zone: "utc" });
   const { daysInMonth } = first;
   if (!first.isValid || daysInMonth === undefined) return null;

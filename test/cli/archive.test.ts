@@ -16,7 +16,10 @@ async function verifyAfter(change: (path: string) => void, lines = 300) {
   await sealDays(folder, 3, lines);
   change(join(folder, DAY));
   const { code, stdout } = await verify(folder);
-  return { code, flaws: stdout.split("\n").filter((line) => !/flaws? in|^The last day|^$/.test(line)) };
+  return {
+    code,
+    flaws: stdout.split("\n").filter((line) => !/flaws? in|^The (first|last) day|^$/.test(line)),
+  };
 }
 
 test("an archive as it was sealed is said to be so, with the hash that ends its chain", async () => {
@@ -29,7 +32,20 @@ test("an archive as it was sealed is said to be so, with the hash that ends its 
   const json = await verify(folder, "--json");
   expect(JSON.parse(json.stdout)).toEqual({
     ...{ folder, days: 3, files: 3, lines: 60, flaws: [] },
+    first: { day: "2026-11-20", number: 1 },
     last: { day: "2026-11-22", number: 3, hash },
+  });
+});
+
+test("an archive without its first days says which day it begins with", async () => {
+  const folder = await newFolder();
+  await sealDays(folder, 3);
+  rmSync(join(folder, "2026-11-20"), { recursive: true });
+  expect(await verify(folder)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(
+      "\nThe first day, 2026-11-21, has number 2: days with a smaller number are not in this folder.\nThe last day, ",
+    ),
   });
 });
 

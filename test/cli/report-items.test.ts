@@ -186,6 +186,16 @@ test("a page that follows one from before the day was closed is refused, because
   );
 });
 
+test("a page that follows one of another day is refused, because it would lack lines without a word", async () => {
+  const ask = await serveApi(context());
+  const { json } = await ask("GET", `/api/report/items?day=${DAY}&limit=2`);
+  for (const other of ["day=2026-11-19", "day=2026-11-21", "month=2026-11"]) {
+    expect(await ask("GET", `/api/report/items?${other}&after=${json.next}`)).toMatchObject(
+      problemWith(400, `after "${json.next.slice(0, 60)}" is not the "next" of a page`),
+    );
+  }
+});
+
 test("the CSV has the same lines, behind a byte order mark", async () => {
   const { stdout } = await recon("--items", "--day", DAY, "--csv", "--explained-by", "mismatch");
   expect(stdout).toBe(

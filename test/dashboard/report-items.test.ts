@@ -54,6 +54,30 @@ test("the page of a closed day that was altered shows no line, and says why", as
   expect(await page.locator("main").innerText()).toContain("the stored statement of 2026-11-20 was altered");
 });
 
+test.each([
+  ["day=2026-02-30", 'day must be a date such as 2026-11-20, but is "2026-02-30"'],
+  ["day=2026-11-20&after=x", 'after "x" is not the "next" of a page'],
+])("a link to lines with a wrong value, %s, says which one", async (query, problem) => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  expect((await page.goto(`/report/items?${query}`))?.status()).toBe(400);
+  expect(await page.getByRole("alert").innerText()).toBe(problem);
+});
+
+test.each(["/report?day=2026-11-20", "/report/items?day=2026-11-20"])(
+  "on paper, A4 or Letter, no column of %s lies beyond the edge",
+  async (path) => {
+    const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+    await page.emulateMedia({ media: "print" });
+    // The shorter of the two sheets, landscape, without its margins, at 96 pixels an inch.
+    await page.setViewportSize({ width: 980, height: 700 });
+    await page.goto(path);
+    await page.waitForSelector("table");
+    const widths = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]";
+    expect(await page.evaluate(widths)).toEqual([980, 980]);
+    expect(String(await page.pdf({ preferCSSPageSize: true }))).toMatch(/MediaBox \[0 0 792 612\]/);
+  },
+);
+
 test("on paper a statement has its figures and the sums of all products, and nothing to press", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
   await page.emulateMedia({ media: "print" });

@@ -38,6 +38,8 @@ describe("a day", () => {
     [{}, "day is missing; give a day such as 2026-11-20, or a month such as 2026-11"],
     [{ day: "2026-02-30" }, 'day must be a date such as 2026-11-20, but is "2026-02-30"'],
     [{ day: "9999-12-31" }, 'day must be a date such as 2026-11-20, but is "9999-12-31"'],
+    [{ day: "0001-01-01" }, 'day must be a date such as 2026-11-20, but is "0001-01-01"'],
+    [{ month: "0000-01" }, 'month must be a month such as 2026-11, but is "0000-01"'],
     [{ day: "20.11.2026" }, 'day must be a date such as 2026-11-20, but is "20.11.2026"'],
     ...["Mars/Base", "local", "+07:00", "asia/bangkok", "ASIA/BANGKOK", "Asia/kolkata", "utc"].map(
       (zone): [object, string] => [

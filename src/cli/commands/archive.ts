@@ -35,12 +35,19 @@ async function verify(folder: string): Promise<ArchiveCheck> {
   return check;
 }
 
-function describe(folder: string, { days, files, lines, flaws, last }: ArchiveCheck): string[] {
+function describe(folder: string, { days, files, lines, flaws, first, last }: ArchiveCheck): string[] {
   const sums = `${count(days, "day")}, ${count(files, "file")}, ${count(lines, "line")}`;
-  const end =
-    last === null
+  const begin =
+    first === null || first.number === 1
       ? []
       : [
+          `The first day, ${first.day}, has number ${first.number}: days with a smaller number are not in this folder.`,
+        ];
+  const end =
+    last === null
+      ? begin
+      : [
+          ...begin,
           `The last day, ${last.day}, has number ${last.number} and the hash ${last.hash}: compare it with the one that you wrote down.`,
         ];
   if (flaws.length === 0) return [`Every file in ${folder} is as it was sealed: ${sums}.`, ...end];

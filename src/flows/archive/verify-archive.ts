@@ -200,6 +200,8 @@ export interface ArchiveCheck {
   readonly lines: number;
   /** the first 1,000 */
   readonly flaws: readonly ArchiveFlaw[];
+  /** days before it were closed without sealed files, or their folders were removed; null: no manifest can be read */
+  readonly first: { readonly day: string; readonly number: number } | null;
   /** of the statement of the last day: nothing in the archive names it; null: its manifest cannot be read */
   readonly last: { readonly day: string; readonly number: number; readonly hash: string } | null;
 }
@@ -208,6 +210,7 @@ export interface ArchiveCheck {
 export async function verifyArchive(folder: string): Promise<ArchiveCheck> {
   const flaws: ArchiveFlaw[] = [];
   const sums = { days: 0, files: 0, lines: 0 };
+  let first: ArchiveCheck["first"] = null;
   let last: ArchiveCheck["last"] = null;
   for (const name of (await readdir(folder)).sort()) {
     if (UNFINISHED.test(name) || name === OF_THE_DISK) continue;
@@ -227,10 +230,11 @@ export async function verifyArchive(folder: string): Promise<ArchiveCheck> {
     if (flaw !== null) flaws.push({ day: name, file: MANIFEST, line: null, what: flaw });
     sums.files += manifest.files.length;
     sums.lines += manifest.files.reduce((sum, { lines }) => sum + lines, 0);
+    first ??= { day: name, number: manifest.number };
     last = { day: name, number: manifest.number, hash: hashOfManifest(manifest, text) };
     if (flaws.length >= MOST_FLAWS) break;
   }
-  return { ...sums, flaws: flaws.slice(0, MOST_FLAWS), last };
+  return { ...sums, flaws: flaws.slice(0, MOST_FLAWS), first, last };
 }
 
 function findBreak(manifest: Manifest, before: ArchiveCheck["last"]): string | null {

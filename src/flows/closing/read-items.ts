@@ -111,7 +111,9 @@ async function walk(
   making: Making,
   take: (line: { readonly item: ReportItem; readonly place: FullPlace }) => Promise<boolean>,
 ): Promise<void> {
-  for (const { day, closed } of await findDays(context, asked)) {
+  const days = await findDays(context, asked);
+  if (after !== null && !days.some(({ day }) => day.day === after.day)) throw noNext(nameOfPlace(after));
+  for (const { day, closed } of days) {
     if (after !== null && day.day < after.day) continue;
     const own = after?.day === day.day ? after : null;
     if (own !== null && own.isClosed !== (closed !== null)) {
@@ -299,13 +301,15 @@ const PLACE = z.tuple([
   z.int(),
 ]);
 
+function noNext(name: string): ReconError {
+  const message = `after "${name.slice(0, 60)}" is not the "next" of a page`;
+  return new ReconError("usage", message, { fields: [{ name: "after", message }] });
+}
+
 function placeOf(name: string): FullPlace {
   const text = Buffer.from(name, "base64url").toString();
   const read = PLACE.safeParse(text.startsWith("[") && !text.includes("\\u0000") ? parseJson(text) : null);
-  if (!read.success) {
-    const message = `after "${name.slice(0, 60)}" is not the "next" of a page`;
-    throw new ReconError("usage", message, { fields: [{ name: "after", message }] });
-  }
+  if (!read.success) throw noNext(name);
   const [day, isClosed, productId, phase, username, subject, betRef, currency, part] = read.data;
   return { day, isClosed, productId, phase, username, subject, betRef, currency, part };
 }

@@ -1,7 +1,7 @@
 /** Changes of closed days that are about to become corrections: until then, what they leave unexplained is pending (§3.10). */
 
 import type { DayStatement, MonthReport } from "../../closed.ts";
-import { keepMarksBefore, readWaitingMarks } from "../../closing/correction-store.ts";
+import { dropMarksInGaps, keepMarksBefore, readWaitingMarks } from "../../closing/correction-store.ts";
 import { sumRows } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
@@ -28,8 +28,9 @@ export async function countWaiting(
     const marks = await readWaitingMarks(tx, productId, clock.now(), MOST_MARKS);
     if (marks.length === 0) continue;
     const kept = await keepMarksBefore(tx, productId, marks, to, from);
+    const changing = await dropMarksInGaps(tx, productId, kept);
     const changed = new Set(
-      kept.map(({ username, roundId, betRef }) => JSON.stringify([username, roundId ?? betRef])),
+      changing.map(({ username, roundId, betRef }) => JSON.stringify([username, roundId ?? betRef])),
     );
     if (changed.size > 0) waiting.set(productId, changed.size);
   }

@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import type { CallbackEntry } from "../../../src/callback.ts";
 import { readClosedDays } from "../../../src/closing/closed-day-store.ts";
 import { verifyArchive } from "../../../src/flows/archive/verify-archive.ts";
 import { acceptGaps } from "../../../src/flows/closing/accept-gaps.ts";
 import { verifyChain } from "../../../src/flows/closing/read-statement.ts";
+import { countWaiting } from "../../../src/flows/closing/waiting-corrections.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { parseDay } from "../../../src/ops/input/report-query.ts";
 import { correctionsOfAll } from "../../support/corrections.ts";
@@ -110,6 +112,32 @@ describe("a product that cannot be fetched any more", () => {
     expect(checkArchive(folder)).toEqual([]);
     const manifest = readFileSync(join(folder, "2026-11-20", "manifest.json"), "utf8");
     expect(JSON.parse(manifest)).toMatchObject({ acceptedGaps: [{ note: "the vendor is gone" }] });
+  });
+
+  test("has no correction on its way while a bet without a record waits for the missing time", async () => {
+    const bet = {
+      txnId: "waits",
+      roundId: "waits",
+      occurredAt: TODAY + 21 * HOUR_MS,
+      receivedAt: TODAY + 21 * HOUR_MS,
+    };
+    const ofP2 = (entry: CallbackEntry) => ({
+      ...entry,
+      ...bet,
+      productId: "P2",
+      entryId: `${entry.entryId}-waits`,
+    });
+    await receive(...callbacksOf("20").map(ofP2));
+    await compared();
+    await accept();
+    await close("2026-11-20");
+    await correct();
+    const range = { from: TODAY, to: TODAY + DAY_MS };
+    const marks = await sql`select product_id from diff_marks where product_id = 'P2'`;
+    await diffAt(18 * 60, { product: "P2" });
+    expect([marks.length, [...(await countWaiting(context(), sql, range))]]).toEqual([1, []]);
+    await listed(recordOf("30", { productId: "P1", id: "rec-P1", betId: "bet-P1", roundId: "round-P1" }));
+    expect([...(await countWaiting(context(), sql, range))]).toEqual([["P1", 1]]);
   });
 
   test("does not stop the retention of the others", async () => {

@@ -64,7 +64,7 @@ export function renderItems(form: ItemsForm, { page, problem }: ShownItems): Saf
   return html`<p class="trail wrap"><a href="/report?${back.toString()}">Statement of ${month === "" ? day : month}</a> <span aria-hidden="true">›</span> Lines</p>
 <h1 class="wrap">Lines of the statement of ${month === "" ? day : month}</h1>
 <p class="wrap">${what.length === 0 ? "All lines" : what.join(", ")}</p>
-${renderProblem(problem, ["day", "month", "zone", "productId", "currency", "explainedBy", "after"])}
+${renderProblem(problem, [])}
 ${page === null ? null : renderPage(form, page, csv)}`;
 }
 
