@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import type { Correction, DayStatement, MonthReport, ReportTotal } from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
 import { sayShare } from "../../closing/confirmed-days.ts";
+import { ggrOf } from "../../closing/sum-rows.ts";
 import { ReconError } from "../../errors.ts";
 import { sayAcceptedGap } from "../../flows/closing/accept-gaps.ts";
 import {
@@ -155,9 +156,10 @@ function printRow(row: ReportRow, unexplained: string | null): void {
     money(side.stake),
     money(side.payout),
     money(side.net),
+    money(ggrOf(side)),
   ];
   printTable(
-    [row.productId, "BETS", "STAKE", "PAYOUT", "NET"],
+    [row.productId, "BETS", "STAKE", "PAYOUT", "NET", "GGR"],
     [sideOf("provider", row.provider), sideOf("ledger", row.ledger)],
   );
   printTable(

@@ -10,7 +10,7 @@ import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
 import { sayWords, showCount, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
 import { renderCorrections } from "./render-corrections.ts";
-import { renderNetTable, renderStatement, renderTotals } from "./render-statement.ts";
+import { renderNetTable, renderSides, renderStatement, renderTotals } from "./render-statement.ts";
 
 interface Reader {
   /** the time zone of the person who reads; the report itself has a zone of its own */
@@ -28,7 +28,7 @@ function renderMonth(report: MonthReport, { zone, mayClose }: Reader): SafeHtml 
   return html`<p class="sheet">${month} in ${report.zone}: ${countDays(days.length, "closed")}, ${showCount(open.length)} open. The sums and the corrections together are today's data.</p>
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a> <a href="/report/verify">Verify the closed days</a> <a href="/report/invoice?${String(query)}">Check the invoice</a>${close}</p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${rows.length === 0 ? html`<p>No closed day has a bet.</p>` : renderNetTable(rows, { month })}</section>
-${rows.length === 0 ? null : renderTotals(report.totals)}
+${rows.length === 0 ? null : html`${renderSides(rows, { month })}${renderTotals(report.totals)}`}
 ${renderCorrections({ id: "corrections", title: "Corrections of closed days", corrections }, zone)}
 ${renderDays(report, { zone, mayClose })}`;
 }
