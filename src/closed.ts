@@ -110,8 +110,39 @@ const MONTH_REPORT = objectOf({
 });
 export type MonthReport = AnswerOf<typeof MONTH_REPORT>;
 
-/** The statement of a day, or of a month. */
-export const REPORT = z.xor([DAY_STATEMENT, MONTH_REPORT]).meta({ type: "object" });
+const FIGURES = REPORT_TOTAL.omit({ currency: true });
+/** May be below 0. */
+const CHANGE_OF_COUNT = z.number().meta({ type: "integer" });
+
+/** One product and currency on two days. */
+const COMPARED_ROW = objectOf({
+  productId: TEXT,
+  currency: TEXT,
+  day: z.nullable(FIGURES).meta({ description: "null: the statement of `day` has no such row" }),
+  against: z.nullable(FIGURES).meta({ description: "the same of the day of `against`" }),
+  change: z
+    .nullable(
+      FIGURES.omit({ complete: true }).extend({
+        provider: FIGURES.shape.provider.extend({ bets: CHANGE_OF_COUNT }),
+        ledger: FIGURES.shape.ledger.extend({ bets: CHANGE_OF_COUNT }),
+      }),
+    )
+    .meta({ description: "`day` − `against`; null: one of them is null" }),
+});
+export type ComparedRow = AnswerOf<typeof COMPARED_ROW>;
+
+const NAMED_DAY = DAY_STATEMENT.pick({ day: true, zone: true, from: true, to: true, closed: true });
+
+/** Two days beside each other. */
+const DAYS_COMPARED = NAMED_DAY.extend({
+  /** the day that is compared with */
+  against: NAMED_DAY,
+  rows: listOf(COMPARED_ROW),
+});
+export type DaysCompared = AnswerOf<typeof DAYS_COMPARED>;
+
+/** The statement of a day, of a month, or two days beside each other. */
+export const REPORT = z.xor([DAY_STATEMENT, MONTH_REPORT, DAYS_COMPARED]).meta({ type: "object" });
 
 /** A closed day whose stored statement is not as it was closed. */
 export interface Flaw {

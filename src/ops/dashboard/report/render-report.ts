@@ -9,6 +9,7 @@ import { sayWaiting, type WaitingCorrections } from "../../../flows/closing/wait
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
 import { sayWords, showCount, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
+import { renderAgainstForm } from "./render-against.ts";
 import { renderCorrections } from "./render-corrections.ts";
 import { renderNetTable, renderSides, renderStatement, renderTotals } from "./render-statement.ts";
 
@@ -162,12 +163,18 @@ ${renderInput(field("Time zone", "zone"), html`size="18" required autocomplete="
 <form method="get" action="/report" class="sheet fields" aria-label="Month">
 ${renderInput(field("Month", "month"), html`size="10" required autocomplete="off" placeholder="2026-11"`)}
 <button>Show the month</button>
-</form></div>
+</form>
+${report !== null && "statement" in report ? renderAgainstForm(againstOf(report.statement, closingZone), null) : null}</div>
 ${renderProblem(problem, ["day", "zone", "month"])}
 ${report === null ? null : html`<p class="faint">${sayDays(report, bounds)} Other times on this page are ${reader}.</p>`}
 ${altered === null ? null : html`<p class="verdict" data-state="bad"><span>Altered: ${altered}. <a href="/report/verify">Verify the closed days</a></span></p>`}
 ${waiting.size === 0 ? null : html`<p class="sheet">${sayWaiting(waiting)}</p>`}
 ${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, { closingZone, mayClose, isSound: altered === null, waiting })}`;
+}
+
+/** Without a zone a closed day is shown as it was closed. */
+function againstOf({ day, zone }: DayStatement, closingZone: string) {
+  return { day, zone: zone === closingZone ? "" : zone, against: "" };
 }
 
 function sayDays(report: ShownDay | MonthReport, bounds: readonly string[]): string {
