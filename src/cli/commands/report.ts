@@ -32,6 +32,7 @@ import { monthAsCsv, reportAsCsv } from "../../ops/csv/report-csv.ts";
 import { usage } from "../../ops/input/fields.ts";
 import { readAgainstAsk, readReportAsk } from "../../ops/input/report-query.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
+import { TRANSFERS_UNKNOWN } from "../../transfer.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
 import { stopSignal } from "../run/run-until-stopped.ts";
 import { printCsv, printJson, printLine, printTable } from "../terminal/print.ts";
@@ -47,7 +48,7 @@ interface AboutDay {
 }
 
 function printStatement(
-  { day, zone, rows, totals, closed, corrections, acceptedGaps = [] }: DayStatement,
+  { day, zone, rows, totals, closed, corrections, transfers, acceptedGaps = [] }: DayStatement,
   { bounds, whyEmpty, waiting }: AboutDay,
 ): void {
   printLine(`The day ${day} in ${zone}`);
@@ -60,11 +61,34 @@ function printStatement(
   if (changes !== null) printLine(changes);
   printRows(rows, ({ productId }) => (waiting.has(productId) ? null : UNEXPLAINED_DAY));
   printTotals(totals);
+  printTransfers(transfers);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of closed days that arrived on this day:");
     printCorrections(corrections);
   }
+}
+
+/** Says nothing if none was sent. */
+function printTransfers(transfers: DayStatement["transfers"]): void {
+  if (transfers === null) {
+    printLine();
+    printLine(`Transfers and top-ups sent on this day: ${TRANSFERS_UNKNOWN}`);
+  }
+  if (transfers === null || transfers.length === 0) return;
+  printLine();
+  printLine("Transfers and top-ups sent on this day, as they are now:");
+  printTable(
+    ["PRODUCT", "TYPE", "STATUS", "COUNT", "AMOUNT", "OPEN MISMATCHES"],
+    transfers.map(({ productId, type, status, count, amount, currency, openMismatches, mismatchKinds }) => [
+      productId,
+      type,
+      status,
+      String(count),
+      formatMoney(parseAmount(amount, "amount"), currency),
+      [openMismatches, ...mismatchKinds].join(" "),
+    ]),
+  );
 }
 
 /** @param today today's data @param unusual sentences about its closed days */

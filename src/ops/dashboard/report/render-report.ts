@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant } from "../../../clock.ts";
-import type { Correction, DayStatement, MonthReport, OpenDay } from "../../../closed.ts";
+import type { Correction, DayStatement, MonthReport, OpenDay, StatedDay } from "../../../closed.ts";
 import { sayAcceptedGap } from "../../../flows/closing/accept-gaps.ts";
 import { READY_TO_CLOSE } from "../../../flows/closing/read-statement.ts";
 import { sayWaiting, type WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
@@ -12,6 +12,7 @@ import { type Column, type Row, renderTable } from "../parts/table.ts";
 import { renderAgainstForm } from "./render-against.ts";
 import { renderCorrections } from "./render-corrections.ts";
 import { renderNetTable, renderSides, renderStatement, renderTotals } from "./render-statement.ts";
+import { renderTransferSums } from "./render-transfer-sums.ts";
 
 interface Reader {
   /** the time zone of the person who reads; the report itself has a zone of its own */
@@ -64,7 +65,7 @@ ${renderTable({ name: "Days", columns: COLUMNS, rows: rows.map(({ row }) => row)
 const CHARACTERS_OF_HASH = 12;
 
 function renderClosedDays(
-  { day, closed }: DayStatement,
+  { day, closed }: StatedDay,
   corrections: readonly Correction[],
   reader: string,
 ): Row {
@@ -211,6 +212,7 @@ function renderDay(shown: ShownDay, reader: string, marks: DayMarks): SafeHtml {
   const whyEmpty = sayWords(shown.whyEmpty ?? "", reader);
   return html`${renderClosed(shown, reader, marks)}
 ${renderStatement(statement, { closingZone, whyEmpty, isSound, waiting })}
+${renderTransferSums(statement.transfers)}
 ${renderCorrections(later, reader)}
 ${renderCorrections(arrived, reader)}`;
 }
