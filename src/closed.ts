@@ -4,6 +4,7 @@ import { z } from "zod";
 import { AMOUNT, type AnswerOf, COUNT, DATE, INSTANT, listOf, objectOf, TEXT } from "./answer.ts";
 import { CONFIRMED_SHARES } from "./confirmed.ts";
 import { DAY_REPORT, LEDGER_REPORT_SIDE, REPORT_ROW, REPORT_SIDE } from "./report.ts";
+import { TRANSFER_SUMS } from "./transfer.ts";
 
 /** sha-256 in hexadecimal */
 export const HASH = TEXT.regex(/^[0-9a-f]{64}$/);
@@ -73,7 +74,8 @@ export const REPORT_TOTAL = REPORT_ROW.omit({ productId: true }).extend({
 });
 export type ReportTotal = AnswerOf<typeof REPORT_TOTAL>;
 
-const DAY_STATEMENT = DAY_REPORT.extend({
+/** A day's statement as a month has it. */
+const STATED_DAY = DAY_REPORT.extend({
   /** the beginning and the end of the day */
   from: INSTANT,
   to: INSTANT,
@@ -87,6 +89,12 @@ const DAY_STATEMENT = DAY_REPORT.extend({
     .meta({ description: "the missing time with which the day was closed; absent if there is none" })
     .optional(),
 });
+export type StatedDay = AnswerOf<typeof STATED_DAY>;
+
+const DAY_STATEMENT = STATED_DAY.extend({
+  /** no part of what is stored for a closed day */
+  transfers: TRANSFER_SUMS,
+});
 export type DayStatement = AnswerOf<typeof DAY_STATEMENT>;
 
 /** A day of a month that is not closed, with the reason in one sentence. */
@@ -97,7 +105,7 @@ const MONTH_REPORT = objectOf({
   month: TEXT.regex(/^\d{4}-\d{2}$/),
   zone: TEXT,
   /** the closed days of the month */
-  days: listOf(DAY_STATEMENT),
+  days: listOf(STATED_DAY),
   /** the sums of the closed days */
   rows: listOf(REPORT_ROW),
   /** of the rows: one for each currency */
@@ -110,8 +118,39 @@ const MONTH_REPORT = objectOf({
 });
 export type MonthReport = AnswerOf<typeof MONTH_REPORT>;
 
-/** The statement of a day, or of a month. */
-export const REPORT = z.xor([DAY_STATEMENT, MONTH_REPORT]).meta({ type: "object" });
+const FIGURES = REPORT_TOTAL.omit({ currency: true });
+/** May be below 0. */
+const CHANGE_OF_COUNT = z.number().meta({ type: "integer" });
+
+/** One product and currency on two days. */
+const COMPARED_ROW = objectOf({
+  productId: TEXT,
+  currency: TEXT,
+  day: z.nullable(FIGURES).meta({ description: "null: the statement of `day` has no such row" }),
+  against: z.nullable(FIGURES).meta({ description: "the same of the day of `against`" }),
+  change: z
+    .nullable(
+      FIGURES.omit({ complete: true }).extend({
+        provider: FIGURES.shape.provider.extend({ bets: CHANGE_OF_COUNT }),
+        ledger: FIGURES.shape.ledger.extend({ bets: CHANGE_OF_COUNT }),
+      }),
+    )
+    .meta({ description: "`day` − `against`; null: one of them is null" }),
+});
+export type ComparedRow = AnswerOf<typeof COMPARED_ROW>;
+
+const NAMED_DAY = STATED_DAY.pick({ day: true, zone: true, from: true, to: true, closed: true });
+
+/** Two days beside each other. */
+const DAYS_COMPARED = NAMED_DAY.extend({
+  /** the day that is compared with */
+  against: NAMED_DAY,
+  rows: listOf(COMPARED_ROW),
+});
+export type DaysCompared = AnswerOf<typeof DAYS_COMPARED>;
+
+/** The statement of a day, of a month, or two days beside each other. */
+export const REPORT = z.xor([DAY_STATEMENT, MONTH_REPORT, DAYS_COMPARED]).meta({ type: "object" });
 
 /** A closed day whose stored statement is not as it was closed. */
 export interface Flaw {

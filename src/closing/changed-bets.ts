@@ -41,8 +41,13 @@ export interface ChangedBet {
   readonly correction: Omit<Correction, "productId" | "at" | "reason">;
 }
 
-/** What a correction adds to the sums of its day, as a row. */
-export function rowOf({ productId, currency, before, after }: Correction): ReportRow {
+/** What a correction adds to the sums of its day, as a row: `after` − `before`. */
+export function rowOf({
+  productId,
+  currency,
+  before,
+  after,
+}: Pick<Correction, "productId" | "currency" | "before" | "after">): ReportRow {
   const [was, is] = [toContribution(before, currency), toContribution(after, currency)];
   return toRow(productId, addContribution(is, negated(was)), true);
 }

@@ -229,24 +229,39 @@ export function requireSchema(version: SchemaVersion): void {
 /** The number of the advisory lock; any number that nothing else locks. */
 const BUILD_LOCK = 73_267;
 
+/** Indexes of tables that may be large when a version brings the index: a migration would make their writers wait. */
+const INDEXES = {
+  /** only `ledger.balances: "complete"` needs it; for all others it would slow down every insert */
+  callback_entries_player: "callback_entries (username, occurred_at)",
+  /** the transfers of a day's statement */
+  transfers_sent: "transfers (sent_at)",
+  top_ups_sent: "top_ups (sent_at)",
+} as const;
+
 /**
- * Builds the index by player and time over all products, if it is missing. Only `ledger.balances: "complete"` needs it; for all others it
- * would slow down every insert. Does not block writers; ten million entries take about half a minute. Safe if several workers start at
- * once: one builds it, the others continue without it.
+ * Builds the indexes that are missing. Does not block writers; ten million entries take about half a minute. Safe if several workers
+ * start at once: one builds them, the others continue without them. So does a role that does not own the tables, because without them
+ * statements are only slower.
+ * @param needsChain the balances of the ledger are complete
  */
-export async function ensureChainIndex(url: string): Promise<void> {
+export async function ensureIndexes(url: string, needsChain: boolean): Promise<void> {
+  const names = needsChain ? Object.keys(INDEXES) : ["transfers_sent", "top_ups_sent"];
   const sql = openDriver(readDatabaseUrl(url), NO_LIMITS, { max: 1 });
   try {
     // Two concurrent builds would wait for each other.
     const [turn] = await sql<{ got: boolean }[]>`select pg_try_advisory_lock(${BUILD_LOCK}) as got`;
     if (turn?.got !== true) return;
-    // An interrupted build leaves an invalid index, which PostgreSQL never uses.
-    const [broken] = await sql`
-      select from pg_catalog.pg_index i
-      where i.indexrelid = to_regclass('callback_entries_player') and not i.indisvalid`;
-    if (broken !== undefined) await sql`drop index concurrently if exists callback_entries_player`;
-    await sql`
-      create index concurrently if not exists callback_entries_player on callback_entries (username, occurred_at)`;
+    for (const [name, columns] of Object.entries(INDEXES)) {
+      if (!names.includes(name)) continue;
+      const [found] = await sql<{ valid: boolean }[]>`
+        select i.indisvalid as valid from pg_catalog.pg_index i where i.indexrelid = to_regclass(${name})`;
+      if (found?.valid === true) continue;
+      // An interrupted build leaves an invalid index, which PostgreSQL never uses.
+      if (found !== undefined) await sql.unsafe(`drop index concurrently if exists ${name}`);
+      await sql.unsafe(`create index concurrently if not exists ${name} on ${columns}`);
+    }
+  } catch (error) {
+    if (codeOf(error) !== NOT_ALLOWED) throw error;
   } finally {
     await sql.end({ timeout: 1 });
   }

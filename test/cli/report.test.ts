@@ -41,7 +41,8 @@ test("a complete day with unexplained money makes the command fail, and the mone
   const ended = await startRecon(["report", "--day", "2026-11-20"], SETTINGS).ended;
   expect(ended.code).toBe(1);
   expect(ended.stdout).toContain("The day 2026-11-20 in UTC");
-  expect(ended.stdout).toMatch(/provider {2}1 {5}10\.00 THB {2}25\.00 THB {2}15\.00 THB/);
+  expect(ended.stdout).toMatch(/=P1 +BETS +STAKE +PAYOUT +NET +GGR\n/);
+  expect(ended.stdout).toMatch(/provider {2}1 {5}10\.00 THB {2}25\.00 THB {2}15\.00 THB {2}-15\.00 THB/);
   expect(ended.stdout).toMatch(/rest +5\.00 THB/);
   expect(ended.stdout).toContain("NOT EXPLAINED: the day is complete, but nothing explains the rest.");
 });

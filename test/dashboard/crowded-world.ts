@@ -106,6 +106,8 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
       backfills: `/backfills?${range}`,
       backfill: "/backfills/1",
       report: "/report?day=2026-11-19",
+      "two days": "/report/against?day=2026-11-19&against=2026-11-18",
+      "wrong days": `/report/against?day=2026-11-19&against=${"Mars".repeat(20)}`,
       "lines of a report": "/report/items?day=2026-11-19",
       "wrong lines": `/report/items?day=2026-11-19&explainedBy=${"Mars".repeat(20)}`,
       month: "/report?month=2026-11",

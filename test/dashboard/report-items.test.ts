@@ -78,6 +78,27 @@ test.each(["/report?day=2026-11-20", "/report/items?day=2026-11-20"])(
   },
 );
 
+test("each row of a day and of a month has the GGR of both sides, and it leads to the row's lines", async () => {
+  clock.set(NOON + 14 * HOUR_MS);
+  await close("2026-11-20");
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
+  for (const period of ["day=2026-11-20", "month=2026-11"]) {
+    await page.goto(`/report?${period}`);
+    const heads = await page.locator("#bets th[scope=col]").allInnerTexts();
+    const cells = await page.locator("#bets tbody tr").locator("th, td").allInnerTexts();
+    const ggrs = heads.flatMap((name, index) => (name.endsWith("GGR") ? [[name, cells[index]]] : []));
+    expect([period, ggrs]).toEqual([
+      period,
+      [
+        ["Provider's GGR", "-15.00"],
+        ["Ledger's GGR", "-10.00"],
+      ],
+    ]);
+    await page.locator("#bets").getByRole("link", { name: "-15.00" }).click();
+    await page.waitForSelector("#items");
+  }
+});
+
 test("on paper a statement has its figures and the sums of all products, and nothing to press", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context()) });
   await page.emulateMedia({ media: "print" });
@@ -89,7 +110,7 @@ test("on paper a statement has its figures and the sums of all products, and not
   expect(await Promise.all(["nav", "form", "button", "footer", "main > .row a"].map(seen))).toEqual([
     0, 0, 0, 0, 0,
   ]);
-  expect([await seen("#nets td"), await seen("#bets td")]).toEqual([10, 7]);
+  expect([await seen("#nets td"), await seen("#bets td")]).toEqual([10, 9]);
   const text = await page.locator("main").innerText();
   expect(text).toMatch(/All products[\s\S]*-15\.00[\s\S]*-10\.00/);
   const style = 'getComputedStyle(document.querySelector("#nets td a")).textDecorationLine';

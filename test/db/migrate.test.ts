@@ -6,7 +6,7 @@ import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import postgres from "postgres";
 import { afterAll, expect, inject, onTestFinished, test } from "vitest";
-import { ensureChainIndex, migrateDatabase } from "../../src/db/migrate.ts";
+import { ensureIndexes, migrateDatabase } from "../../src/db/migrate.ts";
 import * as alerts from "../../src/db/schema/alerts.ts";
 import * as closing from "../../src/db/schema/closing.ts";
 import * as ledger from "../../src/db/schema/ledger.ts";
@@ -178,16 +178,22 @@ test("the migrated database has the columns of the schema, and no others", async
   expect(rows.map(({ column }) => column).toSorted()).toEqual(declared.map(spaceless).toSorted());
 });
 
-test("the index of chains is built once, by several starts at the same time, and what an interrupted build left is replaced", async () => {
-  const readIndex = async () => {
-    const rows = await sql`
-      select i.indisvalid as valid from pg_index i where i.indexrelid = to_regclass('callback_entries_player')`;
-    return rows.map(({ valid }) => valid);
+test("an index of a large table is built once, by several starts at the same time, and what an interrupted build left is replaced", async () => {
+  const readIndexes = async () => {
+    const rows = await sql<{ text: string }[]>`
+      select concat_ws(' ', i.indexrelid::regclass, case when i.indisvalid then 'valid' else 'broken' end) as text
+      from pg_index i
+      where i.indexrelid in (to_regclass('callback_entries_player'), to_regclass('transfers_sent'), to_regclass('top_ups_sent'))
+      order by 1`;
+    return rows.map(({ text }) => text);
   };
-  expect(await readIndex()).toEqual([]);
-  await Promise.all([ensureChainIndex(ownUrl), ensureChainIndex(ownUrl)]);
-  expect(await readIndex()).toEqual([true]);
+  expect(await readIndexes()).toEqual([]);
+  await ensureIndexes(ownUrl, false);
+  expect(await readIndexes()).toEqual(["top_ups_sent valid", "transfers_sent valid"]);
+  const all = ["callback_entries_player valid", "top_ups_sent valid", "transfers_sent valid"];
+  await Promise.all([ensureIndexes(ownUrl, true), ensureIndexes(ownUrl, true)]);
+  expect(await readIndexes()).toEqual(all);
   await sql`update pg_index set indisvalid = false where indexrelid = 'callback_entries_player'::regclass`;
-  await ensureChainIndex(ownUrl);
-  expect(await readIndex()).toEqual([true]);
+  await ensureIndexes(ownUrl, true);
+  expect(await readIndexes()).toEqual(all);
 });

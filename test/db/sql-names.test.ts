@@ -108,15 +108,7 @@ function givenNames(text: SqlText): string[] {
 }
 
 /** Names of SQL besides its key words, and names that are given outside of the statements. */
-const OTHER_NAMES = [
-  "excluded",
-  "secs",
-  "epoch",
-  "wallet_recon",
-  "recon_truncated",
-  "extra_text",
-  "callback_entries_player",
-];
+const OTHER_NAMES = ["excluded", "secs", "epoch", "wallet_recon", "recon_truncated", "extra_text"];
 
 let known: ReadonlySet<string>;
 /** by table */

@@ -50,7 +50,7 @@ const RIGHT: Readonly<
   readStatus: {},
   readCoverage: { query: HOUR },
   checkInvoice: { query: { month: "2026-11" }, lines: "product,currency,turnover,ggr\nP1,THB,1,1" },
-  readReport: { query: { day: "2026-11-20", zone: "Asia/Bangkok" } },
+  readReport: { query: { day: "2026-11-20", zone: "Asia/Bangkok", against: "2026-11-19" } },
   listReportItems: {
     query: { day: "2026-11-20", zone: "UTC", productId: "P1", currency: "THB", explainedBy: "mismatch" },
   },

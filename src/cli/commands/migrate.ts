@@ -2,7 +2,7 @@
 
 import { stderr } from "node:process";
 import type { Command } from "commander";
-import { ensureChainIndex, migrateDatabase } from "../../db/migrate.ts";
+import { ensureIndexes, migrateDatabase } from "../../db/migrate.ts";
 import { findForeignCreators } from "../../db/schema-rights-store.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { withRecon } from "../run/run-command.ts";
@@ -17,7 +17,7 @@ export function addMigrateCommand(program: Command): void {
 
 async function migrate({ databaseUrl, context }: OpenRecon): Promise<void> {
   const count = await migrateDatabase(databaseUrl);
-  if (context.config.ledger.balances === "complete") await ensureChainIndex(databaseUrl);
+  await ensureIndexes(databaseUrl, context.config.ledger.balances === "complete");
   printLine(
     count === 0 ? "The database is up to date." : `${count} migration${count === 1 ? "" : "s"} done.`,
   );

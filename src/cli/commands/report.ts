@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import type { Correction, DayStatement, MonthReport, ReportTotal } from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
 import { sayShare } from "../../closing/confirmed-days.ts";
+import { ggrOf } from "../../closing/sum-rows.ts";
 import { ReconError } from "../../errors.ts";
 import { sayAcceptedGap } from "../../flows/closing/accept-gaps.ts";
 import {
@@ -29,11 +30,13 @@ import { readReport } from "../../flows/reports/read-report.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { monthAsCsv, reportAsCsv } from "../../ops/csv/report-csv.ts";
 import { usage } from "../../ops/input/fields.ts";
-import { readReportAsk } from "../../ops/input/report-query.ts";
+import { readAgainstAsk, readReportAsk } from "../../ops/input/report-query.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
+import { TRANSFERS_UNKNOWN } from "../../transfer.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
 import { stopSignal } from "../run/run-until-stopped.ts";
 import { printCsv, printJson, printLine, printTable } from "../terminal/print.ts";
+import { printAgainst } from "./report-against.ts";
 import { printItems } from "./report-items.ts";
 
 interface AboutDay {
@@ -45,7 +48,7 @@ interface AboutDay {
 }
 
 function printStatement(
-  { day, zone, rows, totals, closed, corrections, acceptedGaps = [] }: DayStatement,
+  { day, zone, rows, totals, closed, corrections, transfers, acceptedGaps = [] }: DayStatement,
   { bounds, whyEmpty, waiting }: AboutDay,
 ): void {
   printLine(`The day ${day} in ${zone}`);
@@ -58,11 +61,34 @@ function printStatement(
   if (changes !== null) printLine(changes);
   printRows(rows, ({ productId }) => (waiting.has(productId) ? null : UNEXPLAINED_DAY));
   printTotals(totals);
+  printTransfers(transfers);
   if (corrections.length > 0) {
     printLine();
     printLine("Corrections of closed days that arrived on this day:");
     printCorrections(corrections);
   }
+}
+
+/** Says nothing if none was sent. */
+function printTransfers(transfers: DayStatement["transfers"]): void {
+  if (transfers === null) {
+    printLine();
+    printLine(`Transfers and top-ups sent on this day: ${TRANSFERS_UNKNOWN}`);
+  }
+  if (transfers === null || transfers.length === 0) return;
+  printLine();
+  printLine("Transfers and top-ups sent on this day, as they are now:");
+  printTable(
+    ["PRODUCT", "TYPE", "STATUS", "COUNT", "AMOUNT", "OPEN MISMATCHES"],
+    transfers.map(({ productId, type, status, count, amount, currency, openMismatches, mismatchKinds }) => [
+      productId,
+      type,
+      status,
+      String(count),
+      formatMoney(parseAmount(amount, "amount"), currency),
+      [openMismatches, ...mismatchKinds].join(" "),
+    ]),
+  );
 }
 
 /** @param today today's data @param unusual sentences about its closed days */
@@ -155,9 +181,10 @@ function printRow(row: ReportRow, unexplained: string | null): void {
     money(side.stake),
     money(side.payout),
     money(side.net),
+    money(ggrOf(side)),
   ];
   printTable(
-    [row.productId, "BETS", "STAKE", "PAYOUT", "NET"],
+    [row.productId, "BETS", "STAKE", "PAYOUT", "NET", "GGR"],
     [sideOf("provider", row.provider), sideOf("ledger", row.ledger)],
   );
   printTable(
@@ -182,6 +209,7 @@ function printRow(row: ReportRow, unexplained: string | null): void {
 interface ReportOptions {
   readonly day?: string;
   readonly month?: string;
+  readonly against?: string;
   readonly zone?: string;
   readonly verify?: boolean;
   readonly json?: boolean;
@@ -200,6 +228,7 @@ export function addReportCommand(program: Command): void {
     )
     .option("--day <YYYY-MM-DD>", "of which day")
     .option("--month <YYYY-MM>", "of which month: its closed days, their corrections, and what is open")
+    .option("--against <YYYY-MM-DD>", "with --day: another day, each figure beside that of the first")
     .option("--zone <zone>", "the time zone of the day, such as Asia/Bangkok; without it closing.zone")
     .option("--items", "the lines that its rows are made of: each bet, round or session")
     .option("--product <product>", "with --items: only lines of this product")
@@ -214,15 +243,21 @@ export function addReportCommand(program: Command): void {
     .action(
       withRecon(["database"], async ({ context }, { csv, json, verify, ...typed }: ReportOptions) => {
         if (json && csv) throw usage("give either --json or --csv");
+        const form = json ? "json" : csv ? "csv" : "text";
         const { items, product, currency, explainedBy, ...when } = typed;
+        if (items && when.against !== undefined)
+          throw usage("--against compares the sums of two days: give it without --items");
         if (items && !verify) {
           const lines = { ...when, ...withoutMissing({ productId: product, currency, explainedBy }) };
-          return await printItems(context, lines, json ? "json" : csv ? "csv" : "text", abortedByTerminal());
+          return await printItems(context, lines, form, abortedByTerminal());
         }
         if (!verify && [product, currency, explainedBy].some((one) => one !== undefined))
           throw usage("--product, --currency and --explained-by choose lines: give them with --items");
         if (verify) return await verifyStatements(context, { ...typed, csv }, json === true);
-        const asked = readReportAsk(when, context.config.closing.zone);
+        const { zone } = context.config.closing;
+        const days = readAgainstAsk(when, zone);
+        if (days !== null) return await printAgainst(context, days, form, abortedByTerminal());
+        const asked = readReportAsk(when, zone);
         if ("month" in asked) {
           const report = await readMonth(context, asked);
           const waiting = await readWaiting(context, report);

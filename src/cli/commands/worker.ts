@@ -10,7 +10,7 @@ import { openChannels } from "../../alerts/open-channels.ts";
 import { type Clock, showDuration } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { Sql } from "../../db/client.ts";
-import { ensureChainIndex, migrateDatabase } from "../../db/migrate.ts";
+import { ensureIndexes, migrateDatabase } from "../../db/migrate.ts";
 import { describeError } from "../../errors.ts";
 import { openWorkerRequests } from "../../flows/verify/ask-outcome.ts";
 import type { Log } from "../../log.ts";
@@ -122,7 +122,7 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
   const tracing = await startTracing(settings.tracing, given.context.log);
   if (tracing !== null) opened.push({ name: "tracing", longestMs: 500, close: () => tracing.close() });
   await migrateDatabase(databaseUrl, given.context.log);
-  if (given.context.config.ledger.balances === "complete") await ensureChainIndex(databaseUrl);
+  await ensureIndexes(databaseUrl, given.context.config.ledger.balances === "complete");
   const installationId = await proveConnections(given);
   if (redisUrl !== null) {
     const place = { redisUrl, prefix: redisPrefix, installationId };

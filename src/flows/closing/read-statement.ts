@@ -1,7 +1,15 @@
 /** Reads statements: of a day, closed or open, and of a month. */
 
 import { formatInstant, type Instant, showInstant } from "../../clock.ts";
-import type { ClosedStamp, Correction, DayStatement, Flaw, MonthReport, OpenDay } from "../../closed.ts";
+import type {
+  ClosedStamp,
+  Correction,
+  DayStatement,
+  Flaw,
+  MonthReport,
+  OpenDay,
+  StatedDay,
+} from "../../closed.ts";
 import { todayOf } from "../../closing/changed-bets.ts";
 import {
   type ClosedDay,
@@ -17,10 +25,12 @@ import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { bodyOf, canonicalJson, findFlaw } from "../../closing/statement.ts";
 import { sumRows, totalsOf } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
+import { readEntriesDeletedUpTo } from "../../db/retention-store.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
+import { sumSent, wereAnySent } from "../../verify/day-sums-store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import { checkNotLeftOut } from "./left-out-date.ts";
@@ -39,7 +49,8 @@ export async function readStatement(
   readOpen: (day: ZonedDay) => Promise<DayReport>,
 ): Promise<DayStatement> {
   const closed = await readClosedDay(sql, day.day);
-  if (closed !== null && (!isZoneAsked || closed.zone === day.zone)) return toStatement(closed);
+  if (closed !== null && (!isZoneAsked || closed.zone === day.zone))
+    return { ...toStatement(closed), transfers: await readTransfers(sql, closed) };
   if (closed === null && day.zone === config.closing.zone) await checkNotLeftOut(sql, day.day, day.zone);
   const report = await readOpen(day).catch((error: unknown) => {
     throw closed === null ? error : nameZone(error, closed);
@@ -50,7 +61,15 @@ export async function readStatement(
     totals: totalsOf(report.rows),
     closed: null,
     corrections: await readArrived(sql, day),
+    transfers: await readTransfers(sql, day),
   };
+}
+
+/** @returns null: retention may have deleted rows of the day. It is asked last, because it announces before it deletes. */
+async function readTransfers(sql: Query, { from, to }: TimeRange): Promise<DayStatement["transfers"]> {
+  const sums = await sumSent(sql, { from, to });
+  const mayLack = from < (await readEntriesDeletedUpTo(sql)) && (await wereAnySent(sql));
+  return mayLack ? null : sums;
 }
 
 /** If the data for another zone were deleted, only the stored statement can be shown. */
@@ -210,7 +229,7 @@ function toStatement({
   hash,
   previousHash,
   acceptedGaps,
-}: ClosedDay): DayStatement {
+}: ClosedDay): StatedDay {
   const closed: ClosedStamp = { number, closedAt: formatInstant(closedAt), hash, previousHash };
   const body = bodyOf({ rows, corrections, acceptedGaps });
   return { day, zone, ...boundsOf({ from, to }), totals: totalsOf(rows), closed, ...body };

@@ -4,7 +4,7 @@
  */
 
 import { type Instant, showInstant } from "../../clock.ts";
-import type { DayStatement } from "../../closed.ts";
+import type { StatedDay } from "../../closed.ts";
 import type { PartOfDay } from "../../closing/closed-part-store.ts";
 import type { ZonedDay } from "../../closing/day-bounds.ts";
 import type { ProductConfig } from "../../config-file.ts";
@@ -24,7 +24,7 @@ import { findLedgerStart } from "../ledger/known-ledger.ts";
 export async function readWhyEmpty(
   context: FlowContext,
   asked: ZonedDay,
-  { closed, rows }: DayStatement,
+  { closed, rows }: StatedDay,
 ): Promise<string | null> {
   if (rows.length > 0) return null;
   return closed === null ? await inSnapshot(context.sql, (tx) => whyEmpty(context, tx, asked)) : NO_BET;

@@ -10,11 +10,13 @@ import { COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant } from "../../clock.ts";
 import { REPORT } from "../../closed.ts";
 import { refuseAltered } from "../../flows/closing/closed-facts.ts";
+import { readAgainst } from "../../flows/closing/read-against.ts";
 import { readMonth } from "../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { COVERAGE, readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readStatus, STATUS } from "../../flows/read/read-status.ts";
 import { REPORT_ITEMS } from "../../report-item.ts";
+import { againstAsCsv } from "../csv/against-csv.ts";
 import { pagesAsCsv } from "../csv/items-csv.ts";
 import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
@@ -22,7 +24,7 @@ import type { ImportSeats } from "../http/sent-lines.ts";
 import { LARGEST_LIMIT, PAGE_QUERY, readPage, type Typed, usage } from "../input/fields.ts";
 import { ITEMS_QUERY, readItemsAsk } from "../input/items-query.ts";
 import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
-import { REPORT_QUERY, readReportAsk } from "../input/report-query.ts";
+import { AGAINST_QUERY, readAgainstAsk, readReportAsk } from "../input/report-query.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addEvidenceRoutes } from "./evidence-routes.ts";
 import { addIncidentRoutes } from "./incident-routes.ts";
@@ -96,8 +98,8 @@ const READ_COVERAGE = describeOperation({
 
 const READ_REPORT = describeOperation({
   id: "readReport",
-  summary: "the statement of a day, or of a month of closed days",
-  query: REPORT_QUERY,
+  summary: "the statement of a day, of a month of closed days, or a day against another one",
+  query: AGAINST_QUERY,
   answers: { 200: REPORT },
   also: ["text/csv"],
 });
@@ -133,11 +135,18 @@ export async function addApi(
     readCoverageOf(context, readProductRange(query, config)),
   );
   api.get("/report", { schema: READ_REPORT }, async ({ query, headers }, reply) => {
+    reply.header("vary", "accept");
+    const isCsv = /\btext\/csv\b/i.test(headers.accept ?? "");
+    const days = readAgainstAsk(query, config.closing.zone);
+    if (days !== null) {
+      const compared = await readAgainst(context, days, (day) => reports.read(day, reply));
+      if (!isCsv) return compared;
+      return await reply.type("text/csv; charset=utf-8").send(againstAsCsv(compared));
+    }
     const asked = readReportAsk(query, config.closing.zone);
     const report = "month" in asked ? await readMonth(context, asked) : await reports.read(asked, reply);
     await refuseAltered(context, report);
-    reply.header("vary", "accept");
-    if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return report;
+    if (!isCsv) return report;
     const csv = "month" in report ? monthAsCsv(report) : reportAsCsv(report);
     return await reply.type("text/csv; charset=utf-8").send(csv);
   });

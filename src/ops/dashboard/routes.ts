@@ -17,6 +17,7 @@ import type { GuideStep } from "./overview/guide.ts";
 import { addOverviewPage } from "./overview/overview-page.ts";
 import type { OwnWorker } from "./parts/own-worker.ts";
 import { addRejectedPage } from "./rejected/rejected-page.ts";
+import { addAgainstPage } from "./report/against-page.ts";
 import { addClosingPage } from "./report/closing-page.ts";
 import { addInvoicePage } from "./report/invoice-page.ts";
 import { addItemsPage } from "./report/items-page.ts";
@@ -57,6 +58,7 @@ export function addDashboard(
   addBackfillsPage(pages, context);
   addReportPage(pages, context, reports);
   addItemsPage(pages, context, reports);
+  addAgainstPage(pages, context, reports);
   addClosingPage(pages, context);
   addInvoicePage(pages, context);
   addTransfersPage(pages, context);

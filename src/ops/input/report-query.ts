@@ -14,6 +14,14 @@ export const REPORT_QUERY = z.strictObject({
   }).optional(),
 });
 
+/** A day, and another one that it is compared with. */
+export const AGAINST_QUERY = REPORT_QUERY.extend({
+  against: ONCE.meta({
+    format: "date",
+    description: "another day, in the same zone, to compare day with",
+  }).optional(),
+});
+
 /** The month of an invoice. */
 export const INVOICE_QUERY = z.strictObject({
   month: ONCE.meta({ description: "such as 2026-11; the closed days of closing.zone" }),
@@ -53,6 +61,27 @@ export function readReportAsk(typed: unknown, defaultZone: string): AskedDay | A
   return { ...parseDay(day, zone ?? defaultZone), isZoneAsked: zone !== undefined };
 }
 
+/** Two days that are compared. */
+export interface AskedDays {
+  readonly day: AskedDay;
+  readonly against: AskedDay;
+}
+
+/**
+ * Reads both days of a comparison. @returns null: there is no `against`
+ * @throws ReconError `usage` that names the field and its value
+ */
+export function readAgainstAsk(typed: unknown, defaultZone: string): AskedDays | null {
+  const { against, ...when } = read(AGAINST_QUERY, typed);
+  if (against === undefined) return null;
+  const day = readReportAsk(when, defaultZone);
+  if ("month" in day) throw usage("against is compared with a day: give day, not month", "against");
+  if (against === day.day)
+    throw usage(`against must be another day than day, but both are "${against}"`, "against");
+  const found = parseDay(against, day.zone, "against");
+  return { day, against: { ...found, isZoneAsked: day.isZoneAsked } };
+}
+
 /** Whether a day has ended, or the first one of a month: before that, nothing of it can be closed. */
 export function hasEnded(asked: AskedDay | AskedMonth, zone: string, now: Instant): boolean {
   const day = "month" in asked ? parseDay(asked.dates[0] ?? "", zone) : asked;
@@ -70,13 +99,13 @@ export function readReportDay(typed: unknown, defaultZone = "UTC"): AskedDay {
 }
 
 /** @throws ReconError `usage` that names the wrong value */
-export function parseDay(day: string, zone: string): ZonedDay {
+export function parseDay(day: string, zone: string, field = "day"): ZonedDay {
   if (!isZoneName(zone)) {
     throw usage(`there is no zone "${zone.slice(0, 60)}"; a zone is ${ZONE_RULE}`, "zone");
   }
   const found = dayOf(day, zone);
   if (found === null)
-    throw usage(`day must be a date such as 2026-11-20, but is "${day.slice(0, 60)}"`, "day");
+    throw usage(`${field} must be a date such as 2026-11-20, but is "${day.slice(0, 60)}"`, field);
   return found;
 }
 

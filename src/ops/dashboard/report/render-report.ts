@@ -2,15 +2,17 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant } from "../../../clock.ts";
-import type { Correction, DayStatement, MonthReport, OpenDay } from "../../../closed.ts";
+import type { Correction, DayStatement, MonthReport, OpenDay, StatedDay } from "../../../closed.ts";
 import { sayAcceptedGap } from "../../../flows/closing/accept-gaps.ts";
 import { READY_TO_CLOSE } from "../../../flows/closing/read-statement.ts";
 import { sayWaiting, type WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
 import { sayWords, showCount, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
+import { renderAgainstForm } from "./render-against.ts";
 import { renderCorrections } from "./render-corrections.ts";
-import { renderNetTable, renderStatement, renderTotals } from "./render-statement.ts";
+import { renderNetTable, renderSides, renderStatement, renderTotals } from "./render-statement.ts";
+import { renderTransferSums } from "./render-transfer-sums.ts";
 
 interface Reader {
   /** the time zone of the person who reads; the report itself has a zone of its own */
@@ -28,7 +30,7 @@ function renderMonth(report: MonthReport, { zone, mayClose }: Reader): SafeHtml 
   return html`<p class="sheet">${month} in ${report.zone}: ${countDays(days.length, "closed")}, ${showCount(open.length)} open. The sums and the corrections together are today's data.</p>
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a> <a href="/report/verify">Verify the closed days</a> <a href="/report/invoice?${String(query)}">Check the invoice</a>${close}</p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${rows.length === 0 ? html`<p>No closed day has a bet.</p>` : renderNetTable(rows, { month })}</section>
-${rows.length === 0 ? null : renderTotals(report.totals)}
+${rows.length === 0 ? null : html`${renderSides(rows, { month })}${renderTotals(report.totals)}`}
 ${renderCorrections({ id: "corrections", title: "Corrections of closed days", corrections }, zone)}
 ${renderDays(report, { zone, mayClose })}`;
 }
@@ -63,7 +65,7 @@ ${renderTable({ name: "Days", columns: COLUMNS, rows: rows.map(({ row }) => row)
 const CHARACTERS_OF_HASH = 12;
 
 function renderClosedDays(
-  { day, closed }: DayStatement,
+  { day, closed }: StatedDay,
   corrections: readonly Correction[],
   reader: string,
 ): Row {
@@ -162,12 +164,18 @@ ${renderInput(field("Time zone", "zone"), html`size="18" required autocomplete="
 <form method="get" action="/report" class="sheet fields" aria-label="Month">
 ${renderInput(field("Month", "month"), html`size="10" required autocomplete="off" placeholder="2026-11"`)}
 <button>Show the month</button>
-</form></div>
+</form>
+${report !== null && "statement" in report ? renderAgainstForm(againstOf(report.statement, closingZone), null) : null}</div>
 ${renderProblem(problem, ["day", "zone", "month"])}
 ${report === null ? null : html`<p class="faint">${sayDays(report, bounds)} Other times on this page are ${reader}.</p>`}
 ${altered === null ? null : html`<p class="verdict" data-state="bad"><span>Altered: ${altered}. <a href="/report/verify">Verify the closed days</a></span></p>`}
 ${waiting.size === 0 ? null : html`<p class="sheet">${sayWaiting(waiting)}</p>`}
 ${report === null ? null : "month" in report ? renderMonth(report, { zone: reader, mayClose }) : renderDay(report, reader, { closingZone, mayClose, isSound: altered === null, waiting })}`;
+}
+
+/** Without a zone a closed day is shown as it was closed. */
+function againstOf({ day, zone }: DayStatement, closingZone: string) {
+  return { day, zone: zone === closingZone ? "" : zone, against: "" };
 }
 
 function sayDays(report: ShownDay | MonthReport, bounds: readonly string[]): string {
@@ -204,6 +212,7 @@ function renderDay(shown: ShownDay, reader: string, marks: DayMarks): SafeHtml {
   const whyEmpty = sayWords(shown.whyEmpty ?? "", reader);
   return html`${renderClosed(shown, reader, marks)}
 ${renderStatement(statement, { closingZone, whyEmpty, isSound, waiting })}
+${renderTransferSums(statement.transfers)}
 ${renderCorrections(later, reader)}
 ${renderCorrections(arrived, reader)}`;
 }

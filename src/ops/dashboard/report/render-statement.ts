@@ -2,6 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { DayStatement, ReportTotal } from "../../../closed.ts";
+import { ggrOf } from "../../../closing/sum-rows.ts";
 import type { WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
@@ -41,8 +42,7 @@ ${renderNetTable(rows, { day, zone })}
 <p class="faint">Outside is what moved by entries that no comparison looks at: it is in no other column. Net is what the players won. A bet counts on the day of its record's accounting date on both sides, one without a record on the day of its last callback.</p>
 </section>
 <section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows, report.closed !== null || zone === closingZone ? day : null)}</section>
-<section class="sheet" aria-labelledby="sides"><h2 id="sides">Bets, stakes and payouts</h2>
-${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: rows.map((row) => renderSums(row, { day, zone })) })}</section>
+${renderSides(rows, { day, zone })}
 ${renderTotals(report.totals)}`;
 }
 
@@ -59,40 +59,31 @@ const NETS = [
   "outside",
 ] as const;
 const NET_COLUMNS: readonly Column[] = [...HEAD, ...NETS.map((name): Column => ({ name, as: "number" }))];
-const BET_COLUMNS: readonly Column[] = [
-  ...HEAD,
-  ...["provider", "ledger"].flatMap((side) =>
-    ["bets", "stake", "payout"].map((what): Column => ({ name: `${side}'s ${what}`, as: "number" })),
-  ),
-];
+const SIDE_COLUMNS = ["provider", "ledger"].flatMap((side) =>
+  ["bets", "stake", "payout", "GGR"].map((what): Column => ({ name: `${side}'s ${what}`, as: "number" })),
+);
+const BET_COLUMNS: readonly Column[] = [...HEAD, ...SIDE_COLUMNS];
+const TOTAL_COLUMNS: readonly Column[] = [{ name: "currency", as: "head" }, ...SIDE_COLUMNS];
 
 /** The day or the month whose lines the figures lead to. */
 type Period = Pick<ItemsForm, "day" | "zone"> | Pick<ItemsForm, "month">;
-
-const TOTAL_COLUMNS: readonly Column[] = [
-  { name: "currency", as: "head" },
-  ...["provider", "ledger"].flatMap((side) =>
-    ["bets", "stake", "payout", "GGR"].map((what): Column => ({ name: `${side}'s ${what}`, as: "number" })),
-  ),
-];
 
 export function renderNetTable(rows: readonly ReportRow[], period: Period): SafeHtml {
   const shown = rows.map((row) => renderNets(row, period));
   return renderTable({ name: "Nets", id: "nets", columns: NET_COLUMNS, rows: shown });
 }
 
+/** Bets, stakes, payouts and GGR of each row. */
+export function renderSides(rows: readonly ReportRow[], period: Period): SafeHtml {
+  const shown = rows.map((row) => renderSums(row, period));
+  return html`<section class="sheet" aria-labelledby="sides"><h2 id="sides">Bets, stakes, payouts and GGR</h2>
+${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: shown })}</section>`;
+}
+
 /** What all products have together. GGR is what the operator won: stake − payout. */
 export function renderTotals(totals: readonly ReportTotal[]): SafeHtml {
   const rows = totals.map(({ currency, provider, ledger }) => ({
-    cells: [
-      currency,
-      ...[provider, ledger].flatMap((side) => [
-        showCount(side.bets),
-        showAmount(side.stake, null),
-        showAmount(side.payout, null),
-        showAmount(side.ggr, null),
-      ]),
-    ],
+    cells: [currency, ...[provider, ledger].flatMap(renderSide)],
   }));
   return html`<section class="sheet" aria-labelledby="totals"><h2 id="totals">All products</h2>
 ${renderTable({ name: "Totals", columns: TOTAL_COLUMNS, rows })}
@@ -163,8 +154,9 @@ function renderHead({ productId, currency, complete }: ReportRow) {
   return [html`${productId}${missing}`, currency];
 }
 
-function renderSide({ bets, stake, payout }: ReportSide) {
-  return [html`${showCount(bets)}`, showAmount(stake, null), showAmount(payout, null)];
+function renderSide(side: ReportSide) {
+  const amounts = [side.stake, side.payout, ggrOf(side)];
+  return [html`${showCount(side.bets)}`, ...amounts.map((amount) => showAmount(amount, null))];
 }
 
 /** @param day whose mismatches can be listed; null: a day of another zone than `closing.zone` */
