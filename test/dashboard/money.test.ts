@@ -164,7 +164,7 @@ test("the day's statement has the same sums on the page and in its CSV, and expl
   const baseUrl = await serveDashboard(played.context);
   const page = await browser.newPage({ baseUrl });
   await page.goto("/report");
-  expect(await page.locator("input[name=day]").inputValue()).toBe("2026-11-19");
+  expect(await page.locator("input[name=day][type=date]").inputValue()).toBe("2026-11-19");
   expect(await page.locator(".verdict").innerText()).toMatch(
     /^Not all of the day has been fetched yet: TABLE|^Every difference/,
   );
