@@ -14,7 +14,7 @@ const DECIDERS: Readonly<Record<string, { readonly mutate: string; readonly test
     mutate: ["fold", "apply-entry", "change-bet", "entry-order"]
       .map((name) => `src/ledger/${name}.ts`)
       .join(),
-    tests: "test/ledger/{fold,lives,one-second}.test.ts",
+    tests: "test/{ledger/{fold,lives,one-second},callbacks/judge,simulation/small-worlds}.test.ts",
   },
   match: { mutate: "src/diff/match.ts", tests: "test/diff/*.test.ts" },
   compare: {
