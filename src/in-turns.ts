@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** So many bets, rounds or lines take a few milliseconds. */
+/** How many bets, rounds or lines to handle in one piece: a few milliseconds. */
 const AT_ONCE = 50;
 
 export async function* inTurns<Item>(items: readonly Item[]): AsyncGenerator<Item> {

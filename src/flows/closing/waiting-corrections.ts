@@ -14,7 +14,7 @@ import { type ClosedFacts, readClosedFacts } from "./closed-facts.ts";
 /** The number of waiting changes of each product that has some. */
 export type WaitingCorrections = ReadonlyMap<string, number>;
 
-/** Of more marks of a product, so many are looked at. */
+/** The most marks of a product to look at. */
 const MOST_MARKS = 1_000;
 
 /** The changed rounds, bets and sessions that can concern closed time within a range. */
@@ -37,7 +37,7 @@ export async function countWaiting(
   return waiting;
 }
 
-/** Rows of which what nothing explains is not decided yet, because a change is about to become a correction: it counts as pending. */
+/** Counts an unexplained rest as pending if a change of its product is about to become a correction. */
 export function countAsPending(rows: readonly ReportRow[], waiting: WaitingCorrections): ReportRow[] {
   const undecided = rows
     .filter((row) => isUnexplained(row) && waiting.has(row.productId))
@@ -47,7 +47,7 @@ export function countAsPending(rows: readonly ReportRow[], waiting: WaitingCorre
   return sumRows([...rows, ...undecided]);
 }
 
-/** Of the closed days that are shown; empty: nothing of them is closed, or nothing waits. */
+/** @param shown a day or a month; the result is empty if none of it is closed, or nothing waits */
 export async function readWaiting(
   context: FlowContext,
   shown: DayStatement | MonthReport,

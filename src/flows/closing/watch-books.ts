@@ -20,9 +20,9 @@ import { findWrongSums } from "./verify-books.ts";
 import { countWaiting } from "./waiting-corrections.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** Of more flaws, or more rests, only so many are found. */
+/** The most flaws, and the most rests, that a check reports. */
 const MOST_FOUND = 20;
-/** Open days are added up as far back as this, and as long as this. */
+/** How many ended days that are still open a check adds up, and for how long. */
 const MOST_OPEN_DAYS = 7;
 const LONGEST_OPEN_MS = 120_000;
 const LONGEST_STATEMENT_MS = 300_000;
@@ -69,7 +69,7 @@ async function checkBooks(
   return { flaws, rests: rests.slice(0, MOST_FOUND), left: [...closed.left, ...open.left] };
 }
 
-/** What nothing explains of the closed days. A day of which a change is about to become a correction is judged afterwards. */
+/** The unexplained rests of closed days. A day whose change is about to become a correction is judged afterwards. */
 async function findClosedRests(
   context: FlowContext,
   before: BooksSeen | null,
@@ -94,7 +94,7 @@ async function findClosedRests(
   });
 }
 
-/** What nothing explains of the open days: those that had a rest or were left before, and the last ones that ended. */
+/** The unexplained rests of open days: those that had a rest or were left out before, and the last ones that ended. */
 async function addUpOpen(
   context: FlowContext,
   signal: AbortSignal,
