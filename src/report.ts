@@ -15,6 +15,17 @@ export const LEDGER_REPORT_SIDE = REPORT_SIDE.extend({
   moved: AMOUNT,
 });
 
+/** The figures of a row that are of neither side, in the order in which a reader sees them. */
+export const ROW_FIGURES = [
+  "difference",
+  "mismatches",
+  "adjustments",
+  "pending",
+  "rounding",
+  "rest",
+  "outside",
+] as const;
+
 export const REPORT_ROW = objectOf({
   productId: TEXT,
   /** ISO 4217 */

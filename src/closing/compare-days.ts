@@ -1,7 +1,7 @@
 /** Puts two days' statements beside each other. Pure. */
 
 import type { ComparedRow, DayStatement, DaysCompared } from "../closed.ts";
-import type { ReportRow } from "../report.ts";
+import { type ReportRow, ROW_FIGURES } from "../report.ts";
 import { rowOf } from "./changed-bets.ts";
 import { totalsOf } from "./sum-rows.ts";
 
@@ -55,15 +55,6 @@ type Figures = NonNullable<ComparedRow["change"]>;
 
 /** The figures in the order in which a reader sees them. */
 const SIDE_FIGURES = ["bets", "stake", "payout", "net", "ggr"] as const;
-const OTHER_FIGURES = [
-  "difference",
-  "mismatches",
-  "adjustments",
-  "pending",
-  "rounding",
-  "rest",
-  "outside",
-] as const;
 
 /** A figure of a row on both days; null: the day has no such row. */
 export interface ComparedFigure {
@@ -88,7 +79,7 @@ export function figuresOfRow({ day, against, change }: ComparedRow): ComparedFig
       SIDE_FIGURES.map((name) => figure(`${side}.${name}`, (figures) => figures[side][name])),
     ),
     figure("ledger.moved", ({ ledger }) => ledger.moved),
-    ...OTHER_FIGURES.map((name) => figure(name, (figures) => figures[name])),
+    ...ROW_FIGURES.map((name) => figure(name, (figures) => figures[name])),
   ];
 }
 

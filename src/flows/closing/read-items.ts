@@ -151,12 +151,14 @@ function fits({ currency, explainedBy }: ReportItem, filter: ItemFilter): boolea
   return filter.explainedBy === null || filter.explainedBy === (explainedBy ?? "nothing");
 }
 
+type AskedDay = Exclude<AskedItems, { readonly month: string }>;
+
 /** Whether the lines of a day are those that it was closed with. */
-export async function isStored(
-  { sql }: FlowContext,
-  { day, zone, isZoneAsked }: ZonedDay & { readonly isZoneAsked: boolean },
-): Promise<boolean> {
-  const closed = await readClosedDay(sql, day);
+export async function isStored({ sql }: FlowContext, asked: AskedDay): Promise<boolean> {
+  return isAskedFor(await readClosedDay(sql, asked.day), asked);
+}
+
+function isAskedFor(closed: ClosedDay | null, { zone, isZoneAsked }: AskedDay): closed is ClosedDay {
   return closed !== null && (!isZoneAsked || closed.zone === zone);
 }
 
@@ -167,7 +169,7 @@ async function findDays(
 ): Promise<{ readonly day: ZonedDay; readonly closed: ClosedDay | null }[]> {
   if ("month" in asked) return (await readClosedDaysOf(sql, asked.month)).map(unaltered);
   const closed = await readClosedDay(sql, asked.day);
-  if (closed !== null && (!asked.isZoneAsked || closed.zone === asked.zone)) return [unaltered(closed)];
+  if (isAskedFor(closed, asked)) return [unaltered(closed)];
   if (closed === null && asked.zone === config.closing.zone)
     await checkNotLeftOut(sql, asked.day, asked.zone);
   return [{ day: asked, closed: null }];

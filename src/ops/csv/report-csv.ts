@@ -3,19 +3,10 @@
 import type { MonthReport } from "../../closed.ts";
 import { rowOf } from "../../closing/changed-bets.ts";
 import { ggrOf } from "../../closing/sum-rows.ts";
-import type { DayReport, ReportSide } from "../../report.ts";
+import { type DayReport, type ReportSide, ROW_FIGURES } from "../../report.ts";
 import { BYTE_ORDER_MARK, toCsv } from "./csv.ts";
 
 const SIDE_FIELDS = ["bets", "stake", "payout", "net"] as const satisfies readonly (keyof ReportSide)[];
-const EXPLAINED = [
-  "difference",
-  "mismatches",
-  "adjustments",
-  "pending",
-  "rounding",
-  "rest",
-  "outside",
-] as const;
 
 const HEAD = [
   "day",
@@ -25,7 +16,7 @@ const HEAD = [
   ...SIDE_FIELDS.map((field) => `provider.${field}`),
   ...SIDE_FIELDS.map((field) => `ledger.${field}`),
   "ledger.moved",
-  ...EXPLAINED,
+  ...ROW_FIGURES,
   "complete",
   "provider.ggr",
   "ledger.ggr",
@@ -69,7 +60,7 @@ function linesOf({ day, zone, rows }: DayReport): string[][] {
     ...SIDE_FIELDS.map((field) => String(row.ledger[field])),
     // Statements of older versions have neither.
     row.ledger.moved ?? "",
-    ...EXPLAINED.map((field) => row[field] ?? ""),
+    ...ROW_FIGURES.map((field) => row[field] ?? ""),
     String(row.complete),
     ggrOf(row.provider),
     ggrOf(row.ledger),
