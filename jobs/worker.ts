@@ -1,7 +1,7 @@
 /** The long-running worker: opens queues, schedules and workers, and ends them gracefully. */
 
 import { setInterval, setTimeout } from "node:timers";
-import type { Job } from "bullmq";
+import type { Job, Telemetry } from "bullmq";
 import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
@@ -18,7 +18,6 @@ import type { AskOutcome } from "../src/flows/verify/ask-outcome.ts";
 import type { Log } from "../src/log.ts";
 import { resumeStopped } from "../src/sync/pull-state-store.ts";
 import { writeQueues } from "../src/work/work-store.ts";
-import { openAlertJob } from "./alert-job.ts";
 import {
   countJobs,
   type JobData,
@@ -28,18 +27,20 @@ import {
   type ProductJob,
   type QueueCounts,
 } from "./backend.ts";
-import { openBackfillJob } from "./backfill-job.ts";
 import { openClockGuard } from "./clock-guard.ts";
 import { closeQueues, openRunningJobs } from "./close-queues.ts";
-import { openClosingJob } from "./closing-job.ts";
-import { runDiffJob } from "./diff-job.ts";
-import { checkLedgerAtStart, openLedgerJob } from "./ledger-job.ts";
-import { openFetchJob, pullJobsAtOnce, runPullJob } from "./pull-job.ts";
+import { openFetchJob, pullJobsAtOnce, runDiffJob, runPullJob } from "./product-jobs.ts";
 import { reportRepeatedErrors } from "./report-repeated-errors.ts";
-import { openRetentionJob } from "./retention-job.ts";
 import { ensureSchedules, scheduleOf, schedulesFor, type TickJob } from "./schedules.ts";
-import { openTelemetry } from "./telemetry.ts";
-import { openVerifyJob } from "./verify-job.ts";
+import {
+  checkLedgerAtStart,
+  openAlertJob,
+  openBackfillJob,
+  openClosingJob,
+  openLedgerJob,
+  openRetentionJob,
+  openVerifyJob,
+} from "./tick-jobs.ts";
 import { type Heartbeat, startWatchdog } from "./watchdog.ts";
 
 /** How often the worker restores missing schedules, in case Redis was flushed. */
@@ -268,4 +269,10 @@ function logFailure(log: Log, { data }: Job<JobData, void, string>, error: unkno
   } else {
     log.error({ ...about, err: error }, "the job failed; it runs again at its next tick");
   }
+}
+
+/** Spans of queues and jobs, by the tracer that is registered at the call; loaded only if tracing is on. */
+async function openTelemetry(): Promise<Telemetry> {
+  const { BullMQOtel } = await import("bullmq-otel");
+  return new BullMQOtel({ tracerName: "wallet-recon" });
 }

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { openAlertJob } from "../../jobs/alert-job.ts";
-import { openClosingJob } from "../../jobs/closing-job.ts";
+import { openAlertJob, openClosingJob } from "../../jobs/tick-jobs.ts";
 import { silentLog } from "../../src/log.ts";
 import { DAY_MS, TODAY, useClosing } from "../flows/closing/closing-world.ts";
 import { callbacksOf, recordOf, useDiffWorld } from "../flows/compare/comparison-world.ts";

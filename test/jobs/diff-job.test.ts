@@ -2,8 +2,7 @@
 
 import { expect, test } from "vitest";
 import { type JobQueue, openBackend } from "../../jobs/backend.ts";
-import { runDiffJob } from "../../jobs/diff-job.ts";
-import { runPullJob } from "../../jobs/pull-job.ts";
+import { runDiffJob, runPullJob } from "../../jobs/product-jobs.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";

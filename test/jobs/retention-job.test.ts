@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openBackend } from "../../jobs/backend.ts";
-import { openRetentionJob } from "../../jobs/retention-job.ts";
+import { openRetentionJob } from "../../jobs/tick-jobs.ts";
 import { startWorker } from "../../jobs/worker.ts";
 import { keepBodies } from "../../src/callbacks/body-store.ts";
 import { systemClock } from "../../src/clock.ts";

@@ -37,7 +37,7 @@ const MARKS_PER_STEP = 500;
 const MOST_STEPS_PER_RUN = 1_000;
 /**
  * The longest turn of a product. One with more to compare adds a job for another turn behind all that wait
- * (jobs/diff-job.ts).
+ * (jobs/product-jobs.ts).
  */
 const LONGEST_TURN_MS = 20_000;
 

@@ -1,8 +1,7 @@
 /** A day of a worker in simulated time: all its jobs at their ticks, PostgreSQL, and a provider over HTTP. */
 
-import { openAlertJob } from "../../../jobs/alert-job.ts";
-import { runDiffJob } from "../../../jobs/diff-job.ts";
-import { pullJobsAtOnce, runPullJob } from "../../../jobs/pull-job.ts";
+import { pullJobsAtOnce, runDiffJob, runPullJob } from "../../../jobs/product-jobs.ts";
+import { openAlertJob } from "../../../jobs/tick-jobs.ts";
 import { tickJobs, type WorkerContext } from "../../../jobs/worker.ts";
 import type { AlertChannel } from "../../../src/alerts/channel.ts";
 import type { RequestUrgency } from "../../../src/bet.ts";

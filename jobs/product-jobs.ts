@@ -1,10 +1,43 @@
-/** The repeating job that compares the due marks of one product, in turns of 20 seconds. */
+/** The repeating jobs of a product: one plans its windows and then fetches planned windows of all products, one compares it. */
 
 import { compareProduct } from "../src/flows/compare/compare-product.ts";
-import { type FlowContext, hasProduct } from "../src/flows/context.ts";
+import { type FlowContext, hasProduct, type PullContext } from "../src/flows/context.ts";
 import { type NoteProgress, noting } from "../src/flows/note-work.ts";
+import type { RunFetchers } from "../src/flows/pull/fetchers.ts";
+import { planProduct } from "../src/flows/pull/plan-product.ts";
 import type { JobQueue, ProductJob } from "./backend.ts";
-import { WAITING } from "./schedules.ts";
+import { type TickJob, WAITING } from "./schedules.ts";
+
+/**
+ * The longest wait of a window from another process, or of a retry, while this process has free fetchers.
+ */
+const CHECK_EVERY_MS = 2_000;
+
+/**
+ * Each run may use all fetchers of its process. One more job lets a tick plan while all fetchers are busy.
+ */
+export function pullJobsAtOnce({ config }: PullContext): number {
+  return 2 * config.pull.concurrency + 1;
+}
+
+export async function runPullJob(
+  context: PullContext,
+  { productId }: ProductJob,
+  runFetchers: RunFetchers,
+  signal: AbortSignal,
+): Promise<void> {
+  const name = { work: "pulling", subject: productId } as const;
+  // Planning is not pulling: only pages and failures count as work.
+  if (hasProduct(context.config, productId))
+    await noting(context, name, signal, () => planProduct(context, productId, context.clock.now()), {
+      upToOf: () => "unknown",
+    });
+  await runFetchers(signal, context.log);
+}
+
+export function openFetchJob(context: PullContext, runFetchers: RunFetchers): TickJob {
+  return { queue: "fetch", everyMs: CHECK_EVERY_MS, concurrency: pullJobsAtOnce(context), run: runFetchers };
+}
 
 /** The queues for what follows a comparison. */
 interface ProductQueues {
@@ -16,6 +49,7 @@ interface ProductQueues {
   readonly diff: JobQueue;
 }
 
+/** Compares the due marks of one product, in turns of 20 seconds. */
 export async function runDiffJob(
   context: FlowContext,
   data: ProductJob,
