@@ -14,13 +14,13 @@ import {
   Worker,
   type WorkerOptions,
 } from "bullmq";
+import { reportRepeatedErrors } from "../src/calm-log.ts";
 import { systemClock } from "../src/clock.ts";
 import { readDatabaseUrl } from "../src/database-url.ts";
 import type { Sql } from "../src/db/client.ts";
 import { openQueuePool } from "../src/db/queue-pool.ts";
 import type { Log } from "../src/log.ts";
 import { DEFAULT_PREFIX, openQueueConnection, type RedisPlace } from "./redis.ts";
-import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 
 /** `failed` jobs are kept for inspection; they do not run again. */
 const COUNTED_STATES = ["waiting", "prioritized", "active", "delayed", "failed"] as const;

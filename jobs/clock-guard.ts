@@ -6,7 +6,7 @@
 import { setInterval } from "node:timers";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeError } from "../src/errors.ts";
-import { MEASURE_EVERY_MS, openClockWatch } from "../src/flows/alerts/watch-clock.ts";
+import { MEASURE_EVERY_MS, openClockWatch } from "../src/flows/alerts/watch-installation.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import type { JobWorker } from "./backend.ts";
 import type { TickJob } from "./schedules.ts";

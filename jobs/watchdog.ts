@@ -5,11 +5,11 @@
 
 import { setInterval } from "node:timers";
 import { sendHeartbeat } from "../src/alerts/heartbeat.ts";
+import { reportRepeatedErrors } from "../src/calm-log.ts";
 import { describeError } from "../src/errors.ts";
 import type { FlowContext } from "../src/flows/context.ts";
 import { readWorkReport } from "../src/flows/read/read-work.ts";
 import { noteDone, noteFailed } from "../src/work/work-store.ts";
-import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 import type { TickJob } from "./schedules.ts";
 
 const EVERY_MS = 60_000;

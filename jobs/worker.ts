@@ -4,11 +4,12 @@ import { setInterval, setTimeout } from "node:timers";
 import type { Job, Telemetry } from "bullmq";
 import type { FastifyInstance } from "fastify";
 import type { AlertChannel } from "../src/alerts/channel.ts";
+import { reportRepeatedErrors } from "../src/calm-log.ts";
 import type { DatabaseClock } from "../src/db/database-clock.ts";
 import { describeLimit } from "../src/db/database-error.ts";
 import { proveWrite } from "../src/db/prove-write.ts";
 import { describeError, ReconError } from "../src/errors.ts";
-import { openSharingWatch } from "../src/flows/alerts/watch-sharing.ts";
+import { openSharingWatch } from "../src/flows/alerts/watch-installation.ts";
 import { compareOpenAgain } from "../src/flows/compare/compare-product.ts";
 import type { PullContext } from "../src/flows/context.ts";
 import { type NoteProgress, openProgress } from "../src/flows/note-work.ts";
@@ -30,7 +31,6 @@ import {
 import { openClockGuard } from "./clock-guard.ts";
 import { closeQueues, openRunningJobs } from "./close-queues.ts";
 import { openFetchJob, pullJobsAtOnce, runDiffJob, runPullJob } from "./product-jobs.ts";
-import { reportRepeatedErrors } from "./report-repeated-errors.ts";
 import { ensureSchedules, scheduleOf, schedulesFor, type TickJob } from "./schedules.ts";
 import {
   checkLedgerAtStart,

@@ -1,13 +1,13 @@
 /** A log in which a store that is away is one line a minute, however many jobs fail because of it. */
 
-import type { Clock } from "./clock.ts";
+import { type Clock, systemClock } from "./clock.ts";
 import { describeError } from "./errors.ts";
 import type { Log } from "./log.ts";
 
 const SAY_EVERY_MS = 60_000;
 
 /** @returns for something to say: how often it was left out since it was last said; null: leave it out */
-export function openRepeats(clock: Clock): (what: string) => number | null {
+function openRepeats(clock: Clock): (what: string) => number | null {
   const said = new Map<string, { readonly at: number; leftOut: number }>();
   return (what) => {
     const last = said.get(what);
@@ -23,7 +23,7 @@ export function openRepeats(clock: Clock): (what: string) => number | null {
 }
 
 /** An error and the number of its repetitions, for a log. */
-export function repeatedError(error: string, repeated: number): { error: string; repeated?: number } {
+function repeatedError(error: string, repeated: number): { error: string; repeated?: number } {
   return repeated === 0 ? { error } : { error, repeated };
 }
 
@@ -63,4 +63,27 @@ function lossIn(about: unknown, words: unknown): string | null {
   const { err, error, code } = fields as Record<string, unknown>;
   const text = err === undefined ? (error ?? (code === undefined ? undefined : words)) : describeError(err);
   return typeof text === "string" && LOSS.test(text) ? text : null;
+}
+
+/** A store that is away says so in many words: refused, reset, closed, timed out. They are one error. */
+const AWAY =
+  /E(CONN|TIMEDOUT|PIPE|HOST|NET|NOTFOUND|AI_)|CONNECT|onnection (is closed|terminated|ended)|ocket timeout|All sentinels/;
+
+/**
+ * Logs an error that occurs again and again. While a server is down, every queue and every worker reports each attempt, many
+ * times a second.
+ * @returns a function that logs an error as a warning with this message; errors with different texts are different
+ * errors, except for those of a lost connection
+ */
+export function reportRepeatedErrors(
+  log: Log,
+  message: string,
+  clock: Clock = systemClock,
+): (error: unknown) => void {
+  const repeats = openRepeats(clock);
+  return (problem) => {
+    const error = describeError(problem);
+    const repeated = repeats(AWAY.test(error) ? "away" : error);
+    if (repeated !== null) log.warn(repeatedError(error, repeated), message);
+  };
 }

@@ -1,6 +1,6 @@
 /**
  * The rule by which slow requests make way for others. It holds twice: among the slots of the request budget, which all
- * processes share (`provider/preemption`), and among the queues of verification in one process (`verify/turns`).
+ * processes share (`provider/held-slots`), and among the queues of verification in one process (`verify/turns`).
  */
 
 /** The reason with which a preempted request is aborted. The caller asks again, within the lower half of the slots. */

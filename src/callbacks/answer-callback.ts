@@ -1,7 +1,7 @@
 /**
  * Answers a callback: from the bytes of its body to the text of the answer. A well-formed request waits for its player's
  * earlier requests (`player-queue`). Then the `wallet` applies it together with waiting requests of other players
- * (`batches`), or alone. In both cases `judge` decides the outcome.
+ * or alone. In both cases `judge` decides the outcome.
  */
 
 import type { IncomingHttpHeaders } from "node:http";

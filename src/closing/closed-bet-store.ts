@@ -125,8 +125,7 @@ export async function readClosedSessions(
   return rows.map(toClosedBet);
 }
 
-export interface ClosedBetRow
-  extends Pick<ClosedBet, "username" | "subject" | "betRef" | "day" | "currency"> {
+interface ClosedBetRow extends Pick<ClosedBet, "username" | "subject" | "betRef" | "day" | "currency"> {
   readonly providerBets: number;
   readonly providerStake: string;
   readonly providerPayout: string;
@@ -156,7 +155,7 @@ function columns(tx: Query) {
 }
 
 /** Of a row `c` of `closed_bets`. */
-export const COLUMNS = `c.username, c.subject, c.bet_ref as "betRef", c.day::text as day, c.currency, c.provider_bets as "providerBets",
+const COLUMNS = `c.username, c.subject, c.bet_ref as "betRef", c.day::text as day, c.currency, c.provider_bets as "providerBets",
     c.provider_stake as "providerStake", c.provider_payout as "providerPayout", c.provider_net as "providerNet",
     c.ledger_bets as "ledgerBets", c.ledger_stake as "ledgerStake", c.ledger_payout as "ledgerPayout",
     c.ledger_net as "ledgerNet", c.mismatches, c.adjustments, c.pending, c.rounding,
@@ -164,7 +163,7 @@ export const COLUMNS = `c.username, c.subject, c.bet_ref as "betRef", c.day::tex
     c.provider_status as "providerStatus", c.ledger_status as "ledgerStatus", c.mismatch_id::text as "mismatchId",
     c.verdict, c.confirmed`;
 
-export function toClosedBet(row: ClosedBetRow): ClosedBet {
+function toClosedBet(row: ClosedBetRow): ClosedBet {
   const { username, subject, betRef, day, currency } = row;
   const amount = (text: string | null) => (text === null ? ZERO : parseAmount(text, "closed_bets"));
   const provider = {
@@ -245,4 +244,43 @@ function isEven({ provider: a, ledger: b }: ClosedBet): boolean {
 
 function toText(amount: Amount | null): string | null {
   return amount === null ? null : formatAmount(amount);
+}
+
+/** SQL: the rows that no correction wrote, and those that one has replaced. $1: the day, $2: the product. */
+export const LINES_AS_CLOSED = `
+  select b.* from closed_bets b where b.day = $1::text::date and b.product_id = $2 and b.corrected is null
+  union all
+  select r.* from corrections k cross join lateral jsonb_populate_recordset(null::closed_bets, k.replaced) r
+  where k.day = $1::text::date and k.replaced is not null and r.product_id = $2`;
+
+/** The order is that of the primary key, so that a page reads the index from its place on. */
+const PAGE = `
+  select ${COLUMNS} from (${LINES_AS_CLOSED}) c
+  where (c.username, c.subject, c.bet_ref, c.currency) >= ($3, $4, $5, $6)
+  order by c.username, c.subject, c.bet_ref, c.currency limit $7`;
+
+/** @param from the first bet; null: the first of all */
+export async function readClosedLines(
+  tx: Query,
+  day: string,
+  productId: string,
+  from: Pick<ClosedBet, "username" | "subject" | "betRef" | "currency"> | null,
+  most: number,
+): Promise<ClosedBet[]> {
+  const { username, subject, betRef, currency } = from ?? {
+    username: "",
+    subject: "",
+    betRef: "",
+    currency: "",
+  };
+  const rows = await tx.unsafe<ClosedBetRow[]>(PAGE, [
+    day,
+    productId,
+    username,
+    subject,
+    betRef,
+    currency,
+    most,
+  ]);
+  return rows.map(toClosedBet);
 }

@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { UnexplainedRest } from "../closed.ts";
 import type { Query } from "../db/client.ts";
-import { LINES_AS_CLOSED } from "./closed-line-store.ts";
+import { LINES_AS_CLOSED } from "./closed-bet-store.ts";
 
 /** A sum that differs: of one product and currency of a closed day. */
 export interface UnequalSum {

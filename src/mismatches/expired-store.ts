@@ -1,10 +1,9 @@
-/** Finds and deletes expired mismatches with their histories. */
+/** Mismatches and the deletion of old rows: which bets are evidence of a mismatch, and which mismatches may go. */
 
 import type { Fragment } from "postgres";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { TimeRange } from "../window.ts";
-import { type NamedByMismatch, readNamedByMismatches } from "./evidence-store.ts";
 
 /**
  * The mismatches that may be deleted: of bets of a range of time, ended and last seen before its end. Open and
@@ -89,4 +88,34 @@ function isOld(tx: Query, { from, to }: ExpiredMismatches): Fragment {
 
 function isOver(tx: Query, { to }: ExpiredMismatches): Fragment {
   return tx`(resolved_by = 'recon' or ceased_at < ${to})`;
+}
+
+/** The ids that a mismatch names. */
+export interface NamedByMismatch {
+  /** the player, under either name if the two sides name different players */
+  readonly username: string;
+  readonly subject: string;
+  readonly betId: string | null;
+  readonly transactionId: string | null;
+  readonly roundId: string | null;
+}
+
+/**
+ * The ids that the mismatches of some players name, in any status.
+ * @param which a condition for the mismatches
+ */
+export async function readNamedByMismatches(
+  tx: Query,
+  productId: string,
+  usernames: readonly string[],
+  which: Fragment = tx`true`,
+): Promise<NamedByMismatch[]> {
+  const names = tx`subject, bet_id as "betId", transaction_id as "transactionId", round_id as "roundId"`;
+  return await tx<NamedByMismatch[]>`
+    select username, ${names} from mismatches
+    where product_id = ${productId} and username = any(${usernames as string[]}) and ${which}
+    union all
+    select provider ->> 'username', ${names} from mismatches
+    where product_id = ${productId} and kind = 'username-differs'
+      and provider ->> 'username' = any(${usernames as string[]}) and ${which}`;
 }

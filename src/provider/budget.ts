@@ -24,8 +24,7 @@ import {
   storeWaiter,
   takeSlot,
 } from "./budget-store.ts";
-import { type HeldSlot, keepSlots } from "./kept-slots.ts";
-import { openPreemption } from "./preemption.ts";
+import { type HeldSlot, keepSlots, openPreemption } from "./held-slots.ts";
 
 /** The properties of a request that the budget must know, besides its urgency. */
 export interface About {

@@ -3,7 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { LONGEST_RANGE_MS, type TimeRange } from "../window.ts";
-import type { UnfinishedWindow } from "./plan-confirm.ts";
+import type { UnfinishedWindow } from "./plan-windows.ts";
 import type { WindowKind } from "./window-store.ts";
 
 /** A window that touches a range: fetched to its last page, or given up for now. */

@@ -2,7 +2,7 @@ import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import type { Alert } from "../../src/alerts/alert.ts";
 import type { AlertChannel } from "../../src/alerts/channel.ts";
-import { openChannels } from "../../src/alerts/open-channels.ts";
+import { openChannels } from "../../src/alerts/channels.ts";
 import { systemClock } from "../../src/clock.ts";
 import {
   channelsTo,

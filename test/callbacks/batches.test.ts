@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { type BatchLimits, openBatches } from "../../src/callbacks/batches.ts";
+import { type BatchLimits, openBatches } from "../../src/callbacks/wallet.ts";
 import { Deadline } from "../../src/db/deadline.ts";
 
 const LIMITS: BatchLimits = { atOnce: 1, requests: 3, items: 10, bytes: 100 };

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { FastifyInstance } from "fastify";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openChannels } from "../../src/alerts/open-channels.ts";
+import { openChannels } from "../../src/alerts/channels.ts";
 import type { OwnWorker } from "../../src/ops/dashboard/parts/own-worker.ts";
 import { type OpsServer, startOpsServer } from "../../src/ops/server.ts";
 import { useAlertListener } from "../support/alert-listener.ts";

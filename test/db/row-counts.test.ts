@@ -10,8 +10,8 @@ import {
 import { appendEntries } from "../../src/ledger/store.ts";
 import { writeRecords } from "../../src/sync/record-store.ts";
 import { writeRejected } from "../../src/sync/rejected-store.ts";
+import { pickUpTopUps } from "../../src/verify/row-store.ts";
 import { addTransfers } from "../../src/verify/store.ts";
-import { pickUpTopUps } from "../../src/verify/top-up-store.ts";
 import { startOperator } from "../callbacks/operator.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, HOUR_MS, NOON } from "../support/examples.ts";

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { openWebhook } from "../../src/alerts/webhook.ts";
+import { openWebhook } from "../../src/alerts/channels.ts";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openAgent } from "../../src/library/agent.ts";

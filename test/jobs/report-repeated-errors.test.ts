@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { reportRepeatedErrors } from "../../jobs/report-repeated-errors.ts";
+import { reportRepeatedErrors } from "../../src/calm-log.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
 import { NOON } from "../support/examples.ts";

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { silentLog } from "../../src/log.ts";
-import { ASSETS_AT } from "../../src/ops/http/asset-files.ts";
+import { ASSETS_AT } from "../../src/ops/http/assets.ts";
 import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";

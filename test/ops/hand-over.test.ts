@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { formatAmount } from "../../src/money.ts";
-import { readTransfer } from "../../src/ops/input/hand-over.ts";
+import { readTransfer } from "../../src/ops/input/transfer-query.ts";
 import { NOON } from "../support/examples.ts";
 
 const KNOWN = { products: ["P1", "P2"], now: NOON };

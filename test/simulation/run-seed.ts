@@ -7,7 +7,7 @@ import { ReconError } from "../../src/errors.ts";
 import { compareProduct } from "../../src/flows/compare/compare-product.ts";
 import { silentLog } from "../../src/log.ts";
 import { openProvider } from "../../src/provider/client.ts";
-import { EXCLUDED_ENDS, type RangeHabits } from "../../src/sandbox/server/bet-query.ts";
+import { EXCLUDED_ENDS, type RangeHabits } from "../../src/sandbox/server/bet-endpoint.ts";
 import { startSandbox } from "../../src/sandbox/server/server.ts";
 import type { PlantedFault } from "../../src/sandbox/world/world.ts";
 import { createMovingClock, type TestClock } from "../support/clock.ts";

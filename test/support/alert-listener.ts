@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders, type Server, type ServerRespons
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { AlertChannel } from "../../src/alerts/channel.ts";
-import { openChannels } from "../../src/alerts/open-channels.ts";
+import { openChannels } from "../../src/alerts/channels.ts";
 import { ownPort } from "./own-port.ts";
 
 export interface ReceivedAlert {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { planConfirm, type UnfinishedWindow } from "../../src/sync/plan-confirm.ts";
+import { planConfirm, type UnfinishedWindow } from "../../src/sync/plan-windows.ts";
 import { LONGEST_WINDOW_MS, type TimeRange } from "../../src/window.ts";
 import { MINUTE_MS } from "../support/examples.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type LivePlanInput, planLive } from "../../src/sync/plan-live.ts";
+import { type LivePlanInput, planLive } from "../../src/sync/plan-windows.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

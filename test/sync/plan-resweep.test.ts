@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { dueResweeps, planResweeps } from "../../src/sync/plan-resweep.ts";
+import { dueResweeps, planResweeps } from "../../src/sync/plan-windows.ts";
 import { lengthOf } from "../../src/window.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 

@@ -1,7 +1,7 @@
 /** `recon alerts test`: sends test alerts. */
 
 import type { Command } from "commander";
-import { openChannels } from "../../alerts/open-channels.ts";
+import { openChannels } from "../../alerts/channels.ts";
 import { systemClock } from "../../clock.ts";
 import { readSettings } from "../../config.ts";
 import { ReconError } from "../../errors.ts";

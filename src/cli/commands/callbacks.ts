@@ -4,7 +4,7 @@ import { setInterval } from "node:timers";
 import type { Command } from "commander";
 import { startCallbackServer } from "../../callbacks/server.ts";
 import { migrateDatabase } from "../../db/migrate.ts";
-import { MEASURE_EVERY_MS, openClockWatch } from "../../flows/alerts/watch-clock.ts";
+import { MEASURE_EVERY_MS, openClockWatch } from "../../flows/alerts/watch-installation.ts";
 import type { OpenRecon } from "../run/open.ts";
 import { proveConnections } from "../run/open.ts";
 import { type Part, runUntilStopped } from "../run/run-until-stopped.ts";

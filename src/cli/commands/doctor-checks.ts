@@ -13,9 +13,9 @@ import { sayEmptied } from "../../health/installation.ts";
 import { MEND_CREDENTIALS } from "../../health/products.ts";
 import { countUnknownBalances } from "../../ledger/store.ts";
 import type { OpenRecon } from "../run/open.ts";
-import { checkConnections } from "./doctor-connections.ts";
 import {
   checkBooks,
+  checkConnections,
   checkEntries,
   checkMoney,
   checkRights,

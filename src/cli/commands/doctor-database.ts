@@ -1,9 +1,14 @@
-/** The checks of `recon doctor` on the database's own upkeep, its disk and the closed days that it holds. */
+/** The checks of `recon doctor` on the database: its upkeep, its disk, the closed days that it holds, and one connection of each kind that work uses. */
 
+import { openBackend } from "../../../jobs/backend.ts";
 import { showBytes } from "../../bytes.ts";
 import { showInstant } from "../../clock.ts";
+import { openPipelinedPool } from "../../db/pipelined-pool.ts";
+import { hasQueues, PROOF, type Proof, proveWrite } from "../../db/prove-write.ts";
 import { findForeignCreators, ownsTables } from "../../db/schema-rights-store.ts";
+import { requireSessions } from "../../db/session.ts";
 import { readUpkeep } from "../../db/storage-store.ts";
+import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { inspectEntryDays } from "../../flows/ledger/compare-entry-days.ts";
@@ -17,7 +22,8 @@ import type { SumsSeen } from "../../money-outside.ts";
 import { largeTables, sayAllDue, sayDisk, sayGrowth, sayMeasured } from "../../storage.ts";
 import { judgeUpkeep } from "../../upkeep.ts";
 import { readMoneyStates } from "../../work/work-store.ts";
-import type { Diagnosis } from "./doctor-checks.ts";
+import { LIMITS_LOST, type OpenRecon } from "../run/open.ts";
+import type { CheckResult, Diagnosis } from "./doctor-checks.ts";
 
 /** One line for each problem; one line if there is none. */
 export async function checkUpkeep({ sql }: FlowContext): Promise<Diagnosis[]> {
@@ -148,4 +154,66 @@ export async function checkStorage(context: FlowContext): Promise<Diagnosis[]> {
   const unset = storage.diskBytes === null;
   const mend = unset ? "set DATABASE_DISK of the worker to what the database may use, such as 500GB" : null;
   return [{ check, ok: true, found, mend }];
+}
+
+/** PostgreSQL's code for a table that is not there. */
+const NO_TABLE = "42P01";
+
+export async function checkConnections(recon: OpenRecon): Promise<CheckResult> {
+  const { context, people } = recon;
+  try {
+    await requireSessions(context.sql.options);
+    const proofs = [await proveWrite(context.sql), await proveWrite(people.sql)];
+    await writeAsCallbacksDo(recon);
+    await writeAsQueuesDo(recon);
+    return judgeLimits(proofs);
+  } catch (error) {
+    if (codeOf(error) === NO_TABLE)
+      return { ok: true, found: "not checked before the migrations", mend: null };
+    if (!(error instanceof ReconError)) throw error;
+    return { ok: false, found: describeError(error), mend: MEND[error.code] ?? "correct DATABASE_URL" };
+  }
+}
+
+const MEND: Partial<Record<ErrorCode, string>> = {
+  "settings-invalid": "set pool_mode = session in the pooler, or give DATABASE_URL the address of PostgreSQL",
+  "database-refuses-writes":
+    "let the database accept writes, or point DATABASE_URL at the primary; work then resumes by itself",
+  "database-unreachable": "correct what the message names",
+};
+
+function judgeLimits(proofs: readonly Proof[]): CheckResult {
+  if (proofs.some(({ statementTimeout }) => statementTimeout === "0"))
+    return {
+      ok: false,
+      found: LIMITS_LOST,
+      mend: "alter role … set statement_timeout = '300s', then RECONNECT in the pooler's console",
+    };
+  const found = "a write succeeded over a connection of each kind: work, pages, callbacks, queues";
+  return { ok: true, found, mend: null };
+}
+
+async function writeAsCallbacksDo({ context: { sql } }: OpenRecon): Promise<void> {
+  const pipelined = openPipelinedPool(sql, []);
+  try {
+    await pipelined.run({ text: PROOF, values: [] });
+  } finally {
+    await pipelined.close();
+  }
+}
+
+/** Queues in Redis have a check of their own. The first worker makes the tables of those in the database. */
+async function writeAsQueuesDo({ settings, context, databaseUrl }: OpenRecon): Promise<void> {
+  if (settings.redisUrl !== null || !(await hasQueues(context.sql))) return;
+  const backend = openBackend(null, databaseUrl, context.log);
+  try {
+    await backend.check();
+  } finally {
+    await backend.close();
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  const { code, cause } = error as { code?: string; cause?: { code?: string } };
+  return cause?.code ?? code;
 }

@@ -3,7 +3,7 @@
 import process from "node:process";
 import type { Command } from "commander";
 import type { CheckedLine, InvoiceCheck, InvoiceFigure } from "../../closing/invoice.ts";
-import { checkInvoiceOf } from "../../flows/closing/check-invoice.ts";
+import { checkInvoiceOf } from "../../flows/closing/read-invoice.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { parseMonth } from "../../ops/input/report-query.ts";
 import { openInput } from "../run/open-input.ts";

@@ -5,7 +5,7 @@ import { parseInstant, showInstant, systemClock } from "../../clock.ts";
 import { readSettings } from "../../config.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import { hostileFaults, readFaultFile } from "../../sandbox/faults/fault-list.ts";
-import { EXCLUDED_ENDS, type RangeHabits } from "../../sandbox/server/bet-query.ts";
+import { EXCLUDED_ENDS, type RangeHabits } from "../../sandbox/server/bet-endpoint.ts";
 import type { TimeRange } from "../../window.ts";
 import { stopSignal } from "../run/run-until-stopped.ts";
 import { type FaultsOf, slowHour, startFixedWorld, startTryOut } from "../run/try-out.ts";

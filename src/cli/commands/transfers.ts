@@ -11,9 +11,9 @@ import {
 } from "../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../flows/verify/close-transfer.ts";
 import { type GivenTransfer, handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
-import { readTransfer } from "../../ops/input/hand-over.ts";
 import {
   readNote,
+  readTransfer,
   readTransferChoice,
   readTransferQuery,
   type TransferQuery,

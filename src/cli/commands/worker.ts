@@ -6,7 +6,7 @@ import { LONGEST_STOP_MS } from "../../../jobs/close-queues.ts";
 import { checkRedis } from "../../../jobs/redis.ts";
 import { startWorker } from "../../../jobs/worker.ts";
 import type { TransferApi } from "../../agent-api.ts";
-import { openChannels } from "../../alerts/open-channels.ts";
+import { openChannels } from "../../alerts/channels.ts";
 import { type Clock, showDuration } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { Sql } from "../../db/client.ts";

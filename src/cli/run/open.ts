@@ -15,7 +15,7 @@ import { startEmbeddedPostgres } from "../../embedded/postgres/postgres.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { createLog } from "../../log.ts";
 import { secretsOf } from "../../secrets.ts";
-import { readableLog } from "../terminal/readable-log.ts";
+import { readableLog } from "../terminal/print.ts";
 import { tryOutConfig } from "./try-out-config.ts";
 import { LONGEST_WAIT_MS, waitUntilReady } from "./wait-until-ready.ts";
 

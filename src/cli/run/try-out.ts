@@ -14,7 +14,7 @@ import { deliverCallbacks } from "../../flows/ledger/deliver-callbacks.ts";
 import { sendTransfer } from "../../flows/verify/send-transfer.ts";
 import type { GuideStep } from "../../ops/dashboard/overview/guide.ts";
 import type { AnyFault } from "../../sandbox/faults/fault-list.ts";
-import { type RangeHabits, USUAL_RANGES } from "../../sandbox/server/bet-query.ts";
+import { type RangeHabits, USUAL_RANGES } from "../../sandbox/server/bet-endpoint.ts";
 import { startSandbox } from "../../sandbox/server/server.ts";
 import { openPlayLog } from "../../sandbox/world/play-log.ts";
 import { createWorld, type World, type WorldPlan } from "../../sandbox/world/world.ts";

@@ -1,6 +1,7 @@
 /** The output of commands: tables, text and JSON. */
 
 import { stdout } from "node:process";
+import { standardError } from "../../standard-error.ts";
 
 /** Control characters, and characters that change the direction of reading. */
 const UNSAFE = /[\p{Cc}\p{Bidi_Control}]/gu;
@@ -56,4 +57,27 @@ export function printComments(
     ["COMMENTED", "BY", "COMMENT"],
     comments.map(({ at, by, note }) => [at, by, note]),
   );
+}
+
+const ERROR_LEVEL = 50;
+
+/** Writes each log line of a start without settings as a sentence: "error: SPORT: a window could not be fetched: …". */
+export const readableLog = {
+  write(line: string): void {
+    standardError.write(`${describeLine(line)}\n`);
+  },
+};
+
+function describeLine(line: string): string {
+  let fields: Readonly<Record<string, unknown>>;
+  try {
+    fields = JSON.parse(line);
+  } catch {
+    return showText(line.trimEnd());
+  }
+  const { level, msg, productId, error, err } = fields;
+  const name = Number(level) >= ERROR_LEVEL ? "error" : "warning";
+  const cause = error ?? (err as { message?: unknown } | undefined)?.message;
+  const said = [name, productId, msg, cause].filter((part) => typeof part === "string");
+  return showText(said.join(": "));
 }

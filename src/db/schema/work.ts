@@ -1,7 +1,7 @@
-/** The progress of each kind of work, so every process can see stalls. */
+/** The progress of each kind of work, so every process can see stalls; sign-ins of the dashboard; the audit log of the ops server. */
 
 import { bigint, index, integer, jsonb, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
-import { instant } from "./columns.ts";
+import { identity, instant } from "./columns.ts";
 
 /** A row for each product that is pulled, compared or verified, each relation that is followed, each queue. */
 export const workStates = pgTable(
@@ -69,3 +69,59 @@ export const trendSamples = pgTable(
   },
   (t) => [primaryKey({ columns: [t.productId, t.at] }), index("trend_samples_at").on(t.at)],
 );
+
+/** The sign-ins of the dashboard. A reader of this table cannot sign in with what it holds. */
+export const opsSessions = pgTable(
+  "ops_sessions",
+  {
+    /** SHA-256 of the cookie's value */
+    idHash: text("id_hash").primaryKey(),
+    /** the name of the token */
+    name: text("name").notNull(),
+    /** an HMAC of the token, keyed by the cookie's value */
+    tokenProof: text("token_proof").notNull(),
+    createdAt: instant("created_at").notNull(),
+    expiresAt: instant("expires_at").notNull(),
+    /** when the user signed out */
+    endedAt: instant("ended_at"),
+  },
+  (t) => [index("ops_sessions_expire").on(t.expiresAt)],
+);
+
+/**
+ * Every request to the ops server that would change something, from a known user or program. The row is written before the change; only the
+ * status is added afterwards.
+ */
+export const auditLog = pgTable(
+  "audit_log",
+  {
+    id: identity().primaryKey(),
+    at: instant("at").notNull(),
+    /** the name of the token; "local" without tokens */
+    who: text("who").notNull(),
+    /** read, write */
+    role: text("role").notNull(),
+    /** token, session, loopback, command */
+    by: text("by").notNull(),
+    address: text("address").notNull(),
+    method: text("method").notNull(),
+    /** the route as registered: "/api/mismatches/:id/ack" */
+    route: text("route").notNull(),
+    /** the parameters of the path, as JSON text */
+    target: text("target").notNull(),
+    /** the body as JSON text, without secrets; null: there was none, or the server did not read it */
+    details: text("details"),
+    /** the status of the response; null: there was none yet */
+    status: integer("status"),
+  },
+  (t) => [index("audit_log_at").on(t.at)],
+);
+
+/** One row. A backup contains it, so a restored database is still the same installation. */
+export const installations = pgTable("installations", {
+  id: integer("id").primaryKey(),
+  /** a random UUID, which the installation writes into its Redis too */
+  installationId: text("installation_id").notNull(),
+  /** when a process last checked that it may write */
+  writtenAt: instant("written_at").notNull(),
+});

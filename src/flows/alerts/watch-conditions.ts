@@ -10,7 +10,8 @@ import {
 } from "../../alerts/condition.ts";
 import { beginCondition, endCondition, readConditions } from "../../alerts/condition-store.ts";
 import { readBacklogs } from "../../alerts/delivery-store.ts";
-import { recordAlert } from "../../alerts/store.ts";
+import { digestAlert } from "../../alerts/digest.ts";
+import { hasAlert, recordAlert, sumUnresolved } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
 import { type Finding, isReported } from "../../health/finding.ts";
 import { failingChannel } from "../../health/installation.ts";
@@ -91,4 +92,13 @@ function isProvenOver(condition: StandingCondition, progress: readonly PullProgr
     const state = progress.find((one) => one.productId === productId);
     return state === undefined || state.head > head;
   });
+}
+
+/** Writes the daily digest once a day (UTC); the first worker does it. */
+export async function writeDigest({ sql, clock }: FlowContext): Promise<void> {
+  const now = clock.now();
+  const { idempotencyKey } = digestAlert([], now);
+  // The sums are computed once a day, not at every tick.
+  if (await hasAlert(sql, idempotencyKey)) return;
+  await recordAlert(sql, digestAlert(await sumUnresolved(sql, now), now));
 }

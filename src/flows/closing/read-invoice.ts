@@ -1,10 +1,13 @@
-/** Reads the provider's invoice from a CSV file: a line for each product and currency. */
+/** Reads the provider's invoice of a month, and checks it against the closed books. Nothing of it is stored. */
 
-import type { InvoiceLine } from "../../closing/invoice.ts";
+import { checkInvoice, type InvoiceCheck, type InvoiceLine } from "../../closing/invoice.ts";
 import { ReconError } from "../../errors.ts";
 import { type CutLine, cutLines, toUtf8 } from "../../ledger/file-lines.ts";
 import { type CsvRow, openCsvReader, readCsvHeader, SEPARATOR_HINT } from "../../ledger/read-csv.ts";
 import { type Amount, parseAmount } from "../../money.ts";
+import type { FlowContext } from "../context.ts";
+import { refuseAltered } from "./closed-facts.ts";
+import { readMonth } from "./read-statement.ts";
 
 /** The largest file, also after it was unpacked. An invoice of 10,000 lines has about half of it. */
 export const MOST_INVOICE_BYTES = 1024 * 1024;
@@ -14,7 +17,7 @@ const NEEDED = ["product", "currency", "turnover", "ggr"] as const;
 const COLUMNS = [...NEEDED, "rate", "fee"] as const;
 const EXAMPLE = "product,currency,turnover,ggr,rate,fee";
 
-export interface Invoice {
+interface Invoice {
   /** at least one; each product and currency once */
   readonly lines: readonly InvoiceLine[];
   /** the names of the columns that were not read */
@@ -25,7 +28,7 @@ export interface Invoice {
  * Reads an invoice. Comma, semicolon and tab separate; UTF-16 with a byte order mark and gzip are read too.
  * @throws ReconError `usage` that names the line, the field and the value
  */
-export async function readInvoice(chunks: AsyncIterable<Uint8Array>): Promise<Invoice> {
+async function readInvoice(chunks: AsyncIterable<Uint8Array>): Promise<Invoice> {
   const written: CutLine[] = [];
   for await (const lines of cutLines(limited(toUtf8(limited(chunks), true)))) {
     for (const line of lines) written.push(line);
@@ -127,10 +130,38 @@ function readRate(line: number, text: string): Amount | null {
 }
 
 /** The beginning of a text of the file, without what would move a terminal's cursor. */
-export function show(text: string): string {
+function show(text: string): string {
   return text.slice(0, 60).replace(/[\p{Cc}\p{Bidi_Control}]/gu, "?");
 }
 
 function usage(message: string): ReconError {
   return new ReconError("usage", message, { fields: [{ name: "file", message }] });
+}
+
+/**
+ * @param chunks the CSV file
+ * @throws ReconError `usage` that names the line, the field and the value; `conflict` if a closed day was altered
+ */
+export async function checkInvoiceOf(
+  context: FlowContext,
+  chunks: AsyncIterable<Uint8Array>,
+  asked: Parameters<typeof readMonth>[1],
+): Promise<InvoiceCheck> {
+  const { lines, ignoredColumns } = await readInvoice(chunks);
+  const report = await readMonth(context, asked);
+  await refuseAltered(context, report);
+  const { products } = context.config;
+  const known = new Set(
+    [...products, ...report.rows, ...report.corrections].map(({ productId }) => productId),
+  );
+  const foreign = lines.find(({ productId }) => !known.has(productId));
+  if (foreign !== undefined) {
+    const message = `line ${foreign.line}: product "${show(foreign.productId)}" is not in the settings, and ${report.month} has no bet of it`;
+    throw new ReconError("usage", message, { fields: [{ name: "file", message }] });
+  }
+  const pulled = new Set(
+    products.filter(({ walletMode }) => walletMode === "seamless").map(({ productId }) => productId),
+  );
+  const { month, zone, open } = report;
+  return { month, zone, ...checkInvoice(lines, { ...report, pulled }), open, ignoredColumns };
 }

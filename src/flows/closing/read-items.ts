@@ -1,8 +1,8 @@
 /** The lines of statements: of a day, closed or open, and of the closed days of a month. */
 
 import { z } from "zod";
+import { readClosedLines } from "../../closing/closed-bet-store.ts";
 import { type ClosedDay, readClosedDay, readClosedDaysOf } from "../../closing/closed-day-store.ts";
-import { readClosedLines } from "../../closing/closed-line-store.ts";
 import type { ZonedDay } from "../../closing/day-bounds.ts";
 import { isAltered, type Statement } from "../../closing/statement.ts";
 import { findUnequalLines } from "../../closing/sums-check-store.ts";

@@ -30,7 +30,7 @@ import { inSnapshot } from "../../db/transactions.ts";
 import { ReconError } from "../../errors.ts";
 import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
-import { sumSent, wereAnySent } from "../../verify/day-sums-store.ts";
+import { sumSent, wereAnySent } from "../../verify/store.ts";
 import type { TimeRange } from "../../window.ts";
 import type { FlowContext } from "../context.ts";
 import { checkNotLeftOut } from "./left-out-date.ts";

@@ -7,13 +7,13 @@ import type { Query } from "../../db/client.ts";
 import { isDataError } from "../../db/database-error.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
 import { inSnapshot } from "../../db/transactions.ts";
+import { writeLargeRound } from "../../diff/large-round-store.ts";
 import { type DiffMark, lockProduct, markOpenMismatches, takeMarks } from "../../diff/mark-store.ts";
 import type { StaleKind } from "../../diff/stale-store.ts";
 import { isFailing } from "../../health/finding.ts";
 import { readFailures } from "../../work/work-store.ts";
 import { type FlowContext, findProduct } from "../context.ts";
 import { readLedgerMoment, trackLedgerStart } from "../ledger/known-ledger.ts";
-import { compareMarkedBets } from "./compare-bets.ts";
 import { compareChains } from "./compare-chains.ts";
 import {
   type Compare,
@@ -31,7 +31,13 @@ import {
   type ComparisonResult,
   openComparison,
 } from "./comparison-context.ts";
+import { findDifferences, judgeBets } from "./judge-bets.ts";
+import { judgeConfirmation } from "./judge-confirmation.ts";
+import { judgeLargeRounds } from "./judge-large-rounds.ts";
+import { loadBets } from "./load-bets.ts";
+import { loadConfirmationFacts } from "./load-confirmation-facts.ts";
 import { screenProduct } from "./screen-product.ts";
+import { type PartResult, writeResults } from "./write-results.ts";
 
 const MARKS_PER_STEP = 500;
 const MOST_STEPS_PER_RUN = 1_000;
@@ -234,4 +240,40 @@ export async function compareOpenAgain({ sql, config, clock, log }: FlowContext)
   const marked = await markOpenMismatches(sql, productIds, clock.now());
   if (marked > 0)
     log.info({ mismatches: marked }, "comparing open mismatches again with the current settings");
+}
+
+/**
+ * One comparison of bets: loads what the marks touch, judges it, and writes the results.
+ * The facts that confirm a difference depend on the difference, so they are loaded after all differences are found.
+ */
+async function compareMarkedBets(
+  comparison: ComparisonContext,
+  marks: readonly DiffMark[],
+): Promise<ComparisonResult> {
+  const loaded = await loadBets(comparison, marks);
+
+  const found = findDifferences(loaded, comparison);
+  const { known, stale } = await loadConfirmationFacts(comparison, found.checks);
+  const unconfirmed = judgeConfirmation(found.checks, known, stale, comparison);
+  const results = judgeBets(loaded, found, { unconfirmed, ofDeleted: known.ofDeleted }, comparison);
+  const keptRounds = results.map((one) => judgeLargeRounds(one, loaded, comparison));
+
+  const { tx, product } = comparison;
+  for (const round of keptRounds.flatMap(({ rounds }) => rounds))
+    await writeLargeRound(tx, product.productId, round);
+  const wantsFetch = await writeResults(
+    comparison,
+    results.map(
+      ({ assessment: { username }, seen, subjects, waits }, index): PartResult => ({
+        username,
+        subjects,
+        seen,
+        waits,
+        marks: keptRounds[index]?.marks ?? [],
+      }),
+    ),
+  );
+  // Loading may have taken more marks of the same rounds. Their parts were compared too.
+  if (loaded.marks.length > marks.length) await endSetAside(comparison, loaded.marks);
+  return { compared: results.length, wantsFetch, stale };
 }

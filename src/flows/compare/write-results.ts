@@ -11,7 +11,7 @@ import {
   type Transition,
 } from "../../mismatches/transitions.ts";
 import { readUnfinishedConfirms } from "../../sync/coverage-store.ts";
-import { planConfirm } from "../../sync/plan-confirm.ts";
+import { planConfirm } from "../../sync/plan-windows.ts";
 import { readPullState } from "../../sync/pull-state-store.ts";
 import { extendGaps, planWindows } from "../../sync/window-store.ts";
 import { hoursOf, mergeRanges, type TimeRange } from "../../window.ts";

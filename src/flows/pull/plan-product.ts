@@ -6,8 +6,7 @@ import type { Query } from "../../db/client.ts";
 import { mergeBacklog, writeBacklog, writeBacklogTurn } from "../../sync/backlog-store.ts";
 import { readCoverage } from "../../sync/coverage-store.ts";
 import { isWaiting } from "../../sync/outage.ts";
-import { type LivePlan, planLive } from "../../sync/plan-live.ts";
-import { planResweeps, type ResweepPlan } from "../../sync/plan-resweep.ts";
+import { type LivePlan, planLive, planResweeps, type ResweepPlan } from "../../sync/plan-windows.ts";
 import {
   ensurePullState,
   lockPullState,

@@ -2,7 +2,7 @@
 
 import { recordAlert } from "../../alerts/store.ts";
 import type { BetPage, BetRecord, RejectedRecord } from "../../bet.ts";
-import { formatInstant, type Instant, parseInstant } from "../../clock.ts";
+import { formatInstant, type Instant, parseInstant, showInstant } from "../../clock.ts";
 import type { Query, Sql } from "../../db/client.ts";
 import { isRejectedValue } from "../../db/database-error.ts";
 import { describeDeleted, readDeletedTime } from "../../db/retention-store.ts";
@@ -16,14 +16,14 @@ import {
   remember,
   restartReturned,
 } from "../../sync/absence-store.ts";
+import { countAnswer, findTruncated, halveToFindOut, learnLimit } from "../../sync/answer-limit-store.ts";
 import { readKnownKeys, textOfKey } from "../../sync/expired-records-store.ts";
 import { advanceWindow, type LeasedWindow, type PageCounts } from "../../sync/leased-window-store.ts";
 import { writeRecords } from "../../sync/record-store.ts";
 import { withoutRefused } from "../../sync/refused-records.ts";
 import { writeRejected } from "../../sync/rejected-store.ts";
-import { BEYOND_ENDS_MS, includes, overlaps, type TimeRange } from "../../window.ts";
+import { BEYOND_ENDS_MS, halve, includes, lengthOf, overlaps, type TimeRange } from "../../window.ts";
 import type { PullContext } from "../context.ts";
-import { findCutAnswer, halveIfSuspicious } from "./check-answer.ts";
 
 /** Evidence that the provider cuts its answers without a nextId. */
 export interface CutAnswers {
@@ -251,4 +251,68 @@ function takeReturned(sql: Sql, window: LeasedWindow): Returned {
   const found = kept?.get(window.id);
   kept?.delete(window.id);
   return found !== undefined && found.cursor === window.cursor ? found.returned : beginReturned(window);
+}
+
+/**
+ * Halves a window after its last page, in the transaction of that page, if the provider may have cut its answer without a nextId:
+ * several windows in a row have the same number of records. Such a window does not count as fetched before its halves are, because the
+ * records that the provider left out would look missing to a comparison (decision 292).
+ * @param total all records of the window, rejected ones included
+ * @returns "known": the answer has as many records as the product's limit; "none": the window counts as complete
+ */
+async function halveIfSuspicious(
+  tx: Query,
+  window: LeasedWindow,
+  answer: { readonly total: number; readonly counts: PageCounts },
+  windowMinMs: number,
+  now: Instant,
+): Promise<"none" | "same-count" | "known"> {
+  const { total, counts } = answer;
+  const suspicion = await countAnswer(tx, window.productId, total);
+  if (suspicion === "none") return "none";
+  if (lengthOf(window) >= 2 * windowMinMs) {
+    await halveToFindOut(tx, window, halve(window), counts, { suspicion, total });
+    return suspicion;
+  }
+  if (suspicion === "known") {
+    const when = `${showInstant(window.from)} to ${showInstant(window.to)}`;
+    await report(tx, window.productId, now, {
+      what: `${window.productId}: the provider cuts answers at ${total} records without a nextId, and the window ${when} is too short to be halved: records of it may be missing`,
+      toDo: "Ask the provider for pages with a nextId, or for a higher limit. Set a shorter pull.windowMin, restart the worker, and fetch the time again: recon backfill.",
+    });
+  }
+  return "none";
+}
+
+/**
+ * Compares the parts of a halved window with the whole, after a part was fetched. If the parts hold more records, the provider cuts its
+ * answers: an alert says so, and the windows that may have been cut are fetched again.
+ * @returns the window that was cut; null: none was found
+ */
+async function findCutAnswer(tx: Query, part: LeasedWindow, now: Instant): Promise<TimeRange | null> {
+  const cut = part.isCheck ? await findTruncated(tx, part) : null;
+  if (cut === null) return null;
+  const { productId } = part;
+  const windows = await learnLimit(tx, productId, cut.limit);
+  await report(tx, productId, now, {
+    what: `${productId}: the provider cuts answers at ${cut.limit} records without a nextId: the time from ${showInstant(cut.from)} to ${showInstant(cut.to)} has more`,
+    toDo: `No record is lost: the worker halves such windows from now on, and fetches ${windows} earlier ones again. Ask the provider for pages with a nextId.`,
+  });
+  return cut;
+}
+
+async function report(
+  tx: Query,
+  productId: string,
+  now: Instant,
+  said: { readonly what: string; readonly toDo: string },
+): Promise<void> {
+  const since = formatInstant(now);
+  await recordAlert(tx, {
+    idempotencyKey: `answers-truncated/${productId}/${since.slice(0, 10)}/${said.toDo.slice(0, 7)}`,
+    kind: "answers-truncated",
+    productId,
+    body: { ...said, productId, since },
+    at: now,
+  });
 }

@@ -25,7 +25,7 @@ import { judgeVerifying, type Verifying } from "../../health/verifying.ts";
 import type { MoneySeen } from "../../money-outside.ts";
 import { judgeStorage, type Storage } from "../../storage.ts";
 import { type FailedBackfill, readFailedBackfills } from "../../sync/backfill-store.ts";
-import { dueResweeps } from "../../sync/plan-resweep.ts";
+import { dueResweeps } from "../../sync/plan-windows.ts";
 import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import {
   longestPause,

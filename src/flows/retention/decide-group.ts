@@ -9,7 +9,7 @@ import { withoutEarlierSteps } from "../../diff/counted-records.ts";
 import { subjectsOf } from "../../diff/mismatch-content.ts";
 import { type PlayerSession, subjectsOfSession } from "../../diff/sessions.ts";
 import { isRunning } from "../../diff/sums.ts";
-import type { NamedByMismatch } from "../../mismatches/evidence-store.ts";
+import type { NamedByMismatch } from "../../mismatches/expired-store.ts";
 import { ZERO } from "../../money.ts";
 
 /** The records and entries of a round, or of a bet without a round. They are deleted together, or stay. */

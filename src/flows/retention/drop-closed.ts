@@ -1,10 +1,13 @@
 /** Deletes the rows of closed days that `retain` no longer keeps (§3.10). */
 
 import type { Instant } from "../../clock.ts";
-import { readClosedTime } from "../../closing/closed-day-store.ts";
+import { sha256 } from "../../closing/archive.ts";
+import { type ClosedDay, readClosedDays, readClosedTime } from "../../closing/closed-day-store.ts";
+import { readReleased } from "../../db/retention-store.ts";
+import { ReconError } from "../../errors.ts";
 import type { TimeRange } from "../../window.ts";
+import { sayFlaw, verifyDay } from "../archive/verify-archive.ts";
 import type { FlowContext } from "../context.ts";
-import { limitToArchived } from "./archived-time.ts";
 import { dropBets } from "./drop-bets.ts";
 import { dropByAge, type RetainedFrom } from "./drop-by-age.ts";
 import type { DropLimits } from "./drop-expired.ts";
@@ -59,4 +62,70 @@ export function retainedFrom(
     mismatches: from(mismatches),
     windows: from(windows),
   };
+}
+
+/** The files of so many days are read in one run; the next run continues. */
+const MOST_DAYS = 40;
+
+interface ArchivedTime {
+  readonly upTo: RetainedFrom;
+  /** why rows are kept that `retain` would delete; null: none are */
+  readonly problem: ReconError | null;
+}
+
+/**
+ * Moves the times before which records and entries are deleted back to the first day whose sealed files do not read back (§3.10,
+ * decision 312). Days before these times were read when they were released, and are not read again.
+ */
+async function limitToArchived({ sql, config }: FlowContext, upTo: RetainedFrom): Promise<ArchivedTime> {
+  const folder = config.closing.archive;
+  const wanted = Math.max(upTo.records ?? upTo.closedFrom, upTo.entries ?? upTo.closedFrom);
+  if (folder === null || wanted <= upTo.closedFrom) return { upTo, problem: null };
+  const released = await readReleased(sql);
+  const isNew = ({ to }: ClosedDay) =>
+    (["records", "entries"] as const).some((side) => {
+      const end = upTo[side];
+      return end !== null && to > released[side] && released[side] < end;
+    });
+  let number = 0;
+  let checked = 0;
+  let end: Instant = upTo.closedFrom;
+  for (;;) {
+    const days = await readClosedDays(sql, number, MOST_DAYS);
+    for (const day of days) {
+      if (day.from >= wanted) return { upTo, problem: null };
+      if (isNew(day)) {
+        if (checked === MOST_DAYS) return { upTo: upToAtMost(upTo, end), problem: null };
+        checked += 1;
+        const problem = await findProblem(folder, day);
+        if (problem !== null) return { upTo: upToAtMost(upTo, end), problem };
+      }
+      end = day.to;
+      number = day.number;
+    }
+    if (days.length < MOST_DAYS) return { upTo: upToAtMost(upTo, end), problem: null };
+  }
+}
+
+function upToAtMost(upTo: RetainedFrom, end: Instant): RetainedFrom {
+  const limit = (time: Instant | null) => (time === null ? null : Math.min(time, end));
+  return { ...upTo, records: limit(upTo.records), entries: limit(upTo.entries) };
+}
+
+async function findProblem(folder: string, { day, archive }: ClosedDay): Promise<ReconError | null> {
+  const refuse = (why: string) =>
+    new ReconError("archive-unusable", `rows of ${day} and later days are kept: ${why}`);
+  if (archive === undefined)
+    return refuse(
+      "it was closed without sealed files, because closing.archive was not set then. To delete them without files, start the worker without closing.archive until retention has passed these days.",
+    );
+  const { flaws, manifest } = await verifyDay(folder, day);
+  const [flaw] = flaws;
+  if (flaw !== undefined)
+    return refuse(`in closing.archive "${folder}", ${sayFlaw(flaw)}. Restore the file from a copy.`);
+  if (manifest !== null && sha256(manifest.text) !== archive)
+    return refuse(
+      `in closing.archive "${folder}", ${day}/manifest.json is not the one that the day was closed with. Restore it from a copy.`,
+    );
+  return null;
 }

@@ -8,7 +8,7 @@ import type { Query } from "../../db/client.ts";
 import { rememberDeleted } from "../../db/retention-store.ts";
 import { subjectsOf } from "../../diff/mismatch-content.ts";
 import { deleteEntries, lockEntries } from "../../ledger/expired-entries-store.ts";
-import { readNamedByMismatches } from "../../mismatches/evidence-store.ts";
+import { readNamedByMismatches } from "../../mismatches/expired-store.ts";
 import { deleteRecords, lockRecords, textOfKey } from "../../sync/expired-records-store.ts";
 import type { FlowContext } from "../context.ts";
 import type { BetGroup, Deletable, DeleteUpTo } from "./decide-group.ts";

@@ -9,7 +9,7 @@ import { entriesOutside } from "../../diff/outside.ts";
 import { readNotedAbsences } from "../../diff/record-store.ts";
 import { withoutSessions } from "../../diff/session-bets.ts";
 import { NO_ABSENCES } from "../../diff/vanished.ts";
-import type { NamedByMismatch } from "../../mismatches/evidence-store.ts";
+import type { NamedByMismatch } from "../../mismatches/expired-store.ts";
 import { type RecordKey, textOfKey } from "../../sync/expired-records-store.ts";
 import { openComparison } from "../compare/comparison-context.ts";
 import { loadSessions } from "../compare/load-sessions.ts";

@@ -12,7 +12,7 @@ import { reportRefusals, watchConnections } from "../../db/watch-connections.ts"
 import { importLines } from "../../ledger/import-lines.ts";
 import type { Log } from "../../log.ts";
 import { type StoreProgress, storeJournal } from "../../tap/store-journal.ts";
-import { MEASURE_EVERY_MS, openClockWatch } from "../alerts/watch-clock.ts";
+import { MEASURE_EVERY_MS, openClockWatch } from "../alerts/watch-installation.ts";
 
 /** The options of the storing thread. */
 export interface StoringOrder {

@@ -4,6 +4,10 @@
  */
 
 import type { Instant } from "../../clock.ts";
+import { sharesOf } from "../../closing/confirmed-days.ts";
+import { type ConfirmedMonth, readConfirmedMonths } from "../../closing/confirmed-store.ts";
+import type { ConfirmedShares } from "../../confirmed.ts";
+import type { Query } from "../../db/client.ts";
 import { watermarkOf } from "../../health/products.ts";
 import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/risk-store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
@@ -164,4 +168,29 @@ function addUpOpen(changes: readonly OpenChange[], known: readonly boolean[]): P
       line: levels.map((level) => level?.amount ?? null),
     })),
   };
+}
+
+/** The shares of one month. */
+export interface MonthlyShares extends ConfirmedShares {
+  /** YYYY-MM */
+  readonly month: string;
+  /** the end of the last closed day of the month */
+  readonly to: Instant;
+  /** false: an older version, which measured nothing, closed some of its days */
+  readonly isWhole: boolean;
+}
+
+/** The newest months with a closed day, the newest first. @param productId null: all products */
+export async function readMonthlyShares(
+  sql: Query,
+  now: Instant,
+  most: number,
+  productId: string | null = null,
+): Promise<MonthlyShares[]> {
+  const months = await readConfirmedMonths(sql, most, productId);
+  return months.map((one: ConfirmedMonth) => {
+    const { month, currency, to, isWhole } = one;
+    const names = { month, productId: one.productId, currency, to, isWhole };
+    return { ...names, stake: formatAmount(one.stake), ...sharesOf(one, now) };
+  });
 }

@@ -8,9 +8,8 @@ import { queueNameOf } from "../../health/verifying.ts";
 import type { Log } from "../../log.ts";
 import { CLAIM_SECONDS, type Claim, claimDue, releaseClaims, renewClaims } from "../../verify/claim-store.ts";
 import { firstDelayMs } from "../../verify/decide.ts";
-import { VERIFY_KINDS, type VerifyKind } from "../../verify/row-store.ts";
+import { pickUpTopUps, VERIFY_KINDS, type VerifyKind } from "../../verify/row-store.ts";
 import { readDueProducts } from "../../verify/store.ts";
-import { pickUpTopUps } from "../../verify/top-up-store.ts";
 import { openTurns } from "../../verify/turns.ts";
 import type { VerifyContext } from "./ask-outcome.ts";
 import {

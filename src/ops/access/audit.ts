@@ -5,7 +5,7 @@ import { type AuditedRequest, answerAudit, insertAudit } from "../../access/audi
 import { describeError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { endsInTime } from "../../in-time.ts";
-import { isChange } from "../http/cross-origin.ts";
+import { isChange } from "../http/same-origin.ts";
 
 const LONGEST_WRITE_MS = 2_000;
 const MOST_DETAILS = 8_000;

@@ -4,10 +4,9 @@ import formbody from "@fastify/formbody";
 import { html } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FlowContext } from "../../flows/context.ts";
-import { isOwnChange } from "../http/cross-origin.ts";
 import { renderPage } from "../http/layout.ts";
-import { readOwnPath } from "../http/own-path.ts";
 import { sendProblem } from "../http/problem.ts";
+import { isOwnChange, readOwnPath } from "../http/same-origin.ts";
 import { closeUnanswered, findVisitor, type Gate, noteFailure } from "./access.ts";
 import { addAudit } from "./audit.ts";
 

@@ -3,8 +3,7 @@
 import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { INVOICE_CHECK } from "../../closing/invoice.ts";
-import { checkInvoiceOf } from "../../flows/closing/check-invoice.ts";
-import { MOST_INVOICE_BYTES } from "../../flows/closing/read-invoice.ts";
+import { checkInvoiceOf, MOST_INVOICE_BYTES } from "../../flows/closing/read-invoice.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { read, type Typed } from "../input/fields.ts";
 import { INVOICE_QUERY, parseMonth } from "../input/report-query.ts";

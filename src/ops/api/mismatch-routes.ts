@@ -1,19 +1,35 @@
-/** Mismatches over HTTP: list, show, act on. */
+/** Mismatches and incidents over HTTP: list, show, act on, comment on; and their evidence files. */
 
 import { Readable } from "node:stream";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import pLimit from "p-limit";
 import { z } from "zod";
 import { FLAG, objectOf } from "../../answer.ts";
+import { ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { ACTION_RESULT, actOnMismatches, previewAction } from "../../flows/mismatches/act-on-mismatches.ts";
-import { addComment } from "../../flows/mismatches/add-comment.ts";
+import {
+  ACTION_RESULT,
+  actOnMismatches,
+  addComment,
+  previewAction,
+} from "../../flows/mismatches/act-on-mismatches.ts";
+import {
+  describeIncident,
+  INCIDENT_LIST,
+  INCIDENT_STORY,
+  readIncidentDocument,
+} from "../../flows/read/incident-document.ts";
 import { listMismatches } from "../../flows/read/list-mismatches.ts";
+import { EVIDENCE, type EvidenceTarget, readEvidence } from "../../flows/read/read-evidence.ts";
+import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import { MISMATCH_STORY, readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_LIST } from "../../mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
 import { listAsCsv } from "../csv/csv.ts";
-import type { Typed } from "../input/fields.ts";
-import { COMMENT_FORM, readComment } from "../input/fields.ts";
+import { TYPE_OF_FORMAT, writeEvidence } from "../evidence/evidence-file.ts";
+import { EVIDENCE_QUERY, readEvidenceQuery } from "../input/evidence-query.ts";
+import { COMMENT_FORM, readComment, type Typed } from "../input/fields.ts";
+import { INCIDENT_QUERY, readIncidentQuery } from "../input/incident-query.ts";
 import { actionForm, bulkForm, readAction, readBulk } from "../input/mismatch-action.ts";
 import { LIST_QUERY, readMismatchQuery } from "../input/mismatch-query.ts";
 import { describeOperation, ONE_COMMENT, ONE_ID } from "./operation.ts";
@@ -105,4 +121,101 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
       return { action, dryRun: isDryRun, ...result };
     });
   }
+}
+
+const LIST_INCIDENTS = describeOperation({
+  id: "listIncidents",
+  summary: "incidents, the newest first",
+  query: INCIDENT_QUERY,
+  answers: { 200: INCIDENT_LIST },
+});
+
+const SHOW_INCIDENT = describeOperation({
+  id: "readIncident",
+  summary: "one incident with its sums, its first mismatches, and who was notified of what",
+  params: ONE_ID,
+  answers: { 200: INCIDENT_STORY },
+});
+
+const ADD_COMMENT = describeOperation({
+  id: "commentIncident",
+  summary: "adds a comment to an incident (201), which is never changed",
+  params: ONE_ID,
+  body: COMMENT_FORM,
+  answers: { 201: ONE_COMMENT },
+});
+
+export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): void {
+  api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async ({ query }) => {
+    const { choice, page } = await readIncidentQuery(context, query);
+    const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
+    return { incidents: incidents.map(describeIncident), next: next === null ? null : String(next) };
+  });
+  api.get<{ Params: { id: string } }>("/incidents/:id", { schema: SHOW_INCIDENT }, ({ params }) =>
+    readIncidentDocument(context, params.id),
+  );
+  api.post<{ Params: { id: string } }>(
+    "/incidents/:id/comments",
+    { schema: ADD_COMMENT },
+    async ({ params: { id }, body, asker }, reply) => {
+      const note = readComment(body);
+      const comment = await addComment(context, { about: "incident", id, by: asker.name, note });
+      return await reply.code(201).send({ comment });
+    },
+  );
+}
+
+/** The most waiting files; the server refuses further ones. */
+const MOST_WAITING = 10;
+
+const READ = describeOperation({
+  id: "readEvidence",
+  summary: "one file for a dispute with the provider: both sides, callbacks and record versions as they came",
+  query: EVIDENCE_QUERY,
+  answers: { 200: EVIDENCE },
+  also: ["text/html", "text/csv"],
+});
+
+/** One file at a time, so that files take at most one connection from other work. */
+export function addEvidenceRoutes(api: FastifyInstance, context: FlowContext): void {
+  const inTurn = pLimit(1);
+  api.get<{ Querystring: Typed }>("/evidence", { schema: READ }, async ({ query }, reply) => {
+    const { target, format } = readEvidenceQuery(query);
+    if (inTurn.pendingCount >= MOST_WAITING) {
+      const words = `${MOST_WAITING} evidence files are waiting already, which is the limit: the server makes one at a time. Try again in a minute, or use "recon evidence", which does not wait.`;
+      throw new ReconError("too-many-reports", words, { retryable: true });
+    }
+    const evidence = await readWhileAwaited(reply, (signal) =>
+      inTurn(() => readEvidence(context, target, signal)),
+    );
+    return await reply
+      .type(TYPE_OF_FORMAT[format])
+      .header("content-disposition", `attachment; filename="${nameOf(target)}.${format}"`)
+      .send(writeEvidence(evidence, format));
+  });
+}
+
+/** @throws ReconError `report-left` if the caller leaves */
+async function readWhileAwaited<Value>(
+  { raw }: FastifyReply,
+  make: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const left = new AbortController();
+  const leave = () => left.abort(new ReconError("report-left", "the caller of the evidence has left"));
+  raw.once("close", leave);
+  try {
+    return await make(left.signal);
+  } finally {
+    raw.off("close", leave);
+  }
+}
+
+/** "evidence-7", "evidence-7-and-3-more", "evidence-incident-2": made of digits only. */
+function nameOf(target: EvidenceTarget): string {
+  if ("incident" in target) {
+    const part = target.part === null ? "" : `-part-${target.part}`;
+    return `evidence-incident-${target.incident.replace(/\D/g, "")}${part}`;
+  }
+  const [first = "", ...others] = target.ids;
+  return others.length === 0 ? `evidence-${first}` : `evidence-${first}-and-${others.length}-more`;
 }

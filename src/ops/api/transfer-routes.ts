@@ -15,12 +15,13 @@ import {
 import { closeTransfer } from "../../flows/verify/close-transfer.ts";
 import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import { listTransfers } from "../../verify/store.ts";
-import { HAND_OVER_FORM, readTransfer } from "../input/hand-over.ts";
 import {
   CLOSE_FORM,
+  HAND_OVER_FORM,
   LIST_QUERY,
   ONE_OF_REF,
   readNote,
+  readTransfer,
   readTransferChoice,
   readTransferQuery,
 } from "../input/transfer-query.ts";

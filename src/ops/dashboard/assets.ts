@@ -2,7 +2,7 @@
 
 import { extname } from "node:path";
 import type { FastifyInstance } from "fastify";
-import { ASSETS, ASSETS_VERSION } from "../http/asset-files.ts";
+import { ASSETS, ASSETS_VERSION } from "../http/assets.ts";
 import { sendProblem } from "../http/problem.ts";
 
 const KEPT = "public, max-age=31536000, immutable";

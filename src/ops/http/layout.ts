@@ -1,7 +1,7 @@
 /** The common parts of all dashboard pages: head, navigation, frame of the content. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { ASSETS_AT } from "./asset-files.ts";
+import { ASSETS_AT } from "./assets.ts";
 
 const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
 

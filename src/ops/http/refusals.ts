@@ -10,9 +10,9 @@ import { describeLimit, isConnectionLost } from "../../db/database-error.ts";
 import { type ErrorCode, ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { endsInTime } from "../../in-time.ts";
-import { isChange, isOwnChange } from "./cross-origin.ts";
 import { renderPage } from "./layout.ts";
 import { sendProblem, wantsPage } from "./problem.ts";
+import { isChange, isOwnChange } from "./same-origin.ts";
 
 /** The limit of a statement (PEOPLE_LIMITS), and a little more. */
 export const PAGE_MS = 35_000;

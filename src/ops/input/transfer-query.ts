@@ -1,13 +1,28 @@
-/** Filters and notes of transfers, with the same names for HTTP and the command line. */
+/** What is asked of transfers, with the same names for HTTP and the command line: filters, notes, and a transfer that is handed over. */
 
 import { z } from "zod";
+import { formatInstant, type Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { TransferChoice } from "../../flows/read/read-transfer.ts";
-import { TRANSFER_STATUSES } from "../../transfer.ts";
+import { parseAmount } from "../../money.ts";
+import { TRANSFER_STATUSES, TRANSFER_TYPES, type Transfer } from "../../transfer.ts";
 import { VERIFY_KINDS } from "../../verify/row-store.ts";
 import type { TransferFilter } from "../../verify/store.ts";
-import { FILTER, orNull, PAGE, read, readOneOf, severalOf, words } from "./fields.ts";
-import { bodyWith } from "./messages.ts";
+import {
+  FILTER,
+  orNull,
+  PAGE,
+  read,
+  readBy,
+  readOneOf,
+  severalOf,
+  TEXT,
+  type Typed,
+  timeIn,
+  usage,
+  words,
+} from "./fields.ts";
+import { bodyWith, fieldOf, must, show } from "./messages.ts";
 
 /** The fields that distinguish several top-ups of one ref. */
 export const ONE_OF_REF = z.strictObject({
@@ -55,4 +70,69 @@ export function readTransferChoice(ref: string, typed: unknown): TransferChoice 
 /** @throws ReconError `usage` if the note is not text, empty, or too long */
 export function readNote(typed: unknown): string {
   return read(CLOSE_FORM, typed).note;
+}
+
+const LONGEST_TEXT = 200;
+/** Clocks differ a little. A `sentAt` further in the future than this is a mistake. */
+const MOST_AHEAD_MS = 3_600_000;
+
+const PLAIN = must("be text without control characters or surrounding spaces");
+const NAME = TEXT.min(1, PLAIN)
+  .max(LONGEST_TEXT, {
+    error: (issue) => `${fieldOf(issue)} is longer than ${LONGEST_TEXT} characters: ${show(issue.input)}`,
+  })
+  // Neither PostgreSQL nor a URL can hold half of a surrogate pair, and control characters are invisible.
+  .refine((text) => text.trim() === text && !/\p{Cc}/u.test(text) && text.isWellFormed(), PLAIN);
+
+/** Two decimals, as in the transfer request (§4.C2). */
+const CENTS = must('be text with two decimals, above zero, such as "10.00"');
+
+/** The body that hands over a transfer. */
+export const HAND_OVER_FORM = z.strictObject(
+  {
+    username: NAME,
+    productId: TEXT,
+    currency: TEXT.regex(/^[A-Z]{3}$/, must('be three capital letters such as "THB"')),
+    transactionRef: NAME,
+    type: z.enum(TRANSFER_TYPES, must(`be ${TRANSFER_TYPES.join(" or ")}`)),
+    amount: readBy(
+      parseAmount,
+      z
+        .string(CENTS)
+        .regex(/^\d{1,40}\.\d{2}$/, CENTS)
+        .refine((text) => /[1-9]/.test(text), CENTS),
+    ),
+    sentAt: timeIn(TEXT),
+  },
+  {
+    error: ({ code, keys }) =>
+      code === "unrecognized_keys"
+        ? `there is no field "${keys[0]?.slice(0, 60)}"; a transfer has ${fields()}`
+        : `a transfer must be a JSON object with ${fields()}`,
+  },
+);
+
+/**
+ * Reads a transfer from a JSON value.
+ * @param known the configured products, and the present time
+ * @throws ReconError `usage` that names the first wrong field and its value
+ */
+export function readTransfer(
+  value: unknown,
+  known: { readonly products: readonly string[]; readonly now: Instant },
+): Transfer {
+  const transfer = read(HAND_OVER_FORM, value);
+  if (!known.products.includes(transfer.productId)) {
+    throw usage(
+      `there is no productId ${show(transfer.productId)}; it is one of ${known.products.join(", ")}`,
+    );
+  }
+  const { sentAt } = value as Typed;
+  if (transfer.sentAt < 0) throw usage(`sentAt ${show(sentAt)} is before 1970`);
+  if (transfer.sentAt <= known.now + MOST_AHEAD_MS) return transfer;
+  throw usage(`sentAt ${show(sentAt)} is in the future: the time is ${formatInstant(known.now)}`);
+}
+
+function fields(): string {
+  return Object.keys(HAND_OVER_FORM.shape).join(", ");
 }

@@ -9,7 +9,7 @@ import { type FaultAction, PLAIN_ACTIONS, type PlainAction } from "../faults/fau
 import { providerTime } from "../world/provider-side.ts";
 import { hashText } from "../world/random.ts";
 import { CODES, writeEnvelope, writeRefusal, writeSuccess } from "./answer.ts";
-import { type BetChunk, type BetQuery, chunkOf, writeCursor } from "./bet-query.ts";
+import { type BetChunk, type BetQuery, chunkOf, writeCursor } from "./bet-endpoint.ts";
 import type { Delivery } from "./delivery.ts";
 
 /** An answer before it becomes text. */

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { formatInstant, type Instant } from "../../../src/clock.ts";
 import { planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.ts";
-import { EXCLUDED_ENDS, isInRange } from "../../../src/sandbox/server/bet-query.ts";
+import { EXCLUDED_ENDS, isInRange } from "../../../src/sandbox/server/bet-endpoint.ts";
 import { readCoverage } from "../../../src/sync/coverage-store.ts";
 import { BEYOND_ENDS_MS, LONGEST_RANGE_MS, lengthOf, subtractRanges } from "../../../src/window.ts";
 import { HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";

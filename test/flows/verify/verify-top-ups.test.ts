@@ -3,7 +3,7 @@ import type { CallbackEntry } from "../../../src/callback.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import { findTransfer } from "../../../src/flows/read/read-transfer.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
-import { pickUpTopUps } from "../../../src/verify/top-up-store.ts";
+import { pickUpTopUps } from "../../../src/verify/row-store.ts";
 import { useDatabase } from "../../support/database.ts";
 import { amount, exampleEntry, HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
 import { replyWith, topUpAnswer, topUpFailed, useVerifyProvider } from "../../support/verify-provider.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { BetRecord } from "../../../src/bet.ts";
 import { parseInstant } from "../../../src/clock.ts";
 import { CODES } from "../../../src/sandbox/server/answer.ts";
-import { type BetQuery, chunkOf, parseBetQuery } from "../../../src/sandbox/server/bet-query.ts";
+import { type BetQuery, chunkOf, parseBetQuery } from "../../../src/sandbox/server/bet-endpoint.ts";
 import { createWorld } from "../../../src/sandbox/world/world.ts";
 import { HOUR, planOf, START } from "../plans.ts";
 

@@ -1,8 +1,7 @@
 /** The rounds that begin in one minute of an odd product. */
 
 import type { Instant } from "../../../src/clock.ts";
-import { faultDue } from "../../../src/sandbox/world/plant-fault.ts";
-import { drawCount, type PlayedMinute, roundIdOf } from "../../../src/sandbox/world/play-minute.ts";
+import { drawCount, faultDue, type PlayedMinute, roundIdOf } from "../../../src/sandbox/world/play-minute.ts";
 import type { SandboxPlayer } from "../../../src/sandbox/world/played-round.ts";
 import { createRandom, hashText, type Random } from "../../../src/sandbox/world/random.ts";
 import type { SandboxGame } from "../../../src/sandbox/world/styles.ts";

@@ -3,7 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { addComment, type NewComment } from "../../../flows/mismatches/add-comment.ts";
+import { addComment, type NewComment } from "../../../flows/mismatches/act-on-mismatches.ts";
 import type { Comment } from "../../../mismatches/comment-store.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";

@@ -15,9 +15,15 @@ import { sayAmounts, sayWords, showCount, showSum } from "../parts/show.ts";
 import { zoneOf } from "../parts/zone.ts";
 import { renderDay } from "../trends/render-trends.ts";
 import { addCloseGuide, type GuideStep, renderGuide } from "./guide.ts";
-import { type HealthVerdict, judgeHealth, TONE_OF_STATE, TONES, type Tone } from "./health-verdict.ts";
+import {
+  addUpRisk,
+  type HealthVerdict,
+  judgeHealth,
+  TONE_OF_STATE,
+  TONES,
+  type Tone,
+} from "./health-verdict.ts";
 import { renderProduct } from "./render-product.ts";
-import { addUpRisk } from "./risk.ts";
 
 /** None of them looks like a button that closes the line. */
 const SIGN_OF_TONE: Readonly<Record<Tone, string>> = { bad: "!!", warn: "!", unknown: "…", good: "✓" };

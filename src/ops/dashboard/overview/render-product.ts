@@ -7,8 +7,7 @@ import type { Finding } from "../../../health/finding.ts";
 import type { HistoryStep } from "../../../sync/coverage.ts";
 import { linkToCoverage, renderCoverageStrip } from "../coverage/render-coverage-strip.ts";
 import { groupThousands, sayWords, showCount, showSum, showTime } from "../parts/show.ts";
-import { TONE_OF_STATE } from "./health-verdict.ts";
-import { addUpRisk } from "./risk.ts";
+import { addUpRisk, TONE_OF_STATE } from "./health-verdict.ts";
 
 const HEIGHT = 40;
 const STEP_WIDTH = 2;

@@ -2,11 +2,18 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
 import type { OpenDay } from "../../../closed.ts";
 import { readLastClosed } from "../../../closing/closed-day-store.ts";
 import { dayOf } from "../../../closing/day-bounds.ts";
 import { describeError, ReconError } from "../../../errors.ts";
-import { acceptGaps, type GapOfProduct, readGaps } from "../../../flows/closing/accept-gaps.ts";
+import {
+  acceptGaps,
+  type GapOfProduct,
+  readGaps,
+  sayLength,
+  sayTimes,
+} from "../../../flows/closing/accept-gaps.ts";
 import { type Closing, closeDay } from "../../../flows/closing/close-day.ts";
 import { closeDays, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
@@ -15,7 +22,7 @@ import { readMonth, readOpenReason } from "../../../flows/closing/read-statement
 import { type BooksCheck, sayRest, verifyBooks } from "../../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { usage } from "../../input/fields.ts";
+import { read, usage } from "../../input/fields.ts";
 import {
   type AskedDay,
   type AskedMonth,
@@ -23,12 +30,13 @@ import {
   parseDay,
   readReportAsk,
 } from "../../input/report-query.ts";
+import { LONGEST_NOTE, readNote } from "../../input/transfer-query.ts";
+import { renderArea } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { sayWords, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
 import { zoneOf } from "../parts/zone.ts";
-import { renderAcceptGaps, type TypedGaps, takeTypedGaps } from "./accept-gap-form.ts";
 
 /** A day or a month to close. */
 interface Closable {
@@ -244,4 +252,41 @@ function sayClosings(results: readonly Closing[]): string {
   return said === ""
     ? "No day of this month can be closed: they lie before the first closed day, or before pulling began."
     : said;
+}
+
+/** One checked box comes as text, several as a list. */
+const ACCEPTED = z.strictObject({ acceptGap: z.union([z.string(), z.array(z.string())]) });
+
+interface TypedGaps {
+  readonly productIds: readonly string[];
+  readonly note: string;
+}
+
+/**
+ * Takes its fields out of a form. @returns the other fields, and null if no box is checked and no note is there
+ * @throws ReconError `usage` that names the field
+ */
+function takeTypedGaps(
+  body: Readonly<Record<string, unknown>>,
+): readonly [Readonly<Record<string, unknown>>, TypedGaps | null] {
+  const { acceptGap, note, ...others } = body;
+  if (acceptGap === undefined && note === undefined) return [others, null];
+  const typed = read(ACCEPTED, { acceptGap }).acceptGap;
+  const productIds = typeof typed === "string" ? [typed] : [...new Set(typed)];
+  return [others, { productIds, note: readNote({ note }) }];
+}
+
+function renderAcceptGaps(day: string, gaps: readonly GapOfProduct[], reader: string): SafeHtml | null {
+  if (gaps.length === 0) return null;
+  const boxes = gaps.map(
+    ({ productId, missing }) =>
+      html`<label class="check"><input type="checkbox" name="acceptGap" value="${productId}">${productId}: ${sayLength(missing)} (${sayWords(sayTimes(missing), reader)})</label>`,
+  );
+  const note = { label: "Why it cannot be fetched", name: "note", value: "", problem: null };
+  return html`<form method="post" action="/report/close" class="sheet" id="accept-gap"><h2>Close it without missing time</h2>
+<p>Only if this time can never be fetched. The statement names the products, the missing time, you and your reason. What is fetched later becomes corrections.</p>
+<input type="hidden" name="day" value="${day}">
+<p>${boxes}</p>
+<div class="row">${renderArea(note, html`rows="2" maxlength="${LONGEST_NOTE}" required`)}
+<button>Close ${day} without it</button></div></form>`;
 }

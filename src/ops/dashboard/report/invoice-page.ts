@@ -1,21 +1,28 @@
 /** `/report/invoice`: the provider's invoice of a month beside the closed books. Nothing is stored. */
 
 import type { IncomingMessage } from "node:http";
+import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { DateTime } from "luxon";
-import type { InvoiceCheck } from "../../../closing/invoice.ts";
-import { checkInvoiceOf } from "../../../flows/closing/check-invoice.ts";
-import { MOST_INVOICE_BYTES } from "../../../flows/closing/read-invoice.ts";
+import {
+  type CheckedLine,
+  type InvoiceCheck,
+  type InvoiceFigure,
+  isExplained,
+} from "../../../closing/invoice.ts";
+import { checkInvoiceOf, MOST_INVOICE_BYTES } from "../../../flows/closing/read-invoice.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { refusalOf } from "../../http/refusals.ts";
 import { usage } from "../../input/fields.ts";
 import { parseMonth } from "../../input/report-query.ts";
-import { type Problem, problemOf } from "../parts/fields.ts";
+import { type Problem, problemOf, renderInput, renderProblem } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { readForm } from "../parts/read-form.ts";
 import { sendPage } from "../parts/send-page.ts";
+import { sayWords, showAmount, showCount } from "../parts/show.ts";
+import { type Column, type Row, renderTable } from "../parts/table.ts";
 import { zoneOf } from "../parts/zone.ts";
-import { renderInvoice } from "./render-invoice.ts";
+import { renderCorrections } from "./render-corrections.ts";
 
 type PageRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
 
@@ -95,4 +102,136 @@ function lastMonth({ clock, config }: FlowContext): string {
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
+}
+
+interface ShownInvoice {
+  /** as typed */
+  readonly month: string;
+  readonly problem: Problem | null;
+  /** null: nothing was sent, or it has a problem */
+  readonly check: InvoiceCheck | null;
+}
+
+/** @param zone of the person who reads */
+function renderInvoice({ month, problem, check }: ShownInvoice, zone: string): SafeHtml {
+  return html`<p class="trail"><a href="/report">Report</a> <span aria-hidden="true">›</span> Invoice</p>
+<h1>Check the provider's invoice</h1>
+<form method="post" action="/report/invoice" enctype="multipart/form-data" class="sheet fields" aria-label="Invoice">
+${renderInput({ label: "Month", name: "month", value: month, problem }, html`size="10" required autocomplete="off" placeholder="2026-11"`)}
+${renderInput({ label: "File", name: "file", value: "", problem }, html`type="file" required`)}
+<button>Check</button>
+<p class="faint">CSV of at most 1 MB whose first line is <code>product,currency,turnover,ggr,rate,fee</code>; rate and fee may be left out. Nothing is stored.</p>
+</form>
+${renderProblem(problem, ["month", "file"])}
+${check === null ? null : renderCheck(check, zone)}`;
+}
+
+function renderCheck(check: InvoiceCheck, zone: string): SafeHtml {
+  const { month, agrees, lines, missing, open, ignoredColumns } = check;
+  const corrections = lines.flatMap((line) => line.corrections);
+  return html`${renderVerdict(check)}
+${ignoredColumns.length === 0 ? null : html`<p class="faint wrap">Columns that were not read: ${ignoredColumns.join(", ")}.</p>`}
+<section class="sheet" aria-labelledby="figures"><h2 id="figures">${month} in ${check.zone}: the invoice and the closed days</h2>
+${renderTable({ name: "Figures", columns: FIGURE_COLUMNS, rows: lines.flatMap(renderLine) })}
+${agrees ? null : html`<p>What is left is the difference without the corrections. An invoice of before a correction has left what the correction changed.</p>`}</section>
+${missing.length === 0 ? null : renderMissing(missing)}
+${renderCorrections({ id: "corrections", title: "Corrections that changed the provider's figures", corrections }, zone)}
+${open.length === 0 ? null : renderOpen(open, zone)}`;
+}
+
+function renderVerdict({ month, agrees, lines, missing, open }: InvoiceCheck): SafeHtml {
+  const without =
+    open.length === 0 ? "" : ` ${showCount(open.length)} of its days are open, and in no closed figure.`;
+  if (agrees) {
+    return html`<p class="verdict" data-state="good"><span>Nothing is left: the closed days of <a href="/report?month=${month}">${month}</a> and their corrections explain the whole invoice.${without}</span></p>`;
+  }
+  const left = lines
+    .filter((line) => !isExplained(line))
+    .map(({ productId, currency }) => `${productId} ${currency}`);
+  const said = [
+    left.length === 0
+      ? ""
+      : `Not explained: ${left.slice(0, 10).join(", ")}${left.length > 10 ? ` and ${left.length - 10} more` : ""}.`,
+    missing.length === 0 ? "" : "Products of the month are not in the invoice.",
+  ];
+  return html`<p class="verdict" data-state="bad"><span>${said.join(" ").trim()}${without}</span></p>`;
+}
+
+const FIGURE_COLUMNS: readonly Column[] = [
+  { name: "line", as: "number" },
+  { name: "product", as: "text" },
+  { name: "figure" },
+  { name: "currency" },
+  { name: "invoice", as: "number" },
+  { name: "closed", as: "number" },
+  { name: "difference", as: "number" },
+  { name: "corrections", as: "number" },
+  { name: "left", as: "number" },
+];
+
+function renderLine(line: CheckedLine): Row[] {
+  const { fee, unknown } = line;
+  const why = unknown === null ? null : html`<br><span class="faint">${unknown}</span>`;
+  const rows = [renderFigure(line, html`turnover${why}`, line.turnover), renderFigure(line, "ggr", line.ggr)];
+  if (fee === null) return rows;
+  const { rate, invoice, expected, left } = fee;
+  const name =
+    rate === null ? html`fee<br><span class="faint">not checked: no rate</span>` : `fee, ${rate} × ggr`;
+  const cells = [
+    ...headOf(line, name),
+    showFigure(invoice),
+    showFigure(expected),
+    showFigure(left),
+    null,
+    showLeft(left),
+  ];
+  return [...rows, { cells }];
+}
+
+function renderFigure(line: CheckedLine, name: SafeHtml | string, figure: InvoiceFigure): Row {
+  const { invoice, closed, difference, corrections, left } = figure;
+  const amounts = [invoice, closed, difference, corrections].map(showFigure);
+  return { cells: [...headOf(line, name), ...amounts, showLeft(left)] };
+}
+
+function headOf({ line, productId, currency }: CheckedLine, name: SafeHtml | string) {
+  return [showCount(line), productId, name, currency];
+}
+
+function showFigure(amount: string | null): SafeHtml | string {
+  return amount === null ? "unknown" : showAmount(amount, null);
+}
+
+function showLeft(left: string | null): SafeHtml | string {
+  if (left === "0" || left === null) return showFigure(left);
+  return html`<strong class="differs">${showAmount(left, null)}</strong>`;
+}
+
+function renderMissing(missing: InvoiceCheck["missing"]): SafeHtml {
+  const rows = missing.map(({ productId, currency, turnover, ggr }) => ({
+    cells: [productId, showAmount(turnover, currency), showAmount(ggr, currency)],
+  }));
+  return html`<section class="sheet" aria-labelledby="missing"><h2 id="missing">Not in the invoice</h2>
+${renderTable({
+  name: "Not in the invoice",
+  columns: [
+    { name: "product", as: "head" },
+    { name: "turnover", as: "number" },
+    { name: "ggr", as: "number" },
+  ],
+  rows,
+})}</section>`;
+}
+
+function renderOpen(open: InvoiceCheck["open"], zone: string): SafeHtml {
+  const rows = open.map(({ day, reason }) => ({ cells: [day, sayWords(reason, zone)] }));
+  return html`<section class="sheet" aria-labelledby="open"><h2 id="open">Open days</h2>
+${renderTable({
+  name: "Open days",
+  columns: [
+    { name: "day", as: "head" },
+    { name: "why it is open", as: "text", of: "long" },
+  ],
+  rows,
+})}</section>`;
 }

@@ -1,18 +1,28 @@
 /** `GET /trends`: what has changed over the last day, week or month, of one product or of all. */
 
-import { html } from "@remix-run/html-template";
+import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
+import type { Instant } from "../../../clock.ts";
+import { sayShare } from "../../../closing/confirmed-days.ts";
+import { CONFIRMED_WITHIN, type ConfirmedWithin } from "../../../confirmed.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { type MonthlyShares, readMonthlyShares } from "../../../flows/trends/read-confirmed.ts";
-import { openTrends, SPANS, type Span, type Trends } from "../../../flows/trends/read-trends.ts";
+import {
+  type MonthlyShares,
+  openTrends,
+  readMonthlyShares,
+  SPANS,
+  type Span,
+  type Trends,
+} from "../../../flows/trends/read-trends.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { FILTER, orNull, read, usage } from "../../input/fields.ts";
 import { type Problem, problemOf, typedFields } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
+import { sayTime, showAmount } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
-import { renderConfirmed } from "./render-confirmed.ts";
 import { renderTrends } from "./render-trends.ts";
 
 /** The months whose shares are shown. */
@@ -63,4 +73,44 @@ function readAsked(
   const asked = read(QUERY, query);
   if (asked.product === null || products.includes(asked.product)) return asked;
   throw usage(`there is no product "${asked.product.slice(0, 60)}"; choose one of the list`, "product");
+}
+
+const COLUMNS: readonly Column[] = [
+  { name: "month", as: "head" },
+  { name: "product", as: "text" },
+  { name: "stake", as: "number" },
+  { name: "within an hour", as: "number" },
+  { name: "within a day", as: "number" },
+  { name: "within a week", as: "number" },
+];
+
+/** @param months the newest first */
+function renderConfirmed(months: readonly MonthlyShares[], now: Instant, zone: string): SafeHtml {
+  const rows = months.map((one) => ({
+    cells: [
+      html`<a href="/report?month=${one.month}">${one.month}</a>`,
+      one.productId,
+      showAmount(one.stake, one.currency),
+      sayOrWhen(one, "hour", one.withinHour),
+      sayOrWhen(one, "day", one.withinDay),
+      sayOrWhen(one, "week", one.withinWeek),
+    ],
+  }));
+  const body =
+    rows.length === 0
+      ? html`<p>No day with a bet is closed yet.</p>`
+      : renderTable({ name: "Confirmed by both sides", columns: COLUMNS, rows });
+  return html`<section class="sheet" aria-labelledby="confirmed"><h2 id="confirmed">Money that both sides confirmed</h2>
+<p>The share of the provider's stake of the closed days for which the record and all callbacks were there and agreed within an hour, a day and a week of the bet.</p>
+${body}</section>`;
+
+  function sayOrWhen(
+    { to, isWhole }: MonthlyShares,
+    within: ConfirmedWithin,
+    share: string | null,
+  ): SafeHtml | string {
+    const knownAt = to + CONFIRMED_WITHIN[within];
+    if (share !== null || !isWhole || knownAt <= now) return sayShare(share);
+    return html`unknown <span class="faint">until ${sayTime(knownAt, zone).slice(0, 16)}</span>`;
+  }
 }

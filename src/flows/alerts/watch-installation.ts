@@ -1,14 +1,11 @@
-/**
- * Compares this machine's clock with the database's, and reports a difference
- * (docs/operations.md#outages).
- */
+/** Watches what an installation cannot change by itself: its clock, and who else uses its Redis. */
 
 import { hostname } from "node:os";
 import { pid } from "node:process";
 import { beginCondition, endConditionNamed, keepCondition } from "../../alerts/condition-store.ts";
 import type { DatabaseClock } from "../../db/database-clock.ts";
-import { describeError } from "../../errors.ts";
-import { wrongClock } from "../../health/installation.ts";
+import { describeError, ReconError } from "../../errors.ts";
+import { sharedRedis, wrongClock } from "../../health/installation.ts";
 import type { FlowContext } from "../context.ts";
 
 /** The clock may be changed at any time, so it is measured at this interval. */
@@ -55,5 +52,35 @@ export function openClockWatch(
       log.warn({ error: describeError(error) }, "the clock cannot be compared with the database's");
     }
     return clock.isRight();
+  };
+}
+
+const SHARED = { kind: "redis-shared", subject: "Redis" } as const;
+
+/**
+ * Reports that another installation uses the Redis of this one, and that this is over (docs/operations.md#several-workers).
+ * @param check rejects with `redis-shared` while another installation uses it, and with other errors if that is unknown
+ * @returns a function that checks once, to be called at least every two minutes. A change writes a log line and an alert.
+ */
+export function openSharingWatch(
+  { sql, log, clock }: Pick<FlowContext, "sql" | "log" | "clock">,
+  check: () => Promise<void>,
+): () => Promise<void> {
+  let isReported = false;
+  return async () => {
+    const failure = await check().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    if (failure instanceof ReconError && failure.code === SHARED.kind) {
+      if (isReported) return await keepCondition(sql, SHARED, clock.now());
+      log.error({ code: failure.code }, failure.message);
+      await beginCondition(sql, sharedRedis(failure.message), clock.now());
+      isReported = true;
+    } else if (failure === null && isReported) {
+      log.info("no other installation uses this Redis any more");
+      await endConditionNamed(sql, SHARED, clock.now());
+      isReported = false;
+    }
   };
 }

@@ -1,4 +1,4 @@
-/** Recognises requests that a page of another site made a visitor's browser send. */
+/** Recognises what another site asks for: a change that its page made a visitor's browser send, and a path that leads to it. */
 
 import type { IncomingHttpHeaders } from "node:http";
 
@@ -26,4 +26,21 @@ export function isOwnChange(
   if (site !== undefined) return site === "same-origin" || site === "none";
   if (origin !== undefined) return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
   return whereSilent === "accept";
+}
+
+const LONGEST_PATH = 2_000;
+/** The base for parsing a path. A different origin in the result shows a path to another server. */
+const HERE = "http://here.invalid";
+
+/**
+ * Reads the path that the visitor wanted to open.
+ * @param to the text in the address or the form, perhaps written by an attacker
+ * @returns the path; "/" if the text names another host in any spelling ("//host", "/\host", "/.//host"), is not a
+ * path, or is too long
+ */
+export function readOwnPath(to: unknown): string {
+  if (typeof to !== "string" || to.length > LONGEST_PATH || !to.startsWith("/") || !URL.canParse(to, HERE))
+    return "/";
+  const { origin, pathname, search } = new URL(to, HERE);
+  return origin === HERE && !pathname.startsWith("//") ? pathname + search : "/";
 }
