@@ -7,7 +7,7 @@ import type { Log } from "./log.ts";
 const SAY_EVERY_MS = 60_000;
 
 /** @returns for something to say: how often it was left out since it was last said; null: leave it out */
-function openRepeats(clock: Clock): (what: string) => number | null {
+export function openRepeats(clock: Clock): (what: string) => number | null {
   const said = new Map<string, { readonly at: number; leftOut: number }>();
   return (what) => {
     const last = said.get(what);
@@ -23,7 +23,7 @@ function openRepeats(clock: Clock): (what: string) => number | null {
 }
 
 /** An error and the number of its repetitions, for a log. */
-function repeatedError(error: string, repeated: number): { error: string; repeated?: number } {
+export function repeatedError(error: string, repeated: number): { error: string; repeated?: number } {
   return repeated === 0 ? { error } : { error, repeated };
 }
 

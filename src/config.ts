@@ -2,6 +2,7 @@
 
 import { type Config, readConfigFile } from "./config-file.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
+import type { Role, RoleName } from "./roles.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
 
 /** All settings. */
@@ -21,7 +22,9 @@ export interface Settings {
   readonly ops: {
     readonly host: string;
     readonly port: number;
-    readonly tokens: readonly { name: string; role: "read" | "write"; token: string }[];
+    readonly tokens: readonly { name: string; role: RoleName; token: string }[];
+    /** null or absent: no proxy signs users in */
+    readonly proxies?: ProxySignIn | null;
     /** its address for links; absent: the address on which it listens */
     readonly publicUrl?: string | undefined;
   };
@@ -49,6 +52,17 @@ export interface ProviderSettings {
   readonly baseUrl: string;
   readonly username: string;
   readonly password: string;
+}
+
+/** How proxies in front of the ops server say who signed in. */
+export interface ProxySignIn {
+  /** addresses and CIDR ranges of the proxies */
+  readonly addresses: readonly string[];
+  /** names of headers, in small letters; null: the proxies name no groups */
+  readonly userHeader: string;
+  readonly groupsHeader: string | null;
+  /** the group "*" is everybody who signed in */
+  readonly roles: readonly { readonly group: string; readonly role: Role }[];
 }
 
 /** The channels of alerts; null: not configured. The URLs are secrets. */
@@ -108,11 +122,12 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   const required =
     production || given["RECON_CONFIG"] !== undefined || given["PROVIDER_BASE_URL"] !== undefined;
   const config = needs.includes("tap") ? null : readConfigFile(path, required, problems);
+  problems.push(...signInProblems(given));
   const opsHost = given["OPS_HOST"];
   const isSaid = production && needs.includes("ops");
-  if (opsHost !== undefined && given["OPS_TOKENS"] === undefined && !isLoopback(opsHost) && !isSaid) {
+  if (opsHost !== undefined && !hasAccessRules(given) && !isLoopback(opsHost) && !isSaid) {
     problems.push(
-      `OPS_HOST is "${opsHost}", which others can reach, but OPS_TOKENS is not set: set tokens, or listen on 127.0.0.1`,
+      `OPS_HOST is "${opsHost}", which others can reach, but OPS_TOKENS is not set: set tokens or OPS_TRUSTED_PROXIES, or listen on 127.0.0.1`,
     );
   }
   if (!parsed.success || problems.length > 0) throw settingsError(problems);
@@ -144,6 +159,15 @@ function settingsOf(
       host: data.OPS_HOST,
       port: data.OPS_PORT,
       tokens: data.OPS_TOKENS,
+      proxies:
+        data.OPS_TRUSTED_PROXIES === undefined
+          ? null
+          : {
+              addresses: data.OPS_TRUSTED_PROXIES,
+              userHeader: data.OPS_USER_HEADER ?? "",
+              groupsHeader: data.OPS_GROUPS_HEADER ?? null,
+              roles: data.OPS_ROLES ?? [],
+            },
       publicUrl: data.OPS_PUBLIC_URL?.replace(/\/+$/, ""),
     },
     callbacks: {
@@ -206,7 +230,7 @@ function proxyProblems(given: NodeJS.ProcessEnv): string[] {
 function problemsOfNeed(need: Need, given: NodeJS.ProcessEnv): string[] {
   if (need === "tap") return [];
   if (need === "ops") {
-    if (given["OPS_TOKENS"] !== undefined) return [];
+    if (hasAccessRules(given)) return [];
     return [
       'OPS_TOKENS is not set: in production the dashboard and the API need tokens, because a proxy on this machine would let everyone in. Set name:write:token, with a token from "openssl rand -hex 32"',
     ];
@@ -231,6 +255,30 @@ function providerProblems(needs: readonly Need[], given: NodeJS.ProcessEnv, prod
   return ["PROVIDER_USERNAME", "PROVIDER_PASSWORD"]
     .filter((name) => given[name] === undefined)
     .map((name) => `${name} is not set: the agent API needs it (Basic authentication)`);
+}
+
+/** Whether the ops server knows who asks. Without, it serves this machine only. */
+function hasAccessRules(given: NodeJS.ProcessEnv): boolean {
+  return given["OPS_TOKENS"] !== undefined || given["OPS_TRUSTED_PROXIES"] !== undefined;
+}
+
+function signInProblems(given: NodeJS.ProcessEnv): string[] {
+  const roles = (given["OPS_ROLES"] ?? "").split(",").map((one) => one.trim());
+  const isGroupNamed = roles.some((one) => one !== "" && !one.startsWith("*:"));
+  if (given["OPS_TRUSTED_PROXIES"] === undefined) {
+    return ["OPS_USER_HEADER", "OPS_GROUPS_HEADER", "OPS_ROLES"]
+      .filter((name) => given[name] !== undefined)
+      .map((name) => `${name} is set, but OPS_TRUSTED_PROXIES is not: name the addresses of the proxy`);
+  }
+  return [
+    ["OPS_USER_HEADER", "the header in which the proxy names the user, such as X-Forwarded-User"],
+    ["OPS_ROLES", "who may do what: group:role, or *:role for everybody who signed in at the proxy"],
+    ...(isGroupNamed
+      ? [["OPS_GROUPS_HEADER", "the header in which the proxy names groups, for OPS_ROLES"]]
+      : []),
+  ].flatMap(([name = "", what]) =>
+    given[name] === undefined ? [`${name} is not set: with OPS_TRUSTED_PROXIES it is needed: ${what}`] : [],
+  );
 }
 
 function alertProblems(given: NodeJS.ProcessEnv, production: boolean): string[] {

@@ -6,6 +6,7 @@ import { parseBytes } from "./bytes.ts";
 import { isSchemaName, readDatabaseUrl, SCHEMA_RULE } from "./database-url.ts";
 import { describeError } from "./errors.ts";
 import { readRedisUrl } from "./redis-url.ts";
+import { ROLE_NAMES, ROLES, type Role, type RoleName } from "./roles.ts";
 
 const url = (protocols: string[]) =>
   z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
@@ -19,18 +20,37 @@ const port = (fallback: string) =>
     .transform(Number);
 
 const opsToken = z.string().transform((text, context) => {
-  const [, name, role, token] = /^([^:]+):(read|write):(.+)$/.exec(text.trim()) ?? [];
+  const [, name, role, token] = /^([^:]+):([a-z]+):(.+)$/.exec(text.trim()) ?? [];
   // No person may be named "recon": mismatches that "recon" resolved open again by themselves.
   if (name === "recon") {
     context.addIssue('must not be named "recon": that is the name of this program in the history');
     return z.NEVER;
   }
-  if (name !== undefined && token !== undefined && (role === "read" || role === "write")) {
-    return { name, role: role as "read" | "write", token };
+  const known = ROLE_NAMES.find((one) => one === role);
+  if (name !== undefined && token !== undefined && known !== undefined) {
+    return { name, role: known as RoleName, token };
   }
-  context.addIssue("must be name:read:token or name:write:token");
+  context.addIssue(`must be name:role:token, with a role of ${ROLE_NAMES.join(", ")}`);
   return z.NEVER;
 });
+
+const roleOfGroup = z.string().transform((text, context) => {
+  const [, group, role] = /^(.+):([a-z]+)$/.exec(text.trim()) ?? [];
+  const known = ROLES.find((one) => one === role);
+  if (group !== undefined && known !== undefined) return { group, role: known as Role };
+  context.addIssue(`must be group:role, with a role of ${ROLES.join(", ")}`);
+  return z.NEVER;
+});
+
+/** Headers that a browser or a program sends itself name no user of a proxy. */
+const OF_CLIENTS = /^(authorization|cookie|host|origin|referer|user-agent|accept.*|content-.*|sec-.*)$/;
+const userHeader = z
+  .string()
+  .transform((text) => text.trim().toLowerCase())
+  .refine(
+    (name) => /^[a-z0-9-]{1,100}$/.test(name) && !OF_CLIENTS.test(name),
+    "must be the name of a header that the proxy sets, such as X-Forwarded-User",
+  );
 
 const ipRange = z.string().refine((text) => {
   const [address = "", prefix, ...rest] = text.split("/");
@@ -101,6 +121,18 @@ export const environmentSchema = z.object({
     .transform((text) => text.split(","))
     .pipe(z.array(opsToken))
     .default([]),
+  OPS_TRUSTED_PROXIES: z
+    .string()
+    .transform((text) => text.split(",").map((one) => one.trim()))
+    .pipe(z.array(ipRange.refine((text) => !text.endsWith("/0"), "must not trust every address")))
+    .optional(),
+  OPS_USER_HEADER: userHeader.optional(),
+  OPS_GROUPS_HEADER: userHeader.optional(),
+  OPS_ROLES: z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(roleOfGroup))
+    .optional(),
   CALLBACK_HOST: z.string().default("127.0.0.1"),
   CALLBACK_PORT: port("3001"),
   CALLBACK_BASE_PATH: basePath.default(""),

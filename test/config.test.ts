@@ -268,6 +268,63 @@ test("tokens may be separated by commas and spaces, and must be long in producti
   expect(read).not.toThrow(/ben|short/);
 });
 
+test("tokens have roles", () => {
+  const roles = ["view", "decide", "close", "admin", "read", "write"] as const;
+  const given = { OPS_TOKENS: roles.map((role) => `${role}-er:${role}:token`).join(",") };
+  expect(readSettings([], given).ops.tokens.map(({ role }) => role)).toEqual(roles);
+  expect(() => readSettings([], { OPS_TOKENS: "anna:boss:hunter2-hunter2" })).toThrow(
+    /OPS_TOKENS\[0\]: must be name:role:token, with a role of view, decide, close, admin, read, write$/m,
+  );
+});
+
+describe("proxies that sign users in", () => {
+  const given = {
+    OPS_TRUSTED_PROXIES: "10.0.0.5, 2001:db8::/32",
+    OPS_USER_HEADER: "X-Forwarded-User",
+    OPS_GROUPS_HEADER: "X-Forwarded-Groups",
+    OPS_ROLES: "night:decide, urn:finance:close,*:view",
+  };
+
+  test("are known by their addresses, their headers and the roles of groups", () => {
+    expect(readSettings(["ops"], { ...given, OPS_HOST: "0.0.0.0" }).ops.proxies).toEqual({
+      addresses: ["10.0.0.5", "2001:db8::/32"],
+      userHeader: "x-forwarded-user",
+      groupsHeader: "x-forwarded-groups",
+      roles: [
+        { group: "night", role: "decide" },
+        { group: "urn:finance", role: "close" },
+        { group: "*", role: "view" },
+      ],
+    });
+    expect(readSettings([], {}).ops.proxies).toBeNull();
+    const { OPS_GROUPS_HEADER: _, ...others } = given;
+    expect(readSettings([], { ...others, OPS_ROLES: "*:decide" }).ops.proxies?.groupsHeader).toBeNull();
+  });
+
+  test.each([
+    [
+      { OPS_TRUSTED_PROXIES: "proxy.example" },
+      /OPS_TRUSTED_PROXIES\[0\]: must be IP addresses.*"proxy\.example"/,
+    ],
+    [
+      { OPS_TRUSTED_PROXIES: "0.0.0.0/0" },
+      /OPS_TRUSTED_PROXIES\[0\]: must not trust every address.*"0\.0\.0\.0\/0"/,
+    ],
+    [{ OPS_USER_HEADER: "Authorization" }, /OPS_USER_HEADER: must be the name of a header.*"Authorization"/],
+    [{ OPS_GROUPS_HEADER: "X Groups" }, /OPS_GROUPS_HEADER: must be the name of a header.*"X Groups"/],
+    [
+      { OPS_ROLES: "night:boss" },
+      /OPS_ROLES\[0\]: must be group:role, with a role of view, decide, close, admin.*"night:boss"/,
+    ],
+    [{ OPS_USER_HEADER: "" }, /OPS_USER_HEADER is not set: with OPS_TRUSTED_PROXIES it is needed/],
+    [{ OPS_GROUPS_HEADER: "" }, /OPS_GROUPS_HEADER is not set: with OPS_TRUSTED_PROXIES it is needed/],
+    [{ OPS_ROLES: "" }, /OPS_ROLES is not set: with OPS_TRUSTED_PROXIES it is needed/],
+    [{ OPS_TRUSTED_PROXIES: "" }, /OPS_USER_HEADER is set, but OPS_TRUSTED_PROXIES is not/],
+  ])("%o is refused by name and value", (wrong, said) => {
+    expect(() => readSettings([], { ...given, ...wrong })).toThrow(said);
+  });
+});
+
 test("in production the ops server needs tokens, and one line says so, wherever it listens", () => {
   for (const given of [{}, { OPS_TOKENS: "" }, { OPS_HOST: "127.0.0.1" }, { OPS_HOST: "0.0.0.0" }]) {
     const read = () => readSettings(["ops"], { NODE_ENV: "production", ...given });

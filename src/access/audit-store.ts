@@ -11,11 +11,11 @@ import type { TimeRange } from "../window.ts";
 /** A request that would change something, from a known person or program. */
 export interface AuditedRequest {
   readonly at: Instant;
-  /** the name of the token; "local" without tokens */
+  /** the name of the token, or of the user at a proxy; "local" without tokens */
   readonly who: string;
-  /** read, write */
+  /** as OPS_TOKENS or OPS_ROLES names it */
   readonly role: string;
-  /** token, session, loopback, command */
+  /** token, session, proxy, loopback, command */
   readonly by: string;
   /** the address of the client */
   readonly address: string;

@@ -12,6 +12,7 @@ import { endsInTime } from "../in-time.ts";
 import { addAccess, type Gate, refuseForeign, waitForTurn } from "./access/access.ts";
 import { addAudit } from "./access/audit.ts";
 import { countFailedSignIns, type SignInLimits } from "./access/failed-sign-ins.ts";
+import { openProxies } from "./access/proxies.ts";
 import { openSessions } from "./access/sessions.ts";
 import { addSignIn } from "./access/sign-in.ts";
 import { openTokens } from "./access/tokens.ts";
@@ -92,8 +93,9 @@ export async function startOpsServer(
   addRefusals(app, context);
   await addSecurityHeaders(app);
   await app.register(cookie);
-  if (settings.tokens.length === 0) app.addHook("onRequest", refuseForeign);
   const gate = openGate(context, settings, parts);
+  if (gate.proxies !== null) app.addHook("onRequest", gate.proxies.refuseForged);
+  else if (!gate.tokens.areSet) app.addHook("onRequest", refuseForeign);
   app.addHook("onClose", async () => gate.failures.close());
   addHealth(app, context, checkQueue);
   addMetrics(app, parts.metrics);
@@ -122,11 +124,12 @@ function openGate(context: FlowContext, settings: Settings["ops"], { metrics, si
     );
   const failures = countFailedSignIns(context.clock, onHeld, signIns);
   const countWrongToken = metrics?.onWrongToken ?? (() => {});
-  return { tokens, sessions: openSessions(context, tokens), failures, log, countWrongToken };
+  const proxies = settings.proxies == null ? null : openProxies(settings.proxies, log, context.clock);
+  return { tokens, sessions: openSessions(context, tokens), proxies, failures, log, countWrongToken };
 }
 
 /**
- * Routes in this scope need an asker, changes need the right to write, and every change leaves a row in the audit
+ * Routes in this scope need an asker, changes need a role, and every change leaves a row in the audit
  * log.
  */
 async function addGuarded(

@@ -33,8 +33,9 @@ export async function serveOps(
   context: FlowContext,
   tokens: Settings["ops"]["tokens"] = TOKENS,
   parts: OpsParts = {},
+  proxies: Settings["ops"]["proxies"] = null,
 ): Promise<AskRaw> {
-  const ops = { host: "127.0.0.1", port: 0, tokens };
+  const ops = { host: "127.0.0.1", port: 0, tokens, proxies };
   const server = await startOpsServer(context, ops, async () => {}, parts);
   onTestFinished(() => server.close());
   return (method, path, { headers = {}, body } = {}) =>

@@ -1,24 +1,31 @@
 /**
- * Decides who may use the ops server: bearers of a token of OPS_TOKENS and their sessions; without tokens, only this
- * machine.
+ * Decides who may use the ops server: bearers of a token of OPS_TOKENS and their sessions, and users who signed in at a trusted
+ * proxy; without either, only this machine.
  */
 
 import { once } from "node:events";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isLoopback } from "../../config.ts";
 import type { Log } from "../../log.ts";
+import { hasRole, type Role, type RoleName } from "../../roles.ts";
 import { sendProblem, wantsPage } from "../http/problem.ts";
 import { isChange, isOwnChange } from "../http/same-origin.ts";
 import type { FailedSignIns } from "./failed-sign-ins.ts";
+import type { TrustedProxies } from "./proxies.ts";
 import type { Sessions } from "./sessions.ts";
 import type { KnownTokens } from "./tokens.ts";
 
 /** The person or program that sends a request, and in whose name changes happen. */
 export interface Asker {
   readonly name: string;
-  readonly role: "read" | "write";
-  /** the proof: a bearer token, a session's cookie, or a loopback address */
-  readonly by: "token" | "session" | "loopback";
+  readonly role: RoleName;
+  /** the proof: a bearer token, a session's cookie, the header of a trusted proxy, or a loopback address */
+  readonly by: "token" | "session" | "proxy" | "loopback";
+}
+
+/** Whether the asker may do what needs a role. */
+export function may({ role }: Asker, needed: Role): boolean {
+  return hasRole(role, needed);
 }
 
 declare module "fastify" {
@@ -27,36 +34,45 @@ declare module "fastify" {
     asker: Asker;
   }
   interface FastifyContextConfig {
-    /** a POST that only reads what was sent: the right to read is enough, and the audit has no row of it */
+    /** a POST that only reads what was sent: `view` is enough, and the audit has no row of it */
     readonly isReading?: boolean;
+    /** the role that a POST needs; default: `admin` */
+    readonly needs?: Role;
   }
 }
+
+/** Options of a POST that decides about money. */
+export const DECIDES = { config: { needs: "decide" } } as const;
 
 /** What identifies an asker. */
 export interface Gate {
   readonly tokens: KnownTokens;
   readonly sessions: Sessions;
+  /** null: no proxy signs users in */
+  readonly proxies: TrustedProxies | null;
   readonly failures: FailedSignIns;
   readonly log: Log;
   /** counts a request whose token is not in OPS_TOKENS */
   readonly countWrongToken: () => void;
 }
 
-/** Without tokens, everybody on this machine may write. */
+/** Without tokens and proxies, everybody on this machine may do everything. */
 const LOCAL: Asker = { name: "local", role: "write", by: "loopback" };
 
 /**
- * Refuses unknown askers, and changes by readers, for all routes of this scope. A page redirects its visitor to the
- * sign-in; every other route answers 401.
+ * Refuses unknown askers, and changes by askers without the role for them, for all routes of this scope. A page redirects its
+ * visitor to the sign-in; every other route answers 401.
  */
 export function addAccess(scope: FastifyInstance, gate: Gate): void {
   scope.addHook("onRequest", async (request, reply) => {
+    const problem = problemOfProxied(gate, request);
+    if (problem !== null) return await sendProblem(reply, 403, "Forbidden", problem);
     const asker = await findAsker(gate, request);
     if (asker === null) {
       const isWrong = gate.tokens.areSet && bearerOf(request) !== null;
       const waitMs = isWrong ? await noteFailure(gate, request, reply) : 0;
       if (waitMs === null) return await closeUnanswered(reply);
-      return waitMs > 0 ? await sendTooManyFailures(reply, waitMs) : await sendUnknown(request, reply);
+      return waitMs > 0 ? await sendTooManyFailures(reply, waitMs) : await sendUnknown(gate, request, reply);
     }
     request.asker = asker;
     if (isChange(request.method)) await checkChange(request, reply);
@@ -66,19 +82,33 @@ export function addAccess(scope: FastifyInstance, gate: Gate): void {
 /** @returns null if the caller is unknown, or no longer known */
 async function findAsker(gate: Gate, request: FastifyRequest): Promise<Asker | null> {
   const bearer = bearerOf(request);
-  if (!gate.tokens.areSet || bearer === null) return await findVisitor(gate, request);
+  // oauth2-proxy can send a bearer token of its own beside the user's name.
+  if (!gate.tokens.areSet || bearer === null || gate.proxies?.userOf(request) != null)
+    return await findVisitor(gate, request);
   const token = gate.tokens.find(bearer);
   return token === null ? null : { name: token.name, role: token.role, by: "token" };
 }
 
-/** The user of a browser session; ignores bearer tokens. @returns null if there is no session, or it has ended */
+/**
+ * The user of a trusted proxy or of a browser session; ignores bearer tokens.
+ * @returns null if there is no user and no session, or the session has ended
+ */
 export async function findVisitor(
-  { tokens, sessions }: Gate,
+  { tokens, sessions, proxies }: Gate,
   request: FastifyRequest,
 ): Promise<Asker | null> {
-  if (!tokens.areSet) return LOCAL;
+  if (proxies === null && !tokens.areSet) return LOCAL;
+  const user = proxies?.userOf(request) ?? null;
+  if (user !== null) return "problem" in user ? null : { ...user, by: "proxy" };
+  if (!tokens.areSet) return null;
   const token = await sessions.find(request);
   return token === null ? null : { name: token.name, role: token.role, by: "session" };
+}
+
+/** Why a trusted proxy's user is refused; null: there is none, or the user has a role. */
+function problemOfProxied({ proxies }: Gate, request: FastifyRequest): string | null {
+  const user = proxies?.userOf(request) ?? null;
+  return user !== null && "problem" in user ? user.problem : null;
 }
 
 /**
@@ -126,7 +156,15 @@ async function sendTooManyFailures(reply: FastifyReply, waitMs: number): Promise
   return await sendProblem(reply, 429, "Too Many Requests", detail);
 }
 
-async function sendUnknown(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+async function sendUnknown(
+  { tokens, proxies }: Gate,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  if (!tokens.areSet && proxies !== null) {
+    const detail = "this request names no user: sign in at the proxy in front of this server";
+    return await sendProblem(reply, 401, "Unauthorized", detail);
+  }
   if (!isChange(request.method) && wantsPage(request)) {
     return await reply.redirect(`/sign-in?${new URLSearchParams({ to: request.url })}`, 303);
   }
@@ -139,13 +177,20 @@ async function sendUnknown(request: FastifyRequest, reply: FastifyReply): Promis
 
 async function checkChange(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { asker, method, headers } = request;
-  if (asker.by !== "token" && !isOwnChange(headers, asker.by === "session" ? "refuse" : "accept")) {
+  if (asker.by !== "token" && !isOwnChange(headers, asker.by === "loopback" ? "accept" : "refuse")) {
     const detail = "a page of another site sent this request: only pages of this server may change anything";
     await sendProblem(reply, 403, "Forbidden", detail);
-  } else if (asker.role !== "write" && request.routeOptions.config.isReading !== true) {
-    const detail = `the token of "${asker.name}" may only read: ${method} needs a write token`;
-    await sendProblem(reply, 403, "Forbidden", detail);
+    return;
   }
+  const { isReading = false, needs = "admin" } = request.routeOptions.config;
+  if (isReading || may(asker, needs)) return;
+  await sendProblem(reply, 403, "Forbidden", describeMissing(asker, needs, method));
+}
+
+function describeMissing({ name, role, by }: Asker, needs: Role, method: string): string {
+  if (role === "read") return `the token of "${name}" may only read: ${method} needs a write token`;
+  const whose = by === "proxy" ? `"${name}"` : `the token of "${name}"`;
+  return `${whose} has the role ${role}: this needs the role ${needs}`;
 }
 
 /** What a proxy adds to a request that it forwards. */

@@ -16,6 +16,7 @@ import type { FlowContext } from "../../flows/context.ts";
 import { COVERAGE, readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readStatus, STATUS } from "../../flows/read/read-status.ts";
 import { REPORT_ITEMS } from "../../report-item.ts";
+import { ROLE_NAMES } from "../../roles.ts";
 import { againstAsCsv } from "../csv/against-csv.ts";
 import { pagesAsCsv } from "../csv/items-csv.ts";
 import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
@@ -39,10 +40,11 @@ const AUDIT = objectOf({
       id: TEXT,
       at: INSTANT,
       who: TEXT.meta({
-        description: "the name of the token; of a command, the account; local: without tokens",
+        description:
+          "the name of the token, or of the user at a proxy; of a command, the account; local: without tokens",
       }),
-      role: z.enum(["read", "write"]),
-      by: z.enum(["token", "session", "loopback", "command"]),
+      role: z.enum(ROLE_NAMES),
+      by: z.enum(["token", "session", "proxy", "loopback", "command"]),
       address: TEXT,
       method: TEXT,
       route: TEXT,
@@ -116,7 +118,7 @@ const READ_OPENAPI = describeOperation({
   answers: { 200: z.unknown().meta({ type: "object" }) },
 });
 
-/** @param api a scope with access rules: its requests have the right to read, and changes have the right to write */
+/** @param api a scope with access rules: its requests have an asker, and changes the role that they need */
 export async function addApi(
   api: FastifyInstance,
   context: FlowContext,
@@ -218,7 +220,11 @@ async function addDocument(api: FastifyInstance): Promise<void> {
       },
       components: {
         securitySchemes: {
-          token: { type: "http", scheme: "bearer", description: "one of OPS_TOKENS; write for every POST" },
+          token: {
+            type: "http",
+            scheme: "bearer",
+            description: "one of OPS_TOKENS, with the role that a POST needs",
+          },
           session: { type: "apiKey", in: "cookie", name: "recon_session" },
         },
       },

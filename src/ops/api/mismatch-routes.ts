@@ -25,6 +25,7 @@ import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import { MISMATCH_STORY, readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_LIST } from "../../mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
+import { DECIDES } from "../access/access.ts";
 import { listAsCsv } from "../csv/csv.ts";
 import { TYPE_OF_FORMAT, writeEvidence } from "../evidence/evidence-file.ts";
 import { EVIDENCE_QUERY, readEvidenceQuery } from "../input/evidence-query.ts";
@@ -98,7 +99,7 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
   );
   api.post<{ Params: { id: string } }>(
     "/mismatches/:id/comments",
-    { schema: COMMENT },
+    { schema: COMMENT, ...DECIDES },
     async ({ params: { id }, body, asker }, reply) => {
       const note = readComment(body);
       const comment = await addComment(context, { about: "mismatch", id, by: asker.name, note });
@@ -106,14 +107,14 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
     },
   );
   for (const action of MISMATCH_ACTIONS) {
-    const one = { schema: describeAct(action) };
+    const one = { schema: describeAct(action), ...DECIDES };
     api.post<{ Params: { id: string } }>(`/mismatches/:id/${action}`, one, async (request) => {
       const target = { ids: [request.params.id] };
       const said = readAction(request.body, action);
       await actOnMismatches(context, { action, target, ...said, by: request.asker.name });
       return await readMismatchStory(context, request.params.id);
     });
-    const many = { schema: describeBulk(action), bodyLimit: LONGEST_BULK };
+    const many = { schema: describeBulk(action), bodyLimit: LONGEST_BULK, ...DECIDES };
     api.post(`/mismatches/${action}`, many, async (request) => {
       const { isDryRun, ...asked } = await readBulk(context, action, request.body);
       const act = isDryRun ? previewAction : actOnMismatches;
@@ -156,7 +157,7 @@ export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): v
   );
   api.post<{ Params: { id: string } }>(
     "/incidents/:id/comments",
-    { schema: ADD_COMMENT },
+    { schema: ADD_COMMENT, ...DECIDES },
     async ({ params: { id }, body, asker }, reply) => {
       const note = readComment(body);
       const comment = await addComment(context, { about: "incident", id, by: asker.name, note });

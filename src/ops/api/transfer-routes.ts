@@ -15,6 +15,7 @@ import {
 import { closeTransfer } from "../../flows/verify/close-transfer.ts";
 import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
 import { listTransfers } from "../../verify/store.ts";
+import { DECIDES } from "../access/access.ts";
 import {
   CLOSE_FORM,
   HAND_OVER_FORM,
@@ -89,7 +90,7 @@ export function addTransferRoutes(api: FastifyInstance, context: FlowContext): v
       .header("location", location)
       .send({ transfer: describeTransfer(found) });
   });
-  api.post<TransferRoute>("/transfers/:ref/close", { schema: CLOSE }, async (request) => {
+  api.post<TransferRoute>("/transfers/:ref/close", { schema: CLOSE, ...DECIDES }, async (request) => {
     const choice = readTransferChoice(request.params.ref, request.query);
     const note = readNote(request.body);
     const closed = await closeTransfer(context, choice, { by: request.asker.name, note });

@@ -41,8 +41,8 @@ export interface DashboardParts {
 
 /**
  * Adds the pages.
- * @param pages a scope with access rules: its requests have an asker (`request.asker`), and changes have the right to
- * write
+ * @param pages a scope with access rules: its requests have an asker (`request.asker`), and changes have the role
+ * that they need
  */
 export function addDashboard(
   pages: FastifyInstance,

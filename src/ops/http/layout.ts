@@ -1,6 +1,7 @@
 /** The common parts of all dashboard pages: head, navigation, frame of the content. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { type RoleName, roleOf } from "../../roles.ts";
 import { ASSETS_AT } from "./assets.ts";
 
 const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
@@ -17,7 +18,7 @@ export function showTurningMarks(document: string): string {
 }
 
 /** The visitor of a page; null: not signed in. */
-type Visitor = { readonly name: string; readonly role: "read" | "write"; readonly by: string } | null;
+type Visitor = { readonly name: string; readonly role: RoleName; readonly by: string } | null;
 
 /** A message about the step before, shown once. */
 export interface Notice {
@@ -129,7 +130,7 @@ function renderNavigation(path: string): SafeHtml {
 }
 
 function renderVisitor({ name, role, by }: NonNullable<Visitor>): SafeHtml {
-  const may = role === "read" ? " (read only)" : "";
+  const may = roleOf(role) === "admin" ? "" : ` (${roleOf(role) === "view" ? "read only" : role})`;
   const out = html`<form method="post" action="/sign-out"><button class="quiet">Sign out</button></form>`;
   return html`<div class="visitor"><span>${name}${may}</span>${by === "session" ? out : null}</div>`;
 }

@@ -6,6 +6,7 @@ import { listAlerts, readChannelStates } from "../../../alerts/alert-list-store.
 import { describeError, ReconError } from "../../../errors.ts";
 import { readAlert, sendAgain, type TestedChannel, testAlerts } from "../../../flows/alerts/send-again.ts";
 import type { FlowContext } from "../../../flows/context.ts";
+import { may } from "../../access/access.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { FILTER, ONCE, orNull, PAGE, read } from "../../input/fields.ts";
 import { problemOf, typedFields } from "../parts/fields.ts";
@@ -41,7 +42,7 @@ export function addAlertsPage(pages: FastifyInstance, context: FlowContext, work
     const alert = await readAlert(context, request.params.id);
     const names = channels.map(({ name }) => name);
     const states = await readChannelStates(context.sql, names);
-    const mayAct = request.asker.role === "write";
+    const mayAct = may(request.asker, "admin");
     return await sendPage(request, reply, {
       title: `Alert ${alert.id}: ${alert.kind}`,
       path: "/alerts",
@@ -105,7 +106,7 @@ async function sendList(
   const around = {
     products: context.config.products.map(({ productId }) => productId),
     channels: names === null ? null : await readChannelStates(context.sql, names),
-    mayAct: request.asker.role === "write",
+    mayAct: may(request.asker, "admin"),
   };
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   const shared = { title: "Alerts", path: "/alerts", notice: takeNotice(request, reply) };

@@ -15,6 +15,7 @@ import {
 import { type WatchedBackfill, watchBackfill } from "../../../flows/read/watch-backfill.ts";
 import { type Backfill, type BackfillChange, statusAfter } from "../../../sync/backfill.ts";
 import { lengthOf } from "../../../window.ts";
+import { may } from "../../access/access.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readPage } from "../../input/fields.ts";
@@ -277,7 +278,7 @@ async function sendBackfills(
 ): Promise<FastifyReply> {
   const { form, after } = await readForm(context, typed);
   const list = await listBackfillPage(context, { limit: PAGE_SIZE, after });
-  const reader = { mayWrite: request.asker.role === "write", zone: zoneOf(request) };
+  const reader = { mayWrite: may(request.asker, "admin"), zone: zoneOf(request) };
   return await sendPage(request, reply.code(form.problem === null ? 200 : 400), {
     title: "Backfill",
     path: "/backfills",
@@ -323,7 +324,7 @@ async function sendBackfill(
   return await sendPage(request, reply, {
     title: `Backfill ${watched.backfill.id}`,
     path: `/backfills/${watched.backfill.id}`,
-    main: renderBackfill(watched, { mayWrite: request.asker.role === "write", zone: zoneOf(request) }),
+    main: renderBackfill(watched, { mayWrite: may(request.asker, "admin"), zone: zoneOf(request) }),
     notice,
     live: ["backfills", "mismatches"],
   });

@@ -1,5 +1,6 @@
 /** `GET /coverage?product&from&to`: the fetched time of a product, and the missing time. */
 
+import { may } from "../../access/access.ts";
 import type { FastifyInstance } from "fastify";
 import { formatInstant, type Instant, parseInstant, showDuration } from "../../../clock.ts";
 import type { FlowContext } from "../../../flows/context.ts";
@@ -181,7 +182,7 @@ export function addCoveragePage(pages: FastifyInstance, context: FlowContext): v
     const { settleDelay, every } = context.config.pull;
     // A pull that takes longer than `pull.every` delays the next one.
     const lateBefore = context.clock.now() - settleDelay - 2 * every;
-    const mayWrite = request.asker.role === "write";
+    const mayWrite = may(request.asker, "admin");
     return await sendPage(request, reply.code(seen.problem === null ? 200 : 400), {
       title: "Coverage",
       path: "/coverage",

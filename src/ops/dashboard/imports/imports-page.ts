@@ -11,6 +11,7 @@ import { readImportStory, recordImport } from "../../../flows/ledger/import-ledg
 import { IMPORT_FORMATS, type ImportFormat } from "../../../flows/ledger/read-import.ts";
 import type { ImportCounts } from "../../../ledger/import-lines.ts";
 import { listImports, type PastImport } from "../../../ledger/past-import-store.ts";
+import { may } from "../../access/access.ts";
 import { sendProblem } from "../../http/problem.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../../http/sent-lines.ts";
@@ -203,7 +204,7 @@ async function sendList(
 ): Promise<FastifyReply> {
   const page = { limit: PAGE_SIZE, after: after === null ? null : Number(after) };
   const list = await listImports(context.sql, page);
-  const shown = { list, format, problem, mayImport: request.asker.role === "write" };
+  const shown = { list, format, problem, mayImport: may(request.asker, "admin") };
   return await sendPage(request, reply, {
     title: "Ledger imports",
     path: "/imports",

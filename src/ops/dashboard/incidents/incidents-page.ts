@@ -3,6 +3,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FlowContext } from "../../../flows/context.ts";
 import { listIncidentsWithMoney, readIncidentStory } from "../../../flows/read/read-incident.ts";
+import { DECIDES, may } from "../../access/access.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readIncidentQuery } from "../../input/incident-query.ts";
@@ -36,7 +37,7 @@ export function addIncidentsPage(
       problem: null,
     }),
   );
-  pages.post("/incidents/:id/comments", async (request: OneRequest, reply) => {
+  pages.post("/incidents/:id/comments", DECIDES, async (request: OneRequest, reply) => {
     const { id } = request.params;
     const subject = { about: "incident", id, by: request.asker.name } as const;
     const refused = await addTypedComment(context, subject, request.body);
@@ -68,7 +69,7 @@ async function sendIncident(
 ): Promise<FastifyReply> {
   const story = await readIncidentStory(context, request.params.id);
   const { kind, productId } = story.incident;
-  const mayAct = request.asker.role === "write";
+  const mayAct = may(request.asker, "decide");
   const reader = { mayAct, zone: zoneOf(request), now: context.clock.now(), ...shown };
   return await sendPage(request, reply, {
     title: `Incident ${story.incident.id}: ${kind} in ${productId}`,

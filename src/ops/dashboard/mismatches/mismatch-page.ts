@@ -10,6 +10,7 @@ import { type MismatchStory, readMismatchStory } from "../../../flows/read/read-
 import { ACTS } from "../../../mismatches/act.ts";
 import { listInOrder } from "../../../mismatches/order-store.ts";
 import { readSimilar } from "../../../mismatches/similar-store.ts";
+import { DECIDES, may } from "../../access/access.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { usage } from "../../input/fields.ts";
@@ -32,7 +33,7 @@ export function addMismatchPage(pages: FastifyInstance, context: FlowContext): v
   pages.get("/mismatches/:id", async (request: MismatchRequest, reply) =>
     sendMismatch(context, request, reply, { ...NOTHING_REFUSED, notice: takeNotice(request, reply) }),
   );
-  pages.post("/mismatches/:id", async (request: MismatchRequest, reply) => {
+  pages.post("/mismatches/:id", DECIDES, async (request: MismatchRequest, reply) => {
     const { id } = request.params;
     const list = readListQuery(request.query);
     const form = readSingleForm(request.body);
@@ -47,7 +48,7 @@ export function addMismatchPage(pages: FastifyInstance, context: FlowContext): v
       return await sendMismatch(context, request, reply.code(status), refused);
     }
   });
-  pages.post("/mismatches/:id/comments", async (request: MismatchRequest, reply) => {
+  pages.post("/mismatches/:id/comments", DECIDES, async (request: MismatchRequest, reply) => {
     const { id } = request.params;
     const list = readListQuery(request.query);
     const subject = { about: "mismatch", id, by: request.asker.name } as const;
@@ -89,7 +90,7 @@ async function sendMismatch(
     findNeighbours(context, list, story),
   ]);
   const { kind, productId, amountAtRisk, currency, status } = story;
-  const mayAct = asker.role === "write";
+  const mayAct = may(asker, "decide");
   const page = { story, similar, list, neighbours, mayAct, ...refused, zone: zoneOf(request) };
   return await sendPage(request, reply, {
     title: `${kind} in ${productId}, ${sayAmount(amountAtRisk, currency)}, ${status}`,

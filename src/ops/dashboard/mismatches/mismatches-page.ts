@@ -19,6 +19,7 @@ import type { MismatchStatus } from "../../../mismatch.ts";
 import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
 import { sumChosen } from "../../../mismatches/order-store.ts";
 import type { MismatchChoice } from "../../../mismatches/store.ts";
+import { DECIDES, may } from "../../access/access.ts";
 import { listAsCsv } from "../../csv/csv.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
@@ -106,7 +107,7 @@ export function addMismatchesPage(pages: FastifyInstance, context: FlowContext):
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
     return await reply.type("text/csv; charset=utf-8").send(Readable.from(csv));
   });
-  pages.post("/mismatches", async (request: MismatchesRequest, reply) => {
+  pages.post("/mismatches", DECIDES, async (request: MismatchesRequest, reply) => {
     const query = readListQuery(request.query);
     const form = readBulkForm(request.body);
     const isSure = !form.isAll || form.shown !== null;
@@ -124,7 +125,7 @@ export function addMismatchesPage(pages: FastifyInstance, context: FlowContext):
       return await sendKnownList(context, request, reply, query, { notice, typed });
     }
   });
-  pages.post("/mismatches/undo", async (request, reply) => {
+  pages.post("/mismatches/undo", DECIDES, async (request, reply) => {
     const { step, back } = readUndoForm(request.body);
     setNotice(reply, await undo(context, step, request.asker.name));
     return await reply.redirect(readOwnPath(back), 303);
@@ -170,7 +171,7 @@ async function sendKnownList(
     listOrdered(context, choice, query.order, { limit: PAGE_SIZE, from: query.from }),
     sumChosen(sql, choice),
   ]);
-  const mayAct = request.asker.role === "write";
+  const mayAct = may(request.asker, "decide");
   const zone = zoneOf(request);
   const main = renderMismatches({ query, ...page, sums, products: productsOf(context), mayAct, typed, zone });
   return await sendPage(request, reply, {

@@ -11,6 +11,7 @@ import {
   readRejected,
 } from "../../../flows/rejected/read-rejected.ts";
 import { retryThese } from "../../../flows/rejected/retry-rejected.ts";
+import { may } from "../../access/access.ts";
 import type { LiveTopic, Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { filtersOf } from "../../input/fields.ts";
@@ -183,7 +184,7 @@ export function addRejectedPage(pages: FastifyInstance, context: FlowContext): v
   pages.get("/rejected/:id", async (request: OneRequest, reply) => {
     const story = await readRejected(context, request.params.id);
     const when = { now: context.clock.now(), zone: zoneOf(request) };
-    const main = renderRejected(story, request.asker.role === "write", when);
+    const main = renderRejected(story, may(request.asker, "admin"), when);
     return await send(request, reply, `Rejected ${story.id}`, main, takeNotice(request, reply));
   });
   pages.post("/rejected/:id/retry", async (request: OneRequest, reply) => {

@@ -21,6 +21,7 @@ import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
 import { type BooksCheck, sayRest, verifyBooks } from "../../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../../flows/context.ts";
+import { may } from "../../access/access.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { read, usage } from "../../input/fields.ts";
 import {
@@ -136,12 +137,12 @@ export function addClosingPage(pages: FastifyInstance, context: FlowContext): vo
     return await sendPage(request, reply, {
       title: `Close ${closable.name}`,
       path: "/report",
-      main: renderConfirmClosing(closable, request.asker.role === "write", zoneOf(request)),
+      main: renderConfirmClosing(closable, may(request.asker, "close"), zoneOf(request)),
       notice: takeNotice(request, reply),
       live: ["closed"],
     });
   });
-  pages.post("/report/close", async (request, reply) => {
+  pages.post("/report/close", { config: { needs: "close" } }, async (request, reply) => {
     const [fields, gaps] = takeTypedGaps((request.body ?? {}) as Fields);
     const asked = readReportAsk(fields, context.config.closing.zone);
     if ("month" in asked && gaps !== null) throw usage("acceptGap is about one day: give day, not month");

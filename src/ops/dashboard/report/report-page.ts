@@ -16,6 +16,7 @@ import { readMonth, readOpenReason } from "../../../flows/closing/read-statement
 import { readWaiting, type WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
 import { readWhyEmpty } from "../../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../../flows/context.ts";
+import { may } from "../../access/access.ts";
 import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";
 import type { LiveTopic } from "../../http/layout.ts";
 import { refusalOf } from "../../http/refusals.ts";
@@ -84,7 +85,7 @@ export function addReportPage(pages: FastifyInstance, context: FlowContext, repo
         problem,
         reader: zoneOf(request),
         closingZone: zone,
-        mayClose: isClosable && request.asker.role === "write",
+        mayClose: isClosable && may(request.asker, "close"),
       }),
       notice: takeNotice(request, reply),
       live: liveOf(report),

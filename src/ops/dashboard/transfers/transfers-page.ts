@@ -18,6 +18,7 @@ import {
 } from "../../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../../flows/verify/close-transfer.ts";
 import { countTransfers, listTransfers } from "../../../verify/store.ts";
+import { DECIDES, may } from "../../access/access.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { LONGEST_NOTE, readNote, readTransferChoice, readTransferQuery } from "../../input/transfer-query.ts";
@@ -147,7 +148,7 @@ export function addTransfersPage(pages: FastifyInstance, context: FlowContext): 
     const notice = takeNotice(request, reply);
     return await sendTransfer(context, request, reply, { notice, typed: "", problem: null });
   });
-  pages.post("/transfers/:ref/close", async (request: TransferRequest, reply) => {
+  pages.post("/transfers/:ref/close", DECIDES, async (request: TransferRequest, reply) => {
     const body = (request.body ?? {}) as QueryFields;
     try {
       const choice = readTransferChoice(request.params.ref, request.query);
@@ -220,7 +221,7 @@ async function sendTransfer(
   const subject = `${story.kind}:${story.transactionRef}`;
   const mismatches = await findMismatches(context.sql, story, [subject]);
   const isOffered =
-    request.asker.role === "write" && story.status === "inconclusive" && story.closedBy === null;
+    may(request.asker, "decide") && story.status === "inconclusive" && story.closedBy === null;
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   return await sendPage(request, reply, {
     title: `Transfer ${story.transactionRef}`,
