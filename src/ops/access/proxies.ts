@@ -45,7 +45,7 @@ export function openProxies(
       if (repeated !== null)
         log.warn(
           { address: ip, method, path: url.split("?")[0], ...repeatedError(error, repeated) },
-          "a request was refused",
+          `a request from ${ip} was refused`,
         );
       await sendProblem(reply, 403, "Forbidden", `${named} is accepted from OPS_TRUSTED_PROXIES only`);
     },
