@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -129,6 +129,38 @@ describe("recon close", () => {
     ]);
     expect(await closed()).toEqual([]);
     expect(await sql`select from audit_log`).toEqual([]);
+  });
+});
+
+describe("--dry-run with sealed files", () => {
+  const archive = join(folder, "sealed");
+  const settings = { ...SETTINGS, RECON_CONFIG: join(folder, "sealing.json") };
+  const dryRun = () => callRecon(["close", "--day", "2025-10-24", "--dry-run"], settings);
+  beforeEach(() => {
+    rmSync(archive, { recursive: true, force: true });
+    writeFileSync(settings.RECON_CONFIG, JSON.stringify({ ...CONFIG, closing: { archive } }));
+  });
+
+  test("says that the day would stay open, and why, if its folder cannot be used", async () => {
+    mkdirSync(archive);
+    writeFileSync(join(archive, "holiday.jpg"), "");
+    expect(await dryRun()).toMatchObject({
+      code: 1,
+      stderr: `recon: 2025-10-24 stays open. closing.archive "${archive}" cannot be used: it holds something else: "holiday.jpg". Choose a folder of its own, or move that away.\n`,
+    });
+    rmSync(archive, { recursive: true });
+    writeFileSync(archive, "");
+    expect((await dryRun()).stderr).toContain("it is a file, not a folder");
+  });
+
+  test("leaves nothing in the folder, and does not make it", async () => {
+    const above = () => readdirSync(folder);
+    const before = above();
+    expect(await dryRun()).toMatchObject({ code: 0, stderr: "" });
+    expect(above()).toEqual(before);
+    mkdirSync(archive);
+    expect(await dryRun()).toMatchObject({ code: 0, stderr: "" });
+    expect(readdirSync(archive)).toEqual([]);
   });
 });
 

@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdir, open, opendir, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
@@ -92,6 +92,40 @@ export async function openDayArchive(folder: string, day: string): Promise<DayAr
         return { ...statement, archive: sha256(text) };
       }),
   };
+}
+
+/** Takes the name of a day that does not exist, so that a closing beside it does not find a file of something else. */
+const PROBE = `0000-00-00${UNFINISHED}`;
+const PROBE_BYTES = 64 * 1024;
+
+/**
+ * Tries whether the folder takes files, and leaves nothing behind.
+ * @param folder `closing.archive`; if it does not exist, the folder above it is tried
+ * @returns why no day could be sealed there, as a sentence; null: one could
+ */
+export async function findUnusable(folder: string): Promise<string | null> {
+  try {
+    await orUnusable(folder, async () => {
+      const above = await refuseForeign(folder).then(
+        () => folder,
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== "ENOENT") throw error;
+          return dirname(folder);
+        },
+      );
+      const probe = join(above, PROBE);
+      try {
+        await mkdir(probe);
+        await writeFile(join(probe, "probe"), Buffer.alloc(PROBE_BYTES), { flush: true });
+      } finally {
+        await rm(probe, { recursive: true, force: true });
+      }
+    });
+    return null;
+  } catch (error) {
+    if (!(error instanceof ReconError) || error.code !== "archive-unusable") throw error;
+    return error.message;
+  }
 }
 
 /** A mistyped folder, such as the home of a user, is not filled with days. */

@@ -7,6 +7,7 @@ import { inSnapshot } from "../../db/transactions.ts";
 import { type SumOfCurrency, sumChosen } from "../../mismatches/order-store.ts";
 import type { ReportRow } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
+import { findUnusable } from "../archive/write-archive.ts";
 import type { FlowContext } from "../context.ts";
 import { readReport } from "../reports/read-report.ts";
 import { previewGaps } from "./accept-gaps.ts";
@@ -74,9 +75,11 @@ async function previewDay(
   const gaps = acceptedIds.length === 0 ? [] : await previewGaps(context, bounds, acceptedIds);
   const at = { missing: [], by: "", note: "", at: "" };
   const accepted = gaps.map(({ productId }) => ({ productId, rows: null, gap: at }));
-  const reason = await inSnapshot(context.sql, async (tx) =>
+  const open = await inSnapshot(context.sql, async (tx) =>
     whyOpen(context, tx, bounds, [...accepted, ...(await readParts(tx, bounds))]),
   );
+  const { archive } = context.config.closing;
+  const reason = open ?? (archive === null ? null : await findUnusable(archive));
   if (reason !== null) return { day, reason, gaps, pending: [], mismatches: [] };
   const { rows } = await readReport(context, bounds, signal);
   const choice = { statuses: [], kind: null, productId: null, username: null, countsIn: bounds };
