@@ -63,7 +63,8 @@ function chosenColumns(sql: Query) {
 
 export interface ReviewerAction {
   readonly action: MismatchAction;
-  readonly note: string;
+  /** null: none, which only an acknowledgement may have */
+  readonly note: string | null;
   readonly by: string;
   readonly at: Instant;
   /** a UUID of the step, for undoing it; null or absent: the step cannot be undone */

@@ -185,7 +185,7 @@ describe("a filter instead of ids", () => {
 test.each<[string, number, RegExp]>([
   ["ack 9 x --note x", 1, /there is no mismatch "9", "x"/],
   ["reopen 1 --note x", 1, /mismatch 1 is open: it cannot be reopened/],
-  ["ack 1", 2, /note is missing/],
+  ["resolve 1", 2, /note is missing/],
   ["ack --note x", 2, /give ids, or a filter such as --kind/],
   ["ack 1 --kind net-differs --note x", 2, /give either ids or a filter, not both/],
   ["ack --kind lost --note x --yes", 2, /there is no kind "lost"; it is one of /],

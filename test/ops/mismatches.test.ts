@@ -85,6 +85,27 @@ describe("a single mismatch", () => {
     expect(await statuses()).toBe("resolved");
   });
 
+  test("is acknowledged without a note, alone and among many, and its history has none", async () => {
+    await open({}, {});
+    const ask = await serveApi(context);
+    expect((await ask("POST", "/api/mismatches/1/ack")).json).toMatchObject({
+      status: "acknowledged",
+      note: null,
+    });
+    expect((await ask("POST", "/api/mismatches/ack", { body: { ids: ["2"] } })).json).toMatchObject({
+      count: 1,
+    });
+    expect(
+      await sql`select to_status, by, note from mismatch_events where to_status <> 'open' order by id`,
+    ).toEqual([
+      { to_status: "acknowledged", by: "local", note: null },
+      { to_status: "acknowledged", by: "local", note: null },
+    ]);
+    expect(await ask("POST", "/api/mismatches/resolve", { body: { ids: ["2"] } })).toEqual(
+      problemWith(400, "note is missing"),
+    );
+  });
+
   test.each<[string, object | string, string]>([
     ["no note", {}, "note is missing"],
     ["an empty note", { note: " " }, "note is empty"],

@@ -51,7 +51,8 @@ export type MismatchTarget =
 export interface RequestedAction {
   readonly action: MismatchAction;
   readonly target: MismatchTarget;
-  readonly note: string;
+  /** null: none, which only an acknowledgement may have */
+  readonly note: string | null;
   /** the reviewer who acts */
   readonly by: string;
   /** the status that the reviewer has seen; null: any */
@@ -95,7 +96,7 @@ export async function actOnMismatches(
     const chosen = await choose(tx, requested, true);
     const [only] = chosen;
     if (requested.adjustment !== null && only !== undefined) {
-      const written = { currency: currencyOf(only), note, by, at };
+      const written = { currency: currencyOf(only), note: note ?? "", by, at };
       const isNew = await writeAdjustment(tx, only.id, requested.adjustment, written);
       // The action was done already: this is a repetition after a lost answer.
       if (!isNew && only.status === "resolved") return describe(chosen);

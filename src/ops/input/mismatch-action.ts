@@ -32,9 +32,12 @@ const RESOLVE_FORM = z.strictObject(
 );
 /** Only a resolution has a correction. */
 const OTHER_FORM = RESOLVE_FORM.omit({ adjustment: true, ref: true });
+/** Who takes up a mismatch has nothing to say about it yet. */
+const ACK_FORM = OTHER_FORM.extend({ note: words(LONGEST_NOTE).optional() });
 
 /** The body of an action on one mismatch. */
 export function actionForm(action: MismatchAction) {
+  if (action === "ack") return ACK_FORM;
   return action === "resolve" ? RESOLVE_FORM : OTHER_FORM;
 }
 
@@ -53,10 +56,11 @@ const TARGET = {
 export function bulkForm(action: MismatchAction) {
   const { note, ...rest } = actionForm(action).shape;
   return z
-    .strictObject({ ...TARGET, note: note.optional(), ...rest }, BODY)
+    .strictObject({ ...TARGET, note: z.optional(note), ...rest }, BODY)
     .meta({ oneOf: [{ required: ["ids"] }, { required: ["filter"] }] });
 }
 
+type Read = Omit<z.output<typeof RESOLVE_FORM>, "note"> & { readonly note?: string | null | undefined };
 type Said = Pick<RequestedAction, "note" | "expected" | "adjustment">;
 
 /**
@@ -66,7 +70,7 @@ type Said = Pick<RequestedAction, "note" | "expected" | "adjustment">;
 export function readAction(typed: unknown, action: MismatchAction = "resolve"): Said {
   const missing = findMissingHalf((typed ?? {}) as Typed);
   try {
-    const said = read(actionForm(action), typed);
+    const said = read(actionForm(action), action === "ack" ? (typed ?? {}) : typed);
     if (missing !== null) throw usage(missing.message, missing.name);
     return toSaid(said);
   } catch (refusal) {
@@ -89,11 +93,11 @@ export async function readBulk(
   const asked = read(bulkForm(action), body);
   const target = await readTarget(context, asked, (body as { readonly filter?: Typed }).filter);
   // A dry run only counts, so it needs no note yet.
-  const { dryRun: isDryRun, note = isDryRun ? "-" : undefined } = asked;
-  if (note === undefined) throw usage("note is missing");
+  const { dryRun: isDryRun, note } = asked;
+  if (note === undefined && !isDryRun && action !== "ack") throw usage("note is missing");
   const missing = findMissingHalf(asked);
   if (missing !== null) throw usage(missing.message, missing.name);
-  const said = toSaid({ ...asked, note });
+  const said = toSaid(asked);
   checkAdjustedOnce(said.adjustment, "ids" in target ? target.ids : null);
   return { action, target, ...said, isDryRun };
 }
@@ -124,7 +128,7 @@ function findMissingHalf({ adjustment, ref }: Typed): WrongField | null {
     : { name: "ref", message: "ref is missing: an adjustment needs one, so it cannot count twice" };
 }
 
-function toSaid({ note, from, adjustment: amount, ref }: z.output<typeof RESOLVE_FORM>): Said {
+function toSaid({ note = null, from, adjustment: amount, ref }: Read): Said {
   const adjustment = amount === undefined || ref === undefined ? null : { amount, ref };
   return { note, expected: from, adjustment };
 }

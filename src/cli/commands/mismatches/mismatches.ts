@@ -108,11 +108,9 @@ async function readRequested(
   ids: readonly string[],
   options: ActOptions,
 ): Promise<RequestedAction> {
-  const { adjustment, ref, dryRun, note = dryRun ? "-" : undefined } = options;
-  const typed = Object.fromEntries(
-    CHOICES.map((name) => [name, options[name]]).filter(([, text]) => text !== undefined),
-  );
-  const said = readAction({ note, adjustment, ref });
+  const { adjustment, ref, dryRun, note = dryRun && action !== "ack" ? "-" : undefined } = options;
+  const typed = definedOf(Object.fromEntries(CHOICES.map((name) => [name, options[name]])));
+  const said = readAction(definedOf({ note, adjustment, ref }), action);
   checkAdjustedOnce(said.adjustment, ids);
   const isFiltered = Object.keys(typed).length > 0;
   if (ids.length > 0 === isFiltered) {
@@ -128,6 +126,10 @@ async function readRequested(
     by,
     ...said,
   };
+}
+
+function definedOf(fields: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /**

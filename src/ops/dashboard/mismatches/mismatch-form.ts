@@ -67,6 +67,11 @@ export function readSingleForm(body: unknown): SingleForm {
   return { ...form, seen };
 }
 
+/** The typed note as an action takes it: only an acknowledgement may have none. */
+export function noteOf({ action, note }: Pick<BulkForm, "action" | "note">): { readonly note?: string } {
+  return action === "ack" && note.trim() === "" ? {} : { note };
+}
+
 /** @throws ReconError `usage` that names the field and its value */
 export function readUndoForm(body: unknown): { readonly step: string; readonly back: string } {
   return read(UNDO_FORM, body ?? {});

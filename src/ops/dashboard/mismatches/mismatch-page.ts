@@ -22,7 +22,7 @@ import { type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { sayAmount, sayAmounts } from "../parts/show.ts";
 import { zoneOf } from "../parts/zone.ts";
-import { readSingleForm, type SingleForm } from "./mismatch-form.ts";
+import { noteOf, readSingleForm, type SingleForm } from "./mismatch-form.ts";
 import { type ListQuery, pathOfMismatch, readListQuery } from "./mismatch-list-query.ts";
 import { type Neighbours, renderMismatch, type TypedDecision } from "./render-mismatch.ts";
 
@@ -122,7 +122,7 @@ async function findNeighbours(
 
 /** @throws ReconError `usage`, `conflict` if the status has changed since the visitor saw it, or `not-found` */
 async function decide(context: FlowContext, id: string, form: SingleForm, by: string): Promise<StepNotice> {
-  const { action, seen, note, adjustment, ref } = form;
+  const { action, seen, adjustment, ref } = form;
   const isCorrected = adjustment !== "" || ref !== "";
   if (isCorrected && action !== "resolve") {
     throw usage(
@@ -131,7 +131,7 @@ async function decide(context: FlowContext, id: string, form: SingleForm, by: st
     );
   }
   const corrected = { ...(adjustment === "" ? {} : { adjustment }), ...(ref === "" ? {} : { ref }) };
-  const said = readAction({ note, from: seen, ...corrected });
+  const said = readAction({ ...noteOf(form), from: seen, ...corrected }, action);
   const step = randomUUID();
   const { amounts } = await actOnMismatches(context, { action, target: { ids: [id] }, ...said, by, step });
   const done = `Mismatch #${id} ${ACTS[action].done}: ${sayAmounts(amounts)} at risk.`;

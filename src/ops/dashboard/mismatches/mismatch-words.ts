@@ -26,7 +26,9 @@ export function actionsFor(statuses: readonly MismatchStatus[]): MismatchAction[
 export function renderActionButtons(actions: readonly MismatchAction[]): SafeHtml {
   const buttons = actions.map((action, index) => {
     const style = index === 0 ? null : html` class="quiet"`;
-    return html`<button name="action" value="${action}"${style}>${ACTION_NAMES[action]}</button>`;
+    // The note is required for all others.
+    const free = action === "ack" ? html` formnovalidate` : null;
+    return html`<button name="action" value="${action}"${style}${free}>${ACTION_NAMES[action]}</button>`;
   });
   return html`${buttons}`;
 }

@@ -33,7 +33,7 @@ import { sendPage } from "../parts/send-page.ts";
 import { sayAmounts, showAmount, showCount } from "../parts/show.ts";
 import { renderTable } from "../parts/table.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
-import { type BulkForm, readBulkForm, readUndoForm } from "./mismatch-form.ts";
+import { type BulkForm, noteOf, readBulkForm, readUndoForm } from "./mismatch-form.ts";
 import { type ListQuery, pathOfList, readListQuery } from "./mismatch-list-query.ts";
 import { ACTION_NAMES, sayCount } from "./mismatch-words.ts";
 import { renderMismatches, renderRefusedFilters, type TypedStep } from "./render-mismatches.ts";
@@ -70,7 +70,7 @@ ${table}
 <form method="post" action="${list}">
 <input type="hidden" name="scope" value="all"><input type="hidden" name="back" value="${back}"><input type="hidden" name="shown" value="${shown}">
 <p><label class="note">Note <textarea name="note" rows="2" maxlength="2000" required>${note}</textarea></label></p>
-<p class="row"><button name="action" value="${action}">${ACTION_NAMES[action]} ${sayCount(count)}</button> ${cancel}</p>
+<p class="row"><button name="action" value="${action}"${action === "ack" ? html` formnovalidate` : null}>${ACTION_NAMES[action]} ${sayCount(count)}</button> ${cancel}</p>
 </form>
 </div>`;
 }
@@ -236,7 +236,7 @@ async function actOnSelected(
   if (possible.length === 0) throw usage(`${sayPassed(action, passed)}: choose another action`);
   const target = { ids: possible.map(([id]) => id), seen: selected };
   const step = randomUUID();
-  const asked = { action, target, ...readAction({ note }), by, step };
+  const asked = { action, target, ...readAction(noteOf({ action, note }), action), by, step };
   return doneNotice(asked, await actOnMismatches(context, asked), passed);
 }
 
@@ -257,7 +257,7 @@ async function previewAll(
   const result = await previewAction(context, {
     action,
     target,
-    note: "-",
+    note: null,
     by,
     expected: null,
     adjustment: null,
@@ -277,7 +277,7 @@ async function actOnAll(
 ): Promise<StepNotice> {
   const target = { filter: choice, shown: null, digest: shown };
   const step = randomUUID();
-  const asked = { action, target, ...readAction({ note }), by, step };
+  const asked = { action, target, ...readAction(noteOf({ action, note }), action), by, step };
   return doneNotice(asked, await actOnMismatches(context, asked), []);
 }
 
