@@ -53,7 +53,7 @@ const MEASUREMENTS: Readonly<
     measure: (isWanted) => measureHistory(isWanted),
   },
   "statement-open": {
-    figures: ["statement-open", "statement-open-delay"],
+    figures: ["statement-open", "statement-open-delay", "statement-open-loaded"],
     measure: () => measureStatementOpen(),
   },
   pipeline: { figures: ["pipeline"], measure: () => measurePipeline() },

@@ -195,7 +195,11 @@ export async function markEntriesWithin(
     group by part`;
 }
 
-const ROWS_AT_ONCE = 2_000;
+/**
+ * The rows of a batch. All that is loaded for them is parsed as it arrives, without a pause. Measured while a statement
+ * loads 10,000 bets: 500 keep the event loop from other work for at most 37 ms of processor time, 2,000 for 77 ms.
+ */
+const ROWS_AT_ONCE = 500;
 
 /**
  * All rounds and bets of a product with a record or an entry in a range: records by accountingDate, entries by

@@ -5,6 +5,7 @@
 
 import { realRound, type StoredRecord } from "../bet.ts";
 import type { CallbackEntry } from "../callback.ts";
+import { inTurns } from "../in-turns.ts";
 import type { UnloadedBets } from "./large-rounds.ts";
 import type { DiffMark } from "./mark-store.ts";
 
@@ -57,34 +58,34 @@ export function keyOfSubject(username: string, subject: string): Key {
 }
 
 /** The keys that the loaded rows name and that were not looked up yet. Adds them to `known`. */
-export function nextFrontier(
+export async function nextFrontier(
   marks: readonly DiffMark[],
   records: readonly StoredRecord[],
   entries: readonly CallbackEntry[],
   known: Set<Key>,
-): Frontier {
+): Promise<Frontier> {
   const frontier: Frontier = { rounds: [], bets: [] };
-  const keys = [
-    ...marks.flatMap(keysOfMark),
-    ...records.flatMap(keysOfRecord),
-    ...entries.flatMap(keysOfEntry),
-  ];
-  for (const key of keys) {
-    if (known.has(key)) continue;
-    known.add(key);
-    const [type, username, ref] = JSON.parse(key) as ["round" | "bet", string, string];
-    (type === "round" ? frontier.rounds : frontier.bets).push([username, ref]);
-  }
+  const add = (keys: readonly Key[]): void => {
+    for (const key of keys) {
+      if (known.has(key)) continue;
+      known.add(key);
+      const [type, username, ref] = JSON.parse(key) as ["round" | "bet", string, string];
+      (type === "round" ? frontier.rounds : frontier.bets).push([username, ref]);
+    }
+  };
+  for await (const mark of inTurns(marks)) add(keysOfMark(mark));
+  for await (const record of inTurns(records)) add(keysOfRecord(record));
+  for await (const entry of inTurns(entries)) add(keysOfEntry(entry));
   return frontier;
 }
 
 /** Splits the loaded rows into neighbourhoods (union-find over their keys). */
-export function partition(
+export async function partition(
   marks: readonly DiffMark[],
   records: readonly StoredRecord[],
   entries: readonly CallbackEntry[],
   rest: readonly UnloadedBets[] = [],
-): Neighbourhood[] {
+): Promise<Neighbourhood[]> {
   const parents = new Map<Key, Key>();
   const rootOf = (key: Key): Key => {
     let root = key;
@@ -102,9 +103,9 @@ export function partition(
     if (first === undefined) return;
     for (const other of others) parents.set(rootOf(other), rootOf(first));
   };
-  for (const mark of marks) join(keysOfMark(mark));
-  for (const record of records) join(keysOfRecord(record));
-  for (const entry of entries) join(keysOfEntry(entry));
+  for await (const mark of inTurns(marks)) join(keysOfMark(mark));
+  for await (const record of inTurns(records)) join(keysOfRecord(record));
+  for await (const entry of inTurns(entries)) join(keysOfEntry(entry));
 
   const found = new Map<
     Key,
@@ -122,9 +123,11 @@ export function partition(
     found.set(root, position);
     return position;
   };
-  for (const mark of marks) position(keysOfMark(mark)[0], mark.username).marks.push(mark);
-  for (const record of records) position(keysOfRecord(record)[0], record.username).records.push(record);
-  for (const entry of entries) position(keysOfEntry(entry)[0], entry.username).entries.push(entry);
+  for await (const mark of inTurns(marks)) position(keysOfMark(mark)[0], mark.username).marks.push(mark);
+  for await (const record of inTurns(records))
+    position(keysOfRecord(record)[0], record.username).records.push(record);
+  for await (const entry of inTurns(entries))
+    position(keysOfEntry(entry)[0], entry.username).entries.push(entry);
   for (const one of rest) position(roundKey(one.username, one.roundId), one.username).rest.push(one);
   return [...found.values()];
 }

@@ -3,6 +3,7 @@
 import type { StoredRecord } from "../bet.ts";
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { mapInTurns } from "../in-turns.ts";
 import { parseAmount } from "../money.ts";
 
 /**
@@ -61,7 +62,7 @@ export async function readRecords(
         where r.product_id = ${productId} and r.id = k.ref and r.username = k.username and r.bet_id <> k.ref offset 0)
     ) found
     limit ${most.inAll}`;
-  return rows.map(toRecord);
+  return await mapInTurns(rows, toRecord);
 }
 
 /** The columns of a `RecordRow`, from `bet_records r`. */

@@ -14,6 +14,7 @@ import {
 } from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
 import { type CompareSettings, isBeforeLedger, isDebitedBefore, ranAtLedgerStart } from "./compare.ts";
+import type { DiffMark } from "./mark-store.ts";
 import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
 import { allowanceOf, isRunning, lastEntryOf, sumBets, sumRecords } from "./sums.ts";
 
@@ -191,4 +192,14 @@ export function confirmedOf(
       seen.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY),
     ),
   };
+}
+
+/** Tells of a player's pairs whether one of the marks names them. */
+export function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => boolean {
+  const rounds = new Set(waiting.map((mark) => mark.roundId).filter((round) => round !== null));
+  const refs = new Set(waiting.map((mark) => mark.betRef).filter((ref) => ref !== null));
+  return ({ pair: { records, bets } }) =>
+    records.some((record) => refs.has(record.betId) || refs.has(record.id)) ||
+    bets.some((bet) => refs.has(bet.txnId)) ||
+    [...records, ...bets].some((side) => rounds.has(realRound(side.roundId) ?? ""));
 }

@@ -6,6 +6,7 @@ import type { Query } from "../db/client.ts";
 import { ENTRIES_WALK } from "../db/retention-store.ts";
 import { rowCountsText } from "../db/row-counts.ts";
 import { requestIdSql } from "../db/statement.ts";
+import { mapInTurns } from "../in-turns.ts";
 import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 
@@ -73,7 +74,7 @@ export async function readEntries(
       where e.product_id = ${productId} and e.username = k.username and e.txn_id = k.id offset 0) found
     limit ${most.inAll}`;
   // An entry that is found by its round and by its bet comes twice.
-  return [...new Map(rows.map((row) => [row.entryId, row])).values()].map(fromRow);
+  return await mapInTurns([...new Map(rows.map((row) => [row.entryId, row])).values()], fromRow);
 }
 
 /**

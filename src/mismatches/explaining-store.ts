@@ -2,6 +2,7 @@
 
 import type { Query } from "../db/client.ts";
 import { effectOf, type Judged } from "../effect.ts";
+import { mapInTurns } from "../in-turns.ts";
 import type { Decision, MismatchKind } from "../mismatch.ts";
 import { type Amount, parseAmount } from "../money.ts";
 import { RESOLVED_BY_RECON } from "./transitions.ts";
@@ -49,12 +50,27 @@ export async function readExplaining(
       and (not (status = 'resolved' and resolved_by = ${RESOLVED_BY_RECON})
         or exists (select from adjustments a where a.mismatch_id = m.id))
     order by id`;
-  return rows.map(({ provider, ledger, foundEffect = null, ...row }) => ({
+  return await mapInTurns(rows, ({ provider, ledger, foundEffect = null, ...row }) => ({
     ...row,
     effect: effectOf({ ...row, provider, ledger, foundEffect }),
     amountAtRisk: parseAmount(row.amountAtRisk, "amount_at_risk"),
     adjustments: row.adjustments === null ? null : parseAmount(row.adjustments, "adjustments"),
   }));
+}
+
+/** The rows by player: a row of two players under both. */
+export function explainingByPlayer(
+  rows: readonly ExplainingRow[],
+): ReadonlyMap<string, readonly ExplainingRow[]> {
+  const byPlayer = new Map<string, ExplainingRow[]>();
+  for (const row of rows) {
+    for (const username of new Set([row.username, row.providerUsername ?? row.username])) {
+      const own = byPlayer.get(username) ?? [];
+      own.push(row);
+      byPlayer.set(username, own);
+    }
+  }
+  return byPlayer;
 }
 
 /** A bet of a closed day. */

@@ -25,8 +25,12 @@ const mark = (fields: Partial<DiffMark>): DiffMark => ({
 });
 
 /** Each neighbourhood as the sorted names of its members. */
-function show(records: StoredRecord[], entries: CallbackEntry[], marks: DiffMark[] = []): string[] {
-  return partition(marks, records, entries)
+async function show(
+  records: StoredRecord[],
+  entries: CallbackEntry[],
+  marks: DiffMark[] = [],
+): Promise<string[]> {
+  return (await partition(marks, records, entries))
     .map((one) =>
       [
         ...one.records.map(({ username, betId, id }) => `${username}'s record ${betId}/${id}`),
@@ -38,7 +42,8 @@ function show(records: StoredRecord[], entries: CallbackEntry[], marks: DiffMark
     )
     .sort();
 }
-const countOf = (records: StoredRecord[], entries: CallbackEntry[]) => partition([], records, entries).length;
+const countOf = async (records: StoredRecord[], entries: CallbackEntry[]) =>
+  (await partition([], records, entries)).length;
 
 describe("two things are connected", () => {
   test.each([
@@ -78,8 +83,8 @@ describe("two things are connected", () => {
         entry({ ids: ["d"], round: "s" }),
       ],
     },
-  ])("by $by", ({ records, entries }) => {
-    expect(countOf(records, entries)).toBe(1);
+  ])("by $by", async ({ records, entries }) => {
+    expect(await countOf(records, entries)).toBe(1);
   });
 });
 
@@ -102,23 +107,46 @@ describe("two things are not connected", () => {
       records: [record({ ids: ["a"], round: "r" })],
       entries: [entry({ username: "bob", ids: ["a"], round: "r" })],
     },
-  ])("if $when", ({ records, entries }) => {
-    expect(countOf(records, entries)).toBe(2);
+  ])("if $when", async ({ records, entries }) => {
+    expect(await countOf(records, entries)).toBe(2);
   });
 });
 
-test("a mark belongs to the neighbourhood that it led to", () => {
+test("a mark belongs to the neighbourhood that it led to", async () => {
   const marks = [mark({ roundId: "r" }), mark({ betRef: "b" }), mark({ roundId: "gone" })];
-  expect(show([record({ ids: ["a"], round: "r" })], [entry({ ids: ["b"] })], marks)).toEqual([
+  expect(await show([record({ ids: ["a"], round: "r" })], [entry({ ids: ["b"] })], marks)).toEqual([
     "anna's entry b in null, mark b",
     "anna's record a/a, mark r",
     "mark gone",
   ]);
 });
 
-test("every neighbourhood knows its player", () => {
+test("every neighbourhood knows its player", async () => {
   const records = [record({ ids: ["a"] }), record({ ids: ["a"], username: "bob" })];
-  expect(partition([], records, []).map(({ username }) => username)).toEqual(["anna", "bob"]);
+  const found = await partition([], records, []);
+  expect(found.map(({ username }) => username)).toEqual(["anna", "bob"]);
+});
+
+test("other work gets its turn while many rows are read and divided", async () => {
+  const [records, entries] = [
+    Array.from({ length: 1_000 }, (_, index) => record({ ids: [`${index}`] })),
+    Array.from({ length: 1_000 }, (_, index) => entry({ ids: [`${index}`] })),
+  ];
+  for (const work of [
+    () => nextFrontier([], records, entries, new Set()),
+    () => partition([], records, entries),
+  ]) {
+    let turns = 0;
+    let isOver = false;
+    const other = () => {
+      turns += 1;
+      if (!isOver) setImmediate(other);
+    };
+    setImmediate(other);
+    await work();
+    isOver = true;
+    expect(turns).toBeGreaterThan(10);
+  }
 });
 
 const ids = fc.constantFrom("a", "b", "c", "d", "e");
@@ -130,7 +158,7 @@ const things = fc.record({
   entries: fc.array(side.map(entry), { maxLength: 8 }),
 });
 
-test("the order of reading does not matter", () => {
+test("the order of reading does not matter", async () => {
   const shuffled = things.chain(({ records, entries }) =>
     fc.tuple(
       fc.constant({ records, entries }),
@@ -138,26 +166,29 @@ test("the order of reading does not matter", () => {
       fc.shuffledSubarray(entries, { minLength: entries.length }),
     ),
   );
-  fc.assert(
-    fc.property(shuffled, ([{ records, entries }, otherRecords, otherEntries]) => {
-      expect(show(otherRecords, otherEntries)).toEqual(show(records, entries));
+  await fc.assert(
+    fc.asyncProperty(shuffled, async ([{ records, entries }, otherRecords, otherEntries]) => {
+      expect(await show(otherRecords, otherEntries)).toEqual(await show(records, entries));
     }),
   );
 });
 
-test("no member is lost, and no two neighbourhoods share a key", () => {
-  fc.assert(
-    fc.property(things, ({ records, entries }) => {
-      const found = partition([], records, entries);
+test("no member is lost, and no two neighbourhoods share a key", async () => {
+  await fc.assert(
+    fc.asyncProperty(things, async ({ records, entries }) => {
+      const found = await partition([], records, entries);
       expect(found.flatMap((one) => one.records)).toHaveLength(records.length);
       expect(found.flatMap((one) => one.entries)).toHaveLength(entries.length);
-      const keys = found.map((one) => {
-        const { rounds, bets } = nextFrontier([], one.records, one.entries, new Set());
-        return new Set([
-          ...rounds.map((key) => JSON.stringify(["round", key])),
-          ...bets.map((key) => JSON.stringify(key)),
-        ]);
-      });
+      const frontiers = await Promise.all(
+        found.map((one) => nextFrontier([], one.records, one.entries, new Set())),
+      );
+      const keys = frontiers.map(
+        ({ rounds, bets }) =>
+          new Set([
+            ...rounds.map((key) => JSON.stringify(["round", key])),
+            ...bets.map((key) => JSON.stringify(key)),
+          ]),
+      );
       expect(keys.reduce((sum, { size }) => sum + size, 0)).toBe(
         new Set(keys.flatMap((one) => [...one])).size,
       );
@@ -166,23 +197,26 @@ test("no member is lost, and no two neighbourhoods share a key", () => {
 });
 
 describe("what to load next", () => {
-  test("follows from the marks, then from what was found with them, each key once", () => {
+  test("follows from the marks, then from what was found with them, each key once", async () => {
     const known = new Set<string>();
     const marks = [mark({ roundId: "r" }), mark({ betRef: "a" }), mark({ roundId: "r" })];
-    expect(nextFrontier(marks, [], [], known)).toEqual({ rounds: [["anna", "r"]], bets: [["anna", "a"]] });
+    expect(await nextFrontier(marks, [], [], known)).toEqual({
+      rounds: [["anna", "r"]],
+      bets: [["anna", "a"]],
+    });
     const found = [record({ ids: ["a", "b"], round: "r" })];
-    expect(nextFrontier(marks, found, [], known)).toEqual({ rounds: [], bets: [["anna", "b"]] });
+    expect(await nextFrontier(marks, found, [], known)).toEqual({ rounds: [], bets: [["anna", "b"]] });
     const entries = [entry({ ids: ["b"], round: "UNKNOWN" }), entry({ ids: ["c"], round: "s" })];
-    expect(nextFrontier(marks, found, entries, known)).toEqual({
+    expect(await nextFrontier(marks, found, entries, known)).toEqual({
       rounds: [["anna", "s"]],
       bets: [["anna", "c"]],
     });
-    expect(nextFrontier(marks, found, entries, known)).toEqual({ rounds: [], bets: [] });
+    expect(await nextFrontier(marks, found, entries, known)).toEqual({ rounds: [], bets: [] });
   });
 
-  test("says when the subject of a mismatch was read", () => {
+  test("says when the subject of a mismatch was read", async () => {
     const known = new Set<string>();
-    nextFrontier([mark({ roundId: "a:1" }), mark({ betRef: "b:2" })], [], [], known);
+    await nextFrontier([mark({ roundId: "a:1" }), mark({ betRef: "b:2" })], [], [], known);
     const isKnown = (username: string, subject: string) => known.has(keyOfSubject(username, subject));
     expect([isKnown("anna", "round:a:1"), isKnown("anna", "bet:b:2")]).toEqual([true, true]);
     expect([isKnown("anna", "bet:a:1"), isKnown("bob", "round:a:1")]).toEqual([false, false]);

@@ -13,6 +13,7 @@ import {
 } from "../../diff/neighbourhood.ts";
 import { readRecords } from "../../diff/record-store.ts";
 import { ReconError } from "../../errors.ts";
+import { inTurns } from "../../in-turns.ts";
 import { roundActedOn } from "../../ledger/bet-entry.ts";
 import { readEntries } from "../../ledger/store.ts";
 import type { ComparisonContext } from "./comparison-context.ts";
@@ -60,21 +61,21 @@ export async function loadNeighbourhoods(
   let rows: RowsOfBothSides = [[], []];
   for (let step = 0; step < MOST_STEPS; step += 1) {
     if (step === MOST_STEPS_JUDGED) judged = new Set(known);
-    const frontier = nextFrontier(step === 0 ? marks : [], ...rows, known);
+    const frontier = await nextFrontier(step === 0 ? marks : [], ...rows, known);
     if (frontier.rounds.length === 0 && frontier.bets.length === 0) {
       judged = known;
       break;
     }
     marks = [...marks, ...(await large.enter(comparison, frontier, marks))];
     rows = await readStep(comparison, frontier, large, known, given);
-    const widened = roundsWithMore(frontier, rows, comparison.limits.wholeRound, large);
+    const widened = await roundsWithMore(frontier, rows, comparison.limits.wholeRound, large);
     if (widened.length > 0) {
       marks = [...marks, ...(await large.widen(comparison, widened))];
       rows = await readStep(comparison, frontier, large, known, given);
     }
-    for (const record of rows[0])
+    for await (const record of inTurns(rows[0]))
       found.records.set(JSON.stringify([record.username, record.betId, record.id]), record);
-    for (const entry of rows[1]) found.entries.set(entry.entryId, entry);
+    for await (const entry of inTurns(rows[1])) found.entries.set(entry.entryId, entry);
     if (found.records.size + found.entries.size > comparison.limits.rows) throw tooLarge(comparison, given);
   }
   const [records, entries] = [[...found.records.values()], [...found.entries.values()]];
@@ -89,7 +90,7 @@ export async function loadNeighbourhoods(
   const rest = await large.restOf(comparison, records);
   return {
     marks,
-    neighbourhoods: partition(marks, records, entries, rest),
+    neighbourhoods: await partition(marks, records, entries, rest),
     judged,
     isComplete: judged === known,
   };
@@ -109,7 +110,7 @@ async function readStep(
   const keyOf = ([username, roundId]: readonly [string, string]) => roundKey(username, roundId);
   const { limits } = comparison;
   const narrowed = large.betsOfPartial(frontier);
-  nextFrontier(
+  await nextFrontier(
     narrowed.map(([username, betRef]) => ({ username, roundId: null, betRef })),
     [],
     [],
@@ -147,22 +148,24 @@ async function readAll(
 }
 
 /** The rounds of a step that exceed the limit and are not known as large yet. */
-function roundsWithMore(
+async function roundsWithMore(
   { rounds }: Frontier,
   [records, entries]: RowsOfBothSides,
   most: number,
   { partial, whole }: LargeRounds,
-): [string, string][] {
-  const count = (rows: readonly { readonly username: string; readonly roundId: string | null }[]) => {
+): Promise<[string, string][]> {
+  const count = async (rows: readonly { readonly username: string; readonly roundId: string | null }[]) => {
     const counts = new Map<Key, number>();
-    for (const { username, roundId } of rows) {
+    for await (const { username, roundId } of inTurns(rows)) {
       const key = roundKey(username, roundId ?? "");
       counts.set(key, (counts.get(key) ?? 0) + 1);
     }
     return counts;
   };
-  const distinct = new Map(records.map((one) => [JSON.stringify([one.username, one.betId, one.id]), one]));
-  const counts = [count([...distinct.values()]), count(entries)];
+  const distinct = new Map<string, StoredRecord>();
+  for await (const one of inTurns(records))
+    distinct.set(JSON.stringify([one.username, one.betId, one.id]), one);
+  const counts = [await count([...distinct.values()]), await count(entries)];
   return rounds.filter(([username, roundId]) => {
     const key = roundKey(username, roundId);
     return !partial.has(key) && !whole.has(key) && counts.some((of) => (of.get(key) ?? 0) > most);

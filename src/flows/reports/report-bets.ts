@@ -20,6 +20,7 @@ import {
   confirmedOf,
   countsAt,
   howCompared,
+  isMarkedFor,
   nameOfPair,
   statePair,
   stillRuns,
@@ -28,7 +29,7 @@ import { KINDS_ABOUT_TWO } from "../../effect.ts";
 import { inTurns, mapInTurns } from "../../in-turns.ts";
 import { foldEntries } from "../../ledger/fold.ts";
 import type { MismatchKind } from "../../mismatch.ts";
-import { type ExplainingRow, readExplaining } from "../../mismatches/explaining-store.ts";
+import { type ExplainingRow, explainingByPlayer, readExplaining } from "../../mismatches/explaining-store.ts";
 import { sumAmounts, ZERO } from "../../money.ts";
 import { type Counted, type ExplainingMismatch, explainDifference, NOTHING_COUNTED } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
@@ -103,19 +104,21 @@ export async function* reportActive(
   const { tx, product } = comparison;
   const usernames = [...new Set(active.map(({ username }) => username))];
   const standing = await readExplaining(tx, product.productId, usernames);
+  const standingOf = explainingByPlayer(standing);
   const marks = await readWaiting(tx, product.productId, usernames);
   const waiting = Map.groupBy(marks, ({ username }) => username);
+  const isMarkedOf = new Map([...waiting].map(([username, own]) => [username, isMarkedFor(own)]));
   const { wide, marks: given } = await narrowActive(comparison, active, standing, marks);
   let assessments = await assessAll(comparison, given, wide);
   if (wide.compareWholeNow(assessments.flatMap(reportedRounds)))
     assessments = await assessAll(comparison, given, wide);
   for await (const { neighbourhood, records, ...assessed } of inTurns(assessments)) {
     const { username, entries, rest } = neighbourhood;
-    const own = standing.filter((row) => row.username === username || row.providerUsername === username);
+    const own = standingOf.get(username) ?? [];
+    const isMarked = isMarkedOf.get(username) ?? (() => false);
     const reported = { username, records, rest, ...assessed };
     const counted: Counted[] = [];
-    for await (const one of reportNeighbourhood(comparison, days, reported, own, waiting.get(username) ?? []))
-      counted.push(one);
+    for await (const one of reportNeighbourhood(comparison, days, reported, own, isMarked)) counted.push(one);
     counted.push(...countOutside(entries, product.settlement, days));
     const rounds = [...records, ...entries].flatMap(({ roundId }) => realRound(roundId) ?? []);
     const recordIds = new Set(records.flatMap(({ betId, id }) => [betId, id]));
@@ -192,9 +195,8 @@ async function* reportNeighbourhood(
   days: readonly TimeRange[],
   { username, records, rest, pairs: all, undecided }: Reported,
   own: readonly ExplainingRow[],
-  waiting: readonly DiffMark[],
+  isMarked: (assessed: AssessedPair) => boolean,
 ): AsyncGenerator<Counted> {
-  const isMarked = isMarkedFor(waiting);
   const loaded = new Map(all.map((one) => [one, withoutRest(one)]));
   const asOneAt = new Map<AssessedPair, Instant>();
   for (const one of rest) {
@@ -319,15 +321,6 @@ function isMisnamedBet(
 ): boolean {
   if (kind !== "username-differs" || !stands || records.length > 0) return false;
   return bets.some((bet) => bet.username === username && subject === `bet:${bet.txnId}`);
-}
-
-function isMarkedFor(waiting: readonly DiffMark[]): (assessed: AssessedPair) => boolean {
-  const rounds = new Set(waiting.map((mark) => mark.roundId).filter((round) => round !== null));
-  const refs = new Set(waiting.map((mark) => mark.betRef).filter((ref) => ref !== null));
-  return ({ pair: { records, bets } }) =>
-    records.some((record) => refs.has(record.betId) || refs.has(record.id)) ||
-    bets.some((bet) => refs.has(bet.txnId)) ||
-    [...records, ...bets].some((side) => rounds.has(realRound(side.roundId) ?? ""));
 }
 
 /** While a bet runs, its stake need not agree: a mismatch explains only the additional movement. */

@@ -80,10 +80,12 @@ export async function* reportTouched(
   const { tx, product } = comparison;
   const usernames = [...touched.keys()];
   const standing = await readExplaining(tx, product.productId, usernames);
+  const standingOf = Map.groupBy(standing, ({ username }) => username);
   const waiting = await readWaiting(tx, product.productId, usernames);
+  const marked = new Set(waiting.map(({ username }) => username));
   for (const [username, times] of touched) {
-    const own = standing.filter((row) => row.username === username);
-    const isMarked = waiting.some((mark) => mark.username === username);
+    const own = standingOf.get(username) ?? [];
+    const isMarked = marked.has(username);
     yield await reportPlayer(comparison, range, { username, times, own, isMarked });
   }
 }
