@@ -42,7 +42,7 @@ export const MISMATCH_STATUSES = ["open", "acknowledged", "resolved", "ignored"]
 export type MismatchStatus = (typeof MISMATCH_STATUSES)[number];
 
 /** The provider's values at the time of the comparison; of a round, its sums. */
-const PROVIDER_SIDE = objectOf({
+export const PROVIDER_SIDE = objectOf({
   id: z.nullable(TEXT),
   betId: z.nullable(TEXT),
   status: z.nullable(TEXT),
@@ -56,7 +56,7 @@ const PROVIDER_SIDE = objectOf({
 export type ProviderSide = AnswerOf<typeof PROVIDER_SIDE>;
 
 /** The ledger's values at the time of the comparison; of a round, its sums. */
-const LEDGER_SIDE = objectOf({
+export const LEDGER_SIDE = objectOf({
   txnId: z.nullable(TEXT),
   status: z.nullable(TEXT),
   stake: AMOUNT,

@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   coverage: async () => (await import("./commands/coverage.ts")).addCoverageCommand,
   status: async () => (await import("./commands/status.ts")).addStatusCommand,
   doctor: async () => (await import("./commands/doctor.ts")).addDoctorCommand,
+  find: async () => (await import("./commands/find.ts")).addFindCommand,
   mismatches: async () => (await import("./commands/mismatches/mismatches.ts")).addMismatchCommands,
   incidents: async () => (await import("./commands/incidents.ts")).addIncidentCommands,
   evidence: async () => (await import("./commands/evidence.ts")).addEvidenceCommand,

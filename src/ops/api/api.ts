@@ -15,6 +15,8 @@ import { readMonth } from "../../flows/closing/read-statement.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { COVERAGE, readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readStatus, STATUS } from "../../flows/read/read-status.ts";
+import { search } from "../../flows/read/search.ts";
+import { describeSearch, SEARCH_ANSWER } from "../../flows/read/search-answer.ts";
 import { REPORT_ITEMS } from "../../report-item.ts";
 import { ROLE_NAMES } from "../../roles.ts";
 import { againstAsCsv } from "../csv/against-csv.ts";
@@ -26,6 +28,7 @@ import { LARGEST_LIMIT, PAGE_QUERY, readPage, type Typed, usage } from "../input
 import { ITEMS_QUERY, readItemsAsk } from "../input/items-query.ts";
 import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
 import { AGAINST_QUERY, readAgainstAsk, readReportAsk } from "../input/report-query.ts";
+import { readSearch, SEARCH_QUERY } from "../input/search-query.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addInvoiceRoutes } from "./invoice-routes.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
@@ -112,6 +115,13 @@ const LIST_ITEMS = describeOperation({
   also: ["text/csv"],
 });
 
+const SEARCH = describeOperation({
+  id: "search",
+  summary: "what an id belongs to, and what both sides have of that bet",
+  query: SEARCH_QUERY,
+  answers: { 200: SEARCH_ANSWER },
+});
+
 const READ_OPENAPI = describeOperation({
   id: "readOpenApi",
   summary: "this document",
@@ -128,6 +138,10 @@ export async function addApi(
   takeJsonOnly(api);
   await addDocument(api);
   api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
+  api.get<{ Querystring: Typed }>("/search", { schema: SEARCH }, async ({ query }) => {
+    const q = readSearch(query);
+    return describeSearch(q, await search(context, q));
+  });
   addMismatchRoutes(api, context);
   addIncidentRoutes(api, context);
   addEvidenceRoutes(api, context);

@@ -2,16 +2,16 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { z } from "zod";
 import type { Instant } from "../../../clock.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { compareSides } from "../../../flows/read/compare-sides.ts";
 import { type FoundBet, type SearchResult, search } from "../../../flows/read/search.ts";
+import { doesAgree } from "../../../flows/read/search-answer.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { RESOLVED_BY_RECON } from "../../../mismatches/transitions.ts";
 import type { LiveTopic } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { FILTER, read } from "../../input/fields.ts";
+import { read } from "../../input/fields.ts";
+import { EMPTY_SEARCH, SEARCH_QUERY } from "../../input/search-query.ts";
 import { sayCount } from "../mismatches/mismatch-words.ts";
 import { renderSideTable } from "../mismatches/render-sides.ts";
 import { type Problem, problemOf, renderInput, renderProblem } from "../parts/fields.ts";
@@ -104,15 +104,12 @@ function renderVerdict({ difference, provider, ledger, mismatches }: FoundBet, z
   }
   if (difference === null) {
     if (provider !== null && ledger !== null) {
-      const differs = compareSides({ kind: "payout-differs", provider, ledger }).some(
-        (one) => one.differs === true,
-      );
-      return differs
-        ? verdict(
+      return doesAgree({ difference, provider, ledger }) === true
+        ? verdict("good", "Both sides agree about this bet.")
+        : verdict(
             "unknown",
             "Some values differ, and the comparison accepts that: within a tolerance, or before the ledger began.",
-          )
-        : verdict("good", "Both sides agree about this bet.");
+          );
     }
     const side = provider === null ? "ledger" : "provider";
     return verdict(
@@ -167,19 +164,14 @@ function renderPlayer(username: string, { playsAt, ofPlayer }: SearchResult): Sa
 
 type SearchRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
 
-/** No stored id is longer. */
-const LONGEST = 700;
-const QUERY = z.strictObject({ q: FILTER.max(LONGEST).trim().default("") });
-
-const EMPTY = "q is empty: type the id of a bet, a round, a transfer or a request, or a player";
-const NOTHING_TYPED: Problem = { text: EMPTY, fields: [{ name: "q", message: EMPTY }] };
+const NOTHING_TYPED: Problem = { text: EMPTY_SEARCH, fields: [{ name: "q", message: EMPTY_SEARCH }] };
 
 export function addSearchPage(pages: FastifyInstance, context: FlowContext): void {
   pages.get("/search", async (request: SearchRequest, reply) => {
     const shared = { title: "Search", path: "/search", notice: takeNotice(request, reply) };
     const zone = zoneOf(request);
     try {
-      const { q } = read(QUERY, request.query);
+      const { q } = read(SEARCH_QUERY, request.query);
       const found = q === "" ? null : await search(context, q.toWellFormed());
       const problem = q === "" && request.query["q"] !== undefined ? NOTHING_TYPED : null;
       const main = renderSearch({ q, found, problem, at: context.clock.now() }, zone);
