@@ -94,7 +94,7 @@ export type LedgerStatus = "open" | "settled" | "void";
 
 /** What the entries of a bet declared and moved in one currency. */
 export interface MoneyInCurrency
-  extends Pick<LedgerBet, "currency" | "stake" | "payout" | "asked" | "moved"> {}
+  extends Pick<LedgerBet, "currency" | "stake" | "payout" | "reward" | "asked" | "moved"> {}
 
 /** What the ledger says about one bet: the fold of its callback entries. */
 export interface LedgerBet {
@@ -110,6 +110,8 @@ export interface LedgerBet {
   readonly largestStake: Amount;
   /** settlement and reward together */
   readonly payout: Amount;
+  /** the part of the payout that came as winRewards */
+  readonly reward: Amount;
   /** the number of settlements and rewards in `payout`, at least 1 */
   readonly payouts: number;
   /** the money that the wallet moved, signed: negative is money taken from the player */

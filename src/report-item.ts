@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { AMOUNT, type AnswerOf, COUNT, DATE, listOf, NEXT, objectOf, TEXT } from "./answer.ts";
 import { formatAmount, ZERO } from "./money.ts";
-import { type Counted, NO_SUMS, type ShownSide, type SideSums } from "./report.ts";
+import { type Counted, formatKnown, NO_SUMS, type ShownSide, type SideSums } from "./report.ts";
 
 export const EXPLAINED_BY = ["agreed", "mismatch", "pending", "rounding", "correction", "outside"] as const;
 export type ExplainedBy = (typeof EXPLAINED_BY)[number];
@@ -34,6 +34,9 @@ const REPORT_ITEM = objectOf({
   ledger: z.nullable(
     ITEM_SIDE.extend({
       moved: AMOUNT.meta({ description: "of a line `outside`: what it adds to the row's outside" }),
+      /** what the line adds to the row's; null: an older version closed the day */
+      rewards: z.nullable(AMOUNT),
+      tips: z.nullable(AMOUNT),
     }),
   ),
   difference: AMOUNT.meta({ description: "the part of the row's difference that explainedBy explains" }),
@@ -85,7 +88,7 @@ export function itemsOf(day: string, productId: string, bet: ItemBet): ReportIte
         {
           ...names,
           provider: null,
-          ledger: { ...sideOf(NO_SUMS, shown.ledger), moved: formatAmount(outside) },
+          ledger: { ...sideOf(NO_SUMS, shown.ledger), moved: formatAmount(outside), rewards: "0", tips: "0" },
           difference: "0",
           explainedBy: "outside" as const,
           mismatchId: null,
@@ -101,7 +104,12 @@ export function itemsOf(day: string, productId: string, bet: ItemBet): ReportIte
       ledger:
         index > 0 || (isAbsent(shown.ledger, ledger) && moved.eq(ZERO))
           ? null
-          : { ...sideOf(ledger, shown.ledger), moved: formatAmount(moved) },
+          : {
+              ...sideOf(ledger, shown.ledger),
+              moved: formatAmount(moved),
+              rewards: formatKnown(bet.rewards),
+              tips: formatKnown(bet.tips),
+            },
       difference: formatAmount(amount),
       explainedBy,
       mismatchId: explainedBy === "agreed" ? null : shown.mismatchId,

@@ -1,12 +1,26 @@
 /** The day's statement: the sums of both sides, and what explains their difference. */
 
+import { z } from "zod";
 import { AMOUNT, type AnswerOf, COUNT, DATE, FLAG, listOf, objectOf, TEXT } from "./answer.ts";
 import type { Instant } from "./clock.ts";
 import type { Confirmed } from "./confirmed.ts";
 import { type Amount, formatAmount, sumAmounts, ZERO } from "./money.ts";
 
+const REWARDS = AMOUNT.meta({ description: "the part of the payout that was jackpots and bonuses" });
+const TIPS = AMOUNT.meta({
+  description: "part of the stake in a product that settles by sessions; in others only part of what moved",
+});
+
 /** One side of a row; `net` is what the players won; negative: what they lost. */
-export const REPORT_SIDE = objectOf({ bets: COUNT, stake: AMOUNT, payout: AMOUNT, net: AMOUNT });
+export const REPORT_SIDE = objectOf({
+  bets: COUNT,
+  stake: AMOUNT,
+  payout: AMOUNT,
+  net: AMOUNT,
+  /** both null: unknown. A record does not say what it is (§2.4), and a day that an older version closed has neither. */
+  rewards: z.nullable(REWARDS),
+  tips: z.nullable(TIPS),
+});
 export type ReportSide = AnswerOf<typeof REPORT_SIDE>;
 
 /** The ledger's side of a row. */
@@ -93,8 +107,16 @@ export interface MovedMoney {
   readonly outside: Amount;
 }
 
+/** What the ledger's callbacks say of jackpots, bonuses and tips; null: an older version did not store it. */
+export interface RewardsAndTips {
+  /** part of the ledger's payout */
+  readonly rewards: Amount | null;
+  /** part of the ledger's stake in a session, otherwise only of what moved; without those that were cancelled */
+  readonly tips: Amount | null;
+}
+
 /** What a bet, a round or a session adds to the row of its currency. */
-export interface Contribution extends Explained, MovedMoney {
+export interface Contribution extends Explained, MovedMoney, RewardsAndTips {
   readonly currency: string;
   readonly provider: SideSums;
   readonly ledger: SideSums;
@@ -121,6 +143,8 @@ export const NOTHING_COUNTED: Omit<Contribution, "currency"> = {
   provider: NO_SUMS,
   ledger: NO_SUMS,
   ...eachPart(() => ZERO),
+  rewards: ZERO,
+  tips: ZERO,
 };
 
 /** A side that is there. `status` is null of a session, of many bets that were added up, and where it was not stored. */
@@ -251,7 +275,14 @@ export function addContribution(a: Contribution, b: Contribution): Contribution 
     provider: addSums(a.provider, b.provider),
     ledger: addSums(a.ledger, b.ledger),
     ...eachPart((part) => a[part].plus(b[part])),
+    rewards: addKnown(a.rewards, b.rewards),
+    tips: addKnown(a.tips, b.tips),
   };
+}
+
+/** A sum with an unknown part is unknown. */
+function addKnown(a: Amount | null, b: Amount | null): Amount | null {
+  return a === null || b === null ? null : a.plus(b);
 }
 
 function addSums(a: SideSums, b: SideSums): SideSums {
@@ -270,8 +301,7 @@ export function toRow(productId: string, total: Contribution, complete: boolean)
   return {
     productId,
     currency: total.currency,
-    provider: toSide(total.provider),
-    ledger: { ...toSide(total.ledger), moved: formatAmount(total.moved) },
+    ...toSides(total),
     difference: formatAmount(difference),
     mismatches: formatAmount(total.mismatches),
     adjustments: formatAmount(total.adjustments),
@@ -283,7 +313,36 @@ export function toRow(productId: string, total: Contribution, complete: boolean)
   };
 }
 
-/** A side as text. */
-export function toSide({ bets, stake, payout, net }: SideSums): ReportSide {
-  return { bets, stake: formatAmount(stake), payout: formatAmount(payout), net: formatAmount(net) };
+/** Both sides as text. */
+export function toSides({
+  provider,
+  ledger,
+  moved,
+  rewards,
+  tips,
+}: Omit<Contribution, "currency">): Pick<ReportRow, "provider" | "ledger"> {
+  return {
+    provider: toSide(provider, null, null),
+    ledger: { ...toSide(ledger, rewards, tips), moved: formatAmount(moved) },
+  };
+}
+
+function toSide(
+  { bets, stake, payout, net }: SideSums,
+  rewards: Amount | null,
+  tips: Amount | null,
+): ReportSide {
+  return {
+    bets,
+    stake: formatAmount(stake),
+    payout: formatAmount(payout),
+    net: formatAmount(net),
+    rewards: formatKnown(rewards),
+    tips: formatKnown(tips),
+  };
+}
+
+/** Decimal text; null: unknown. */
+export function formatKnown(amount: Amount | null): string | null {
+  return amount === null ? null : formatAmount(amount);
 }

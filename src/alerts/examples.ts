@@ -223,8 +223,9 @@ function exampleIncident(news: IncidentNews, since: Instant, now: Instant): Aler
 function exampleStatement(now: Instant): Alert {
   const side = { bets: 2, stake: "20.00", payout: "7.50", net: "-12.50", ggr: "12.50" };
   const parts = { mismatches: "0", adjustments: "0", pending: "0", rounding: "0", outside: "0", rest: "0" };
-  const ledger = { ...side, moved: "-12.50" };
-  const sums = { provider: side, ledger, difference: "0", ...parts, complete: true, ggr: "12.50" };
+  const provider = { ...side, rewards: null, tips: null };
+  const ledger = { ...side, rewards: "2.50", tips: "0", moved: "-12.50" };
+  const sums = { provider, ledger, difference: "0", ...parts, complete: true, ggr: "12.50" };
   const [hash, zone] = ["0".repeat(64), "UTC"];
   const closed = { day: formatInstant(now).slice(0, 10), zone, number: 1, hash, previousHash: null };
   return statementClosed({ ...closed, totals: [{ currency: "USD", ...sums }] }, now);

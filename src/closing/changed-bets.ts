@@ -14,7 +14,7 @@ import {
   type ReportRow,
   type SideSums,
   toRow,
-  toSide,
+  toSides,
 } from "../report.ts";
 import type { Change } from "./correction-reason.ts";
 import { sumRows, toContribution } from "./sum-rows.ts";
@@ -190,10 +190,9 @@ function nameOf({ bets }: SideSums, betRef: string): string | null {
   return bets === 0 || betRef === "" ? null : betRef;
 }
 
-function toFigures({ provider, ledger, moved, ...one }: Omit<Contribution, "currency">): BetFigures {
+function toFigures(one: Omit<Contribution, "currency">): BetFigures {
   return {
-    provider: toSide(provider),
-    ledger: { ...toSide(ledger), moved: formatAmount(moved) },
+    ...toSides(one),
     mismatches: formatAmount(one.mismatches),
     adjustments: formatAmount(one.adjustments),
     pending: formatAmount(one.pending),
@@ -214,21 +213,30 @@ function isEqual(a: Contribution, b: Contribution): boolean {
   return (
     isEqualSide(a.provider, b.provider) &&
     isEqualSide(a.ledger, b.ledger) &&
+    isEqualKnown(a, b) &&
     PARTS.every((part) => a[part].eq(b[part]))
   );
+}
+
+/** What an older version did not store is not known to have changed. */
+function isEqualKnown(a: Contribution, b: Contribution): boolean {
+  return (["rewards", "tips"] as const).every((what) => {
+    const [was, is] = [a[what], b[what]];
+    return was === null || is === null || was.eq(is);
+  });
 }
 
 function isOnlyDecided(a: Contribution, b: Contribution): boolean {
   const isDecided = !a.mismatches.eq(b.mismatches) || !a.adjustments.eq(b.adjustments);
   const isSame = isEqualSide(a.provider, b.provider) && isEqualSide(a.ledger, b.ledger);
-  return isDecided && isSame && a.moved.eq(b.moved) && a.outside.eq(b.outside);
+  return isDecided && isSame && isEqualKnown(a, b) && a.moved.eq(b.moved) && a.outside.eq(b.outside);
 }
 
 function isEqualSide(a: SideSums, b: SideSums): boolean {
   return a.bets === b.bets && a.stake.eq(b.stake) && a.payout.eq(b.payout) && a.net.eq(b.net);
 }
 
-function negated({ currency, provider, ledger, ...parts }: Contribution): Contribution {
+function negated({ currency, provider, ledger, rewards, tips, ...parts }: Contribution): Contribution {
   const side = ({ bets, stake, payout, net }: SideSums): SideSums => ({
     bets: -bets,
     stake: stake.neg(),
@@ -240,5 +248,7 @@ function negated({ currency, provider, ledger, ...parts }: Contribution): Contri
     provider: side(provider),
     ledger: side(ledger),
     ...eachPart((part) => parts[part].neg()),
+    rewards: rewards?.neg() ?? null,
+    tips: tips?.neg() ?? null,
   };
 }

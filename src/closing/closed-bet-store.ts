@@ -50,11 +50,12 @@ export async function writeClosedBets(
   const ledger = (of: (side: SideSums) => Amount) => amounts((bet) => (isEven(bet) ? null : of(bet.ledger)));
   const name = (of: (bet: ClosedBet) => string | null) =>
     bets.map((bet) => (of(bet) === bet.betRef ? "" : of(bet)));
-  const explained = (of: (bet: ClosedBet) => Amount) => amounts((bet) => (of(bet).eq(ZERO) ? null : of(bet)));
+  const some = (of: (bet: ClosedBet) => Amount | null) =>
+    amounts((bet) => (of(bet)?.eq(ZERO) ? null : of(bet)));
   await tx`
     insert into closed_bets (product_id, username, subject, bet_ref, day, currency, provider_bets, provider_stake,
       provider_payout, provider_net, ledger_bets, ledger_stake, ledger_payout, ledger_net, mismatches, adjustments, pending,
-      rounding, ledger_moved, outside, bet_id, transaction_id, provider_status, ledger_status, mismatch_id, verdict,
+      rounding, ledger_moved, ledger_rewards, ledger_tips, outside, bet_id, transaction_id, provider_status, ledger_status, mismatch_id, verdict,
       confirmed, corrected)
     select ${productId}, *, ${isCorrected ? true : null}::boolean from unnest(${text((bet) => bet.username)}::text[], ${text((bet) => bet.subject)}::text[],
       ${text((bet) => bet.betRef)}::text[], ${text((bet) => bet.day)}::text[]::date[], ${text((bet) => bet.currency)}::text[],
@@ -62,10 +63,11 @@ export async function writeClosedBets(
       ${amounts((bet) => bet.provider.payout)}::text[]::numeric[], ${amounts((bet) => bet.provider.net)}::text[]::numeric[],
       ${bets.map((bet) => (isEven(bet) ? null : bet.ledger.bets))}::int[], ${ledger((side) => side.stake)}::text[]::numeric[],
       ${ledger((side) => side.payout)}::text[]::numeric[], ${ledger((side) => side.net)}::text[]::numeric[],
-      ${explained((bet) => bet.mismatches)}::text[]::numeric[], ${explained((bet) => bet.adjustments)}::text[]::numeric[],
-      ${explained((bet) => bet.pending)}::text[]::numeric[], ${explained((bet) => bet.rounding)}::text[]::numeric[],
+      ${some((bet) => bet.mismatches)}::text[]::numeric[], ${some((bet) => bet.adjustments)}::text[]::numeric[],
+      ${some((bet) => bet.pending)}::text[]::numeric[], ${some((bet) => bet.rounding)}::text[]::numeric[],
       ${amounts((bet) => (bet.moved.eq(bet.ledger.net) ? null : bet.moved))}::text[]::numeric[],
-      ${explained((bet) => bet.outside)}::text[]::numeric[], ${name((bet) => bet.betId)}::text[],
+      ${some((bet) => bet.rewards)}::text[]::numeric[], ${some((bet) => bet.tips)}::text[]::numeric[],
+      ${some((bet) => bet.outside)}::text[]::numeric[], ${name((bet) => bet.betId)}::text[],
       ${name((bet) => bet.transactionId)}::text[], ${bets.map((bet) => textOf(bet.shown.provider))}::text[],
       ${bets.map((bet) => textOf(bet.shown.ledger))}::text[], ${bets.map((bet) => bet.shown.mismatchId)}::text[]::bigint[],
       ${bets.map((bet) => bet.shown.verdict)}::text[], ${bets.map(confirmedText)}::text[])`;
@@ -140,6 +142,9 @@ interface ClosedBetRow extends Pick<ClosedBet, "username" | "subject" | "betRef"
   readonly rounding: string | null;
   /** null: the ledger's net */
   readonly ledgerMoved: string | null;
+  /** null: 0, or an older version did not store it */
+  readonly ledgerRewards: string | null;
+  readonly ledgerTips: string | null;
   readonly outside: string | null;
   readonly betId: string | null;
   readonly transactionId: string | null;
@@ -159,7 +164,7 @@ const COLUMNS = `c.username, c.subject, c.bet_ref as "betRef", c.day::text as da
     c.provider_stake as "providerStake", c.provider_payout as "providerPayout", c.provider_net as "providerNet",
     c.ledger_bets as "ledgerBets", c.ledger_stake as "ledgerStake", c.ledger_payout as "ledgerPayout",
     c.ledger_net as "ledgerNet", c.mismatches, c.adjustments, c.pending, c.rounding,
-    c.ledger_moved as "ledgerMoved", c.outside, c.bet_id as "betId", c.transaction_id as "transactionId",
+    c.ledger_moved as "ledgerMoved", c.ledger_rewards as "ledgerRewards", c.ledger_tips as "ledgerTips", c.outside, c.bet_id as "betId", c.transaction_id as "transactionId",
     c.provider_status as "providerStatus", c.ledger_status as "ledgerStatus", c.mismatch_id::text as "mismatchId",
     c.verdict, c.confirmed`;
 
@@ -185,6 +190,8 @@ function toClosedBet(row: ClosedBetRow): ClosedBet {
     row.ledgerMoved === null ? ledger.net : amount(row.ledgerMoved),
     amount(row.outside),
   ];
+  // Every row of this version has at least one of its sides.
+  const isOlder = row.providerStatus === null && row.ledgerStatus === null;
   return {
     username,
     subject,
@@ -206,6 +213,8 @@ function toClosedBet(row: ClosedBetRow): ClosedBet {
     rounding: amount(row.rounding),
     moved,
     outside,
+    rewards: isOlder ? null : amount(row.ledgerRewards),
+    tips: isOlder ? null : amount(row.ledgerTips),
     confirmed: row.confirmed ?? "hour",
   };
 }

@@ -60,7 +60,7 @@ const SIDE_FIGURES = ["bets", "stake", "payout", "net", "ggr"] as const;
 export interface ComparedFigure {
   /** as in JSON and CSV: "provider.stake" */
   readonly name: string;
-  /** decimal text, or a number of bets */
+  /** decimal text, or a number of bets; also null: an older version closed the day and did not store it */
   readonly day: string | number | null;
   readonly against: string | number | null;
   readonly change: string | number | null;
@@ -68,7 +68,7 @@ export interface ComparedFigure {
 
 /** The figures of a row, one by one. */
 export function figuresOfRow({ day, against, change }: ComparedRow): ComparedFigure[] {
-  const figure = (name: string, of: (figures: Figures) => string | number): ComparedFigure => ({
+  const figure = (name: string, of: (figures: Figures) => string | number | null): ComparedFigure => ({
     name,
     day: day === null ? null : of(day),
     against: against === null ? null : of(against),
@@ -79,6 +79,9 @@ export function figuresOfRow({ day, against, change }: ComparedRow): ComparedFig
       SIDE_FIGURES.map((name) => figure(`${side}.${name}`, (figures) => figures[side][name])),
     ),
     figure("ledger.moved", ({ ledger }) => ledger.moved),
+    // The provider's are always unknown.
+    figure("ledger.rewards", ({ ledger }) => ledger.rewards),
+    figure("ledger.tips", ({ ledger }) => ledger.tips),
     ...ROW_FIGURES.map((name) => figure(name, (figures) => figures[name])),
   ];
 }

@@ -2,7 +2,13 @@
 
 import type { Decision } from "../mismatch.ts";
 import { type Amount, formatMoney, parseAmount, sumAmounts } from "../money.ts";
-import { addContribution, type Contribution, type Counted, type SideSums } from "../report.ts";
+import {
+  addContribution,
+  type Contribution,
+  type Counted,
+  type RewardsAndTips,
+  type SideSums,
+} from "../report.ts";
 
 /** What counts on a closed day: a bet, or several that were compared together. */
 type OnDay = Contribution & Pick<Counted, "username" | "subject" | "betRef"> & { readonly day: string };
@@ -169,19 +175,27 @@ function partsOf(one: Contribution): Readonly<Record<(typeof PARTS)[number], Amo
 function sidesOf(was: Contribution, is: Contribution, the: "The" | "the"): string[] {
   return [
     ...amountsOf(`${the} provider`, was.provider, is.provider, is.currency),
-    ...amountsOf(`${the} ledger`, was.ledger, is.ledger, is.currency),
+    ...amountsOf(
+      `${the} ledger`,
+      { ...was.ledger, ...ofWhich(was) },
+      { ...is.ledger, ...ofWhich(is) },
+      is.currency,
+    ),
   ];
 }
 
-function amountsOf(side: string, was: SideSums, is: SideSums, currency: string): string[] {
+const ofWhich = ({ rewards, tips }: RewardsAndTips): RewardsAndTips => ({ rewards, tips });
+
+type Amounts = SideSums & Partial<RewardsAndTips>;
+
+function amountsOf(side: string, was: Amounts, is: Amounts, currency: string): string[] {
   const parts = [
     ...(was.bets === is.bets ? [] : [`bets from ${was.bets} to ${is.bets}`]),
-    ...(["stake", "payout", "net"] as const)
-      .filter((field) => !was[field].eq(is[field]))
-      .map(
-        (field) =>
-          `${field} from ${formatMoney(was[field], currency)} to ${formatMoney(is[field], currency)}`,
-      ),
+    ...(["stake", "payout", "net", "rewards", "tips"] as const).flatMap((field) => {
+      const [before, now] = [was[field], is[field]];
+      if (before == null || now == null || before.eq(now)) return [];
+      return [`${field} from ${formatMoney(before, currency)} to ${formatMoney(now, currency)}`];
+    }),
   ];
   return parts.length === 0 ? [] : [`${side} changed ${parts.join(", ")}`];
 }

@@ -1,7 +1,7 @@
 /** The sums of several statements' rows. Pure. */
 
 import type { ReportTotal } from "../closed.ts";
-import { formatAmount, parseAmount } from "../money.ts";
+import { type Amount, formatAmount, parseAmount } from "../money.ts";
 import {
   addUp,
   type Contribution,
@@ -52,11 +52,11 @@ type Figures = Pick<
 
 /**
  * The amounts of a row or a correction. Older versions stored neither `moved` nor `outside`: what moved was then the
- * net, and nothing was known to be outside.
+ * net, and nothing was known to be outside. Their rewards and tips are unknown.
  */
 export function toContribution(row: Figures, currency: string): Contribution {
   const stored: {
-    readonly ledger: { readonly net: string; readonly moved?: string };
+    readonly ledger: { readonly net: string; readonly moved?: string } & Partial<OfWhich>;
     readonly outside?: string;
   } = row;
   const text = { ...row, moved: stored.ledger.moved ?? stored.ledger.net, outside: stored.outside ?? "0" };
@@ -65,6 +65,25 @@ export function toContribution(row: Figures, currency: string): Contribution {
     provider: toSums(row.provider),
     ledger: toSums(row.ledger),
     ...eachPart((part) => parseAmount(text[part], part)),
+    rewards: parseKnown(stored.ledger.rewards, "rewards"),
+    tips: parseKnown(stored.ledger.tips, "tips"),
+  };
+}
+
+type OfWhich = Pick<ReportSide, "rewards" | "tips">;
+
+function parseKnown(text: string | null | undefined, field: keyof OfWhich): Amount | null {
+  return text == null ? null : parseAmount(text, field);
+}
+
+/** A stored row, or a stored side of a correction, as it is shown: what an older version did not store is null. */
+export function withUnknown<Sides extends Pick<ReportRow, "provider" | "ledger">>(stored: Sides): Sides {
+  const ofWhich = ({ rewards = null, tips = null }: Partial<OfWhich>): OfWhich => ({ rewards, tips });
+  const { provider, ledger } = stored;
+  return {
+    ...stored,
+    provider: { ...provider, ...ofWhich(provider) },
+    ledger: { ...ledger, ...ofWhich(ledger) },
   };
 }
 

@@ -45,6 +45,11 @@ const FIGURES: readonly Figure[] = [
     sum: "sum(coalesce(ledger_moved, ledger_net, provider_net))",
     otherwise: "{ledger,net}",
   },
+  // Days that an older version closed say neither, and neither do their bets: both sums are 0.
+  ...["rewards", "tips"].map((field) => ({
+    path: `{ledger,${field}}`,
+    sum: `coalesce(sum(ledger_${field}), 0)`,
+  })),
 ];
 
 /** A value that is not a number was altered: it counts as 0, so the sum differs. */

@@ -226,6 +226,8 @@ create table closed_bets (
   rounding numeric,
   ledger_moved numeric,
   outside numeric,
+  ledger_rewards numeric,
+  ledger_tips numeric,
   confirmed text,
   bet_id text,
   transaction_id text,

@@ -3,6 +3,7 @@
  * may differ. Such a round is one that the screening would drop (`badRounds` of screen-store.ts), and in addition:
  * - all rows of the round, and of its ids, lie in the day, so all its money does;
  * - no mismatch names it that was decided by a reviewer or has adjustments, because these count in statements.
+ * Its entries are plain (agreement-store.ts): none is a reward or a tip, so the sums need no column for them.
  * Decided mismatches, marks and graces explain a difference, and such a round has none.
  * `test/flows/closing/invariant.test.ts` compares the sums with those of closed days, which load everything.
  */

@@ -131,6 +131,7 @@ export function standInBets({
     stake: ZERO,
     largestStake: ZERO,
     payout: ZERO,
+    reward: ZERO,
     payouts: 1,
     moved: ZERO,
     movements: 1,

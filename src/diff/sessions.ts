@@ -5,7 +5,7 @@ import { type CallbackEntry, inLedgerOrder } from "../callback.ts";
 import { formatInstant, type Instant, parseInstant } from "../clock.ts";
 import type { MismatchContent } from "../mismatch.ts";
 import { type Amount, formatAmount, formatMoney, largerAmount, sumAmounts, ZERO } from "../money.ts";
-import type { SideSums } from "../report.ts";
+import type { RewardsAndTips, SideSums } from "../report.ts";
 import type { TimeRange } from "../window.ts";
 import { amountsListed, stakeOfTip } from "./money-moved.ts";
 import { fetchable, type Graces, type RequiredConditions } from "./required-conditions.ts";
@@ -34,7 +34,7 @@ export function accountedAt(record: StoredRecord): Instant {
 }
 
 /** The sums of both sides of a session. */
-export interface SessionSums {
+export interface SessionSums extends RewardsAndTips {
   readonly provider: SideSums;
   /** debits and tips, credits and rewards; `net` is what the wallet moved. A session has no bets. */
   readonly ledger: SideSums;
@@ -59,6 +59,7 @@ export function sumSession(session: PlayerSession): SessionSums {
   );
   const payout = sumAmounts(played.map((record) => record.payout));
   const movements = movementsOf(session);
+  const ofBets = movements.filter(({ isOfBet }) => isOfBet);
   return {
     provider: { bets: played.length, stake, payout, net: payout.minus(stake) },
     ledger: {
@@ -68,6 +69,8 @@ export function sumSession(session: PlayerSession): SessionSums {
       net: sumAmounts(movements.map((one) => one.moved)),
     },
     declared: sumAmounts(movements.map((one) => one.asked)),
+    rewards: sumAmounts(ofBets.map((one) => one.given)),
+    tips: sumAmounts(ofBets.map((one) => one.taken)),
   };
 }
 
@@ -82,6 +85,8 @@ interface Movement {
   readonly moved: Amount;
   /** the number of amounts in `moved` */
   readonly amounts: number;
+  /** a reward gives, a tip takes */
+  readonly isOfBet: boolean;
 }
 
 /** Everything that a session asks the wallet to move. */
@@ -96,14 +101,14 @@ function movementsOf({ entries, bets }: PlayerSession): Movement[] {
       const asked = given.minus(taken);
       const name = `${isRepeat ? "the repeat of " : ""}the ${entry.status === "DEBIT" ? "debit" : "credit"} ${entry.txnId}`;
       const moved = entry.moved ?? (entry.skipBalanceUpdate ? ZERO : asked);
-      return { name, taken, given, asked, moved, amounts: 1 };
+      return { name, taken, given, asked, moved, amounts: 1, isOfBet: false };
     }),
     ...bets.map((bet) => {
       const { tip, txnId, status, payout, moved, movements } = bet;
       const taken = tip ? stakeOfTip(bet) : ZERO;
       const given = tip || status === "void" ? ZERO : payout;
       const name = `the ${tip ? "tip" : "reward"} ${txnId}`;
-      return { name, taken, given, asked: given.minus(taken), moved, amounts: movements };
+      return { name, taken, given, asked: given.minus(taken), moved, amounts: movements, isOfBet: true };
     }),
   ];
 }

@@ -3,23 +3,24 @@
 import { type LedgerBet, type MoneyInCurrency, realRound, type StoredRecord } from "../bet.ts";
 import { type Instant, parseInstant } from "../clock.ts";
 import { howSoon } from "../confirmed.ts";
-import { sumAmounts, ZERO } from "../money.ts";
+import { type Amount, sumAmounts, ZERO } from "../money.ts";
 import {
   type Compared,
   type Counted,
   type MovedMoney,
   NO_SUMS,
+  type RewardsAndTips,
   type Shown,
   type SideSums,
 } from "../report.ts";
 import type { AssessedPair } from "./assess.ts";
 import { type CompareSettings, isBeforeLedger, isDebitedBefore, ranAtLedgerStart } from "./compare.ts";
 import type { DiffMark } from "./mark-store.ts";
-import { amountsMoved, askedByState, expectedMove } from "./money-moved.ts";
+import { amountsMoved, askedByState, expectedMove, stakeOfTip } from "./money-moved.ts";
 import { allowanceOf, isRunning, lastEntryOf, sumBets, sumRecords } from "./sums.ts";
 
 /** Both sides of a pair in one currency, and what the wallet moved for it. */
-export interface StatementLine extends MovedMoney {
+export interface StatementLine extends MovedMoney, RewardsAndTips {
   readonly currency: string;
   readonly provider: SideSums;
   readonly ledger: SideSums;
@@ -84,6 +85,7 @@ export function statePair(
     const isOutside = isBeforeLedger(pair, settings.ledgerStart);
     return [...new Set([...bets, ...others].map(({ currency }) => currency))].map((currency) => {
       const [moved, outside] = isOutside ? [ZERO, movedIn(currency)] : [movedIn(currency), ZERO];
+      const tips = isOutside ? ZERO : tipsAmong(bets, currency);
       return {
         currency,
         provider: NO_SUMS,
@@ -91,6 +93,8 @@ export function statePair(
         sides: sidesIn(currency),
         moved,
         outside,
+        rewards: ZERO,
+        tips,
         isExempt: true,
       };
     });
@@ -119,6 +123,8 @@ export function statePair(
     sides: sidesIn(currency),
     moved: movedIn(currency),
     outside: ZERO,
+    rewards: rewardsAmong(bets, currency),
+    tips: tipsAmong(bets, currency),
     isExempt: false,
   }));
 }
@@ -175,6 +181,21 @@ function stateBets(bets: readonly LedgerBet[], others: readonly MoneyInCurrency[
     payout: sumAmounts(declared.map(({ payout }) => payout)),
     net: sumAmounts([...bets, ...others].map(({ moved }) => moved)),
   };
+}
+
+/** The part of the payout of `stateBets` that was rewards. */
+function rewardsAmong(bets: readonly LedgerBet[], currency: string): Amount {
+  const paid = bets
+    .filter(({ tip }) => !tip)
+    .flatMap((bet) => (bet.status === "void" ? bet.others : [bet, ...bet.others]));
+  return sumAmounts(paid.filter((one) => one.currency === currency).map(({ reward }) => reward));
+}
+
+function tipsAmong(bets: readonly LedgerBet[], currency: string): Amount {
+  const tips = bets
+    .filter(({ tip }) => tip)
+    .flatMap((bet) => [bet, ...bet.others.map((other) => ({ ...bet, ...other }))]);
+  return sumAmounts(tips.filter((one) => one.currency === currency).map(stakeOfTip));
 }
 
 /** How soon a pair that agrees and has ended was confirmed. */

@@ -199,8 +199,8 @@ test("a page that follows one of another day is refused, because it would lack l
 test("the CSV has the same lines, behind a byte order mark", async () => {
   const { stdout } = await recon("--items", "--day", DAY, "--csv", "--explained-by", "mismatch");
   expect(stdout).toBe(
-    "\uFEFFday,productId,currency,username,betId,transactionId,roundId,provider.status,provider.bets,provider.stake,provider.payout,provider.net,ledger.status,ledger.bets,ledger.stake,ledger.payout,ledger.net,ledger.moved,difference,explainedBy,mismatchId\n" +
-      "2026-11-20,P1,THB,anna,short,short,round-short,SETTLED,1,10,25,15,settled,1,10,20,10,10,5,mismatch,1\n",
+    "\uFEFFday,productId,currency,username,betId,transactionId,roundId,provider.status,provider.bets,provider.stake,provider.payout,provider.net,ledger.status,ledger.bets,ledger.stake,ledger.payout,ledger.net,ledger.moved,difference,explainedBy,mismatchId,ledger.rewards,ledger.tips\n" +
+      "2026-11-20,P1,THB,anna,short,short,round-short,SETTLED,1,10,25,15,settled,1,10,20,10,10,5,mismatch,1,0,0\n",
   );
 });
 

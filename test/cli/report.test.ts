@@ -50,8 +50,8 @@ test("a complete day with unexplained money makes the command fail, and the mone
 test("--csv writes a line for each product and currency, and no line that a spreadsheet takes for a formula", async () => {
   const { stdout } = await recon("--day", "2026-11-20", "--csv");
   expect(stdout.split("\n")).toEqual([
-    "\uFEFFday,zone,productId,currency,provider.bets,provider.stake,provider.payout,provider.net,ledger.bets,ledger.stake,ledger.payout,ledger.net,ledger.moved,difference,mismatches,adjustments,pending,rounding,rest,outside,complete,provider.ggr,ledger.ggr",
-    "2026-11-20,UTC,'=P1,THB,1,10,25,15,1,10,20,10,10,5,0,0,0,0,5,0,true,-15,-10",
+    "\uFEFFday,zone,productId,currency,provider.bets,provider.stake,provider.payout,provider.net,ledger.bets,ledger.stake,ledger.payout,ledger.net,ledger.moved,difference,mismatches,adjustments,pending,rounding,rest,outside,complete,provider.ggr,ledger.ggr,provider.rewards,provider.tips,ledger.rewards,ledger.tips",
+    "2026-11-20,UTC,'=P1,THB,1,10,25,15,1,10,20,10,10,5,0,0,0,0,5,0,true,-15,-10,,,0,0",
     "",
   ]);
 });

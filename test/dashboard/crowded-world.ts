@@ -143,9 +143,9 @@ export async function openCrowdedWorld(sql: Sql): Promise<CrowdedWorld> {
 /** A correction, imports, failed deliveries, and work that is held up. */
 async function fillBooks(sql: Sql, { context, clock }: PlayedWorld): Promise<void> {
   const now = clock.now();
-  const side = (net: string) => ({ bets: 1, stake: LARGE, payout: "0", net });
+  const side = (net: string) => ({ bets: 1, stake: LARGE, payout: "0", net, rewards: null, tips: null });
   const figures = { mismatches: "0", adjustments: "0", pending: "0", rounding: "0", outside: "0" };
-  const ledger = { ...side(`-${LARGE}`), moved: `-${LARGE}` };
+  const ledger = { ...side(`-${LARGE}`), rewards: LARGE, tips: LARGE, moved: `-${LARGE}` };
   const from = Date.parse(`${CORRECTED_DAY}T00:00:00Z`);
   const row = {
     productId: LONG_PRODUCT,

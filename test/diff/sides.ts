@@ -2,6 +2,7 @@
 
 import type { LedgerBet, StoredRecord } from "../../src/bet.ts";
 import type { AssessSettings } from "../../src/diff/compare.ts";
+import { ZERO } from "../../src/money.ts";
 import { amount, exampleRecord, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 
 type AmountsAsText<Side, Field extends keyof Side> = Partial<Omit<Side, Field> & Record<Field, string>>;
@@ -36,6 +37,7 @@ export function bet(fields: BetFields = {}): LedgerBet {
     others: [],
     paidInParts: null,
     payouts: 1,
+    reward: ZERO,
     movements: status === "open" ? 1 : 2,
     largestStake: amount(stake),
     firstEntryAt: NOON - 5 * MINUTE_MS,

@@ -47,7 +47,8 @@ export function figuresOfItems(items: readonly ReportItem[]): Record<string, Fig
 }
 
 function named(side: string, values: object): Figures {
-  const figures = Object.entries(values).filter(([name]) => name !== "status");
+  // The provider's rewards and tips are unknown.
+  const figures = Object.entries(values).filter(([name, value]) => name !== "status" && value !== null);
   return Object.fromEntries(figures.map(([name, value]) => [`${side}.${name}`, String(value)]));
 }
 

@@ -30,18 +30,18 @@ function printCompared({ day, zone, against, rows }: DaysCompared): void {
   printLine(`The day ${day} in ${zone} against ${against.day}${other}`);
   if (rows.length === 0) printLine("Neither day has a row (recon report --day says why).");
   for (const row of rows) {
-    const show = (value: string | number | null) =>
+    const show = (value: string | number | null, of: object | null) =>
       typeof value === "string"
         ? formatMoney(parseAmount(value, "amount"), row.currency)
-        : String(value ?? "no row");
+        : String(value ?? (of === null ? "no row" : "unknown"));
     printLine();
     printTable(
       [`${row.productId}, ${row.currency}`, day, against.day, "CHANGE"],
       figuresOfRow(row).map((figure) => [
         sayFigure(figure.name),
-        show(figure.day),
-        show(figure.against),
-        figure.change === null ? "unknown" : show(figure.change),
+        show(figure.day, row.day),
+        show(figure.against, row.against),
+        show(figure.change, row),
       ]),
     );
     for (const [date, figures] of [

@@ -31,7 +31,7 @@ import { formatMoney, parseAmount } from "../../money.ts";
 import { monthAsCsv, reportAsCsv } from "../../ops/csv/report-csv.ts";
 import { usage } from "../../ops/input/fields.ts";
 import { readAgainstAsk, readReportAsk } from "../../ops/input/report-query.ts";
-import { isUnexplained, type ReportRow, type ReportSide } from "../../report.ts";
+import { isUnexplained, type ReportRow } from "../../report.ts";
 import { TRANSFERS_UNKNOWN } from "../../transfer.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
 import { stopSignal } from "../run/run-until-stopped.ts";
@@ -157,36 +157,42 @@ function printRows(rows: readonly ReportRow[], unexplainedOf: (row: ReportRow) =
 
 /** What all products have together, and what the operator won. */
 function printTotals(totals: readonly ReportTotal[]): void {
-  for (const { currency, provider, ledger } of totals) {
-    const sideOf = (name: string, side: ReportTotal["provider"]) => [
-      name,
-      String(side.bets),
-      ...[side.stake, side.payout, side.ggr].map((text) =>
-        formatMoney(parseAmount(text, "amount"), currency),
-      ),
-    ];
+  for (const total of totals) {
     printLine();
-    printTable(
-      [`all products, ${currency}`, "BETS", "STAKE", "PAYOUT", "GGR"],
-      [sideOf("provider", provider), sideOf("ledger", ledger)],
-    );
+    printSides(`all products, ${total.currency}`, total, false);
   }
+}
+
+/** With their heads. Most statements have neither. */
+const OF_WHICH = [
+  ["rewards", "OF PAYOUT, REWARDS"],
+  ["tips", "TIPS"],
+] as const;
+
+function printSides(
+  name: string,
+  row: Pick<ReportRow, "currency" | "provider" | "ledger">,
+  hasNet: boolean,
+): void {
+  const money = (text: string) => formatMoney(parseAmount(text, "amount"), row.currency);
+  const ofWhich = OF_WHICH.filter(([field]) => row.ledger[field] !== "0");
+  const lineOf = (side: "provider" | "ledger") => {
+    const { bets, stake, payout, net, ...others } = row[side];
+    const amounts = [stake, payout, ...(hasNet ? [net] : []), ggrOf(row[side])].map(money);
+    const known = ofWhich
+      .map(([field]) => others[field])
+      .map((text) => (text === null ? "unknown" : money(text)));
+    return [side, String(bets), ...amounts, ...known];
+  };
+  printTable(
+    [name, "BETS", "STAKE", "PAYOUT", ...(hasNet ? ["NET"] : []), "GGR", ...ofWhich.map(([, head]) => head)],
+    [lineOf("provider"), lineOf("ledger")],
+  );
 }
 
 function printRow(row: ReportRow, unexplained: string | null): void {
   const money = (text: string) => formatMoney(parseAmount(text, "amount"), row.currency);
-  const sideOf = (name: string, side: ReportSide) => [
-    name,
-    String(side.bets),
-    money(side.stake),
-    money(side.payout),
-    money(side.net),
-    money(ggrOf(side)),
-  ];
-  printTable(
-    [row.productId, "BETS", "STAKE", "PAYOUT", "NET", "GGR"],
-    [sideOf("provider", row.provider), sideOf("ledger", row.ledger)],
-  );
+  printSides(row.productId, row, true);
   printTable(
     ["difference of net", money(row.difference)],
     [

@@ -18,6 +18,8 @@ CREATE TABLE "confirmed_days" (
 	CONSTRAINT "confirmed_days_day_product_id_currency_pk" PRIMARY KEY("day","product_id","currency")
 );
 --> statement-breakpoint
+ALTER TABLE "closed_bets" ADD COLUMN "ledger_rewards" numeric;--> statement-breakpoint
+ALTER TABLE "closed_bets" ADD COLUMN "ledger_tips" numeric;--> statement-breakpoint
 ALTER TABLE "closed_bets" ADD COLUMN "confirmed" text;--> statement-breakpoint
 ALTER TABLE "closed_bets" ADD COLUMN "bet_id" text;--> statement-breakpoint
 ALTER TABLE "closed_bets" ADD COLUMN "transaction_id" text;--> statement-breakpoint

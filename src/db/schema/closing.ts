@@ -84,6 +84,9 @@ export const closedBets = pgTable(
     ...figures,
     /** what the wallet moved; null: the ledger's net */
     ledgerMoved: numeric("ledger_moved"),
+    /** the part of the ledger's payout that was rewards, and the tips; null: 0. Rows of older versions have neither */
+    ledgerRewards: numeric("ledger_rewards"),
+    ledgerTips: numeric("ledger_tips"),
     /** what entries outside of the comparison moved; null: 0 */
     outside: numeric("outside"),
     /** how soon both sides agreed: day, week, later, never; null: within an hour, or there is no stake */

@@ -23,7 +23,7 @@ import { readConfirmedDays } from "../../closing/confirmed-store.ts";
 import { readArrived, readCorrectionsOf } from "../../closing/correction-store.ts";
 import { dayAfter, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { bodyOf, canonicalJson, findFlaw } from "../../closing/statement.ts";
-import { sumRows, totalsOf } from "../../closing/sum-rows.ts";
+import { sumRows, totalsOf, withUnknown } from "../../closing/sum-rows.ts";
 import type { Query } from "../../db/client.ts";
 import { readEntriesDeletedUpTo } from "../../db/retention-store.ts";
 import { inSnapshot } from "../../db/transactions.ts";
@@ -60,7 +60,7 @@ export async function readStatement(
     ...boundsOf(day),
     totals: totalsOf(report.rows),
     closed: null,
-    corrections: await readArrived(sql, day),
+    corrections: (await readArrived(sql, day)).map(toShown),
     transfers: await readTransfers(sql, day),
   };
 }
@@ -88,7 +88,7 @@ export async function readMonth(
     const { zone } = context.config.closing;
     const days = await readClosedDaysOf(tx, month);
     const closed = new Set(days.map(({ day }) => day));
-    const corrections: Correction[] = await readCorrectionsOf(tx, month);
+    const corrections = (await readCorrectionsOf(tx, month)).map(toShown);
     const stored = sumRows(days.flatMap(({ rows }) => rows));
     const [first, last] = [days[0], days.at(-1)];
     const waiting =
@@ -231,8 +231,17 @@ function toStatement({
   acceptedGaps,
 }: ClosedDay): StatedDay {
   const closed: ClosedStamp = { number, closedAt: formatInstant(closedAt), hash, previousHash };
-  const body = bodyOf({ rows, corrections, acceptedGaps });
+  const body = bodyOf({
+    rows: rows.map(withUnknown),
+    corrections: corrections.map(toShown),
+    acceptedGaps,
+  });
   return { day, zone, ...boundsOf({ from, to }), totals: totalsOf(rows), closed, ...body };
+}
+
+function toShown(correction: Correction): Correction {
+  const { before, after } = correction;
+  return { ...correction, before: withUnknown(before), after: withUnknown(after) };
 }
 
 function boundsOf({ from, to }: TimeRange) {

@@ -108,7 +108,7 @@ async function reportPlayer(
   const counted: Counted[] = [];
   for (const session of sessions) {
     if (session.lastAt < day.from || session.lastAt >= day.to) continue;
-    const { provider, ledger } = sumSession(session);
+    const { provider, ledger, rewards, tips } = sumSession(session);
     const names = {
       username: player.username,
       subject: "sessions",
@@ -141,6 +141,8 @@ async function reportPlayer(
       ledger,
       moved: ledger.net,
       outside: ZERO,
+      rewards,
+      tips,
       ...explainDifference(difference, mismatch, player.isMarked || !isOver, {
         allowance: allowanceOfSession(session, settings.tolerance),
         agrees: finding === null,

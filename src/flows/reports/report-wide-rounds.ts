@@ -85,7 +85,7 @@ export async function stateRest(
     if (isBefore || at < day.from || at >= day.to) continue;
     const { bets, stake, payout } = sums;
     const side: SideSums = { bets, stake, payout, net: payout.minus(stake) };
-    // These bets agree, so the wallet moved what both sides say.
+    // These bets agree, so the wallet moved what both sides say, and none has a reward: they have plain entries alone.
     const parts = { ...NOTHING_COUNTED, moved: side.net };
     const name = { subject: `round:${roundId}`, betRef: "", betId: null, transactionId: null };
     const seenAt = Math.max(sums.lastSeenAt ?? 0, rest.entryTimes.lastReceivedAt);

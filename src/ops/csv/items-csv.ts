@@ -7,6 +7,7 @@ import { BYTE_ORDER_MARK, toCsv } from "./csv.ts";
 const NAMES = ["day", "productId", "currency", "username", "betId", "transactionId", "roundId"] as const;
 const PROVIDER = ["status", "bets", "stake", "payout", "net"] as const;
 const LEDGER = [...PROVIDER, "moved"] as const;
+const OF_WHICH = ["rewards", "tips"] as const;
 
 /** The names of the columns, behind a byte order mark. */
 export const ITEMS_HEAD = `${BYTE_ORDER_MARK}${toCsv([
@@ -17,10 +18,11 @@ export const ITEMS_HEAD = `${BYTE_ORDER_MARK}${toCsv([
     "difference",
     "explainedBy",
     "mismatchId",
+    ...OF_WHICH.map((field) => `ledger.${field}`),
   ],
 ])}`;
 
-/** Lines without a head. A side that is not there is empty, and so is what nothing explains. */
+/** Lines without a head. A side that is not there is empty, and so is what nothing explains or is unknown. */
 export function itemsAsCsv(items: readonly ReportItem[]): string {
   if (items.length === 0) return "";
   return toCsv(
@@ -31,6 +33,7 @@ export function itemsAsCsv(items: readonly ReportItem[]): string {
       item.difference,
       item.explainedBy,
       item.mismatchId,
+      ...OF_WHICH.map((field) => textOf(item.ledger?.[field])),
     ]),
   );
 }

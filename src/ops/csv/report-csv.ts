@@ -8,6 +8,8 @@ import { BYTE_ORDER_MARK, toCsv } from "./csv.ts";
 
 const SIDE_FIELDS = ["bets", "stake", "payout", "net"] as const satisfies readonly (keyof ReportSide)[];
 
+const OF_WHICH = ["rewards", "tips"] as const;
+
 const HEAD = [
   "day",
   "zone",
@@ -20,9 +22,11 @@ const HEAD = [
   "complete",
   "provider.ggr",
   "ledger.ggr",
+  ...OF_WHICH.map((field) => `provider.${field}`),
+  ...OF_WHICH.map((field) => `ledger.${field}`),
 ];
 
-/** The head, then a line for each row of the report; amounts are decimal text. */
+/** The head, then a line for each row of the report; amounts are decimal text. What is unknown is empty. */
 export function reportAsCsv(report: DayReport): string {
   return BYTE_ORDER_MARK + toCsv([HEAD, ...linesOf(report)]);
 }
@@ -64,5 +68,7 @@ function linesOf({ day, zone, rows }: DayReport): string[][] {
     String(row.complete),
     ggrOf(row.provider),
     ggrOf(row.ledger),
+    ...OF_WHICH.map((field) => row.provider[field] ?? ""),
+    ...OF_WHICH.map((field) => row.ledger[field] ?? ""),
   ]);
 }

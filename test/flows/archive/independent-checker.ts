@@ -16,6 +16,9 @@ interface Side {
   readonly payout: string;
   readonly net: string;
   readonly moved?: string;
+  /** null: unknown */
+  readonly rewards?: string | null;
+  readonly tips?: string | null;
 }
 interface Line {
   readonly day: string;
@@ -62,7 +65,8 @@ function addSide(sums: Sums, name: string, side: Side | null): void {
   if (side === null) return;
   add(sums, `${name}.bets`, String(side.bets));
   for (const figure of ["stake", "payout", "net"] as const) add(sums, `${name}.${figure}`, side[figure]);
-  if (side.moved !== undefined) add(sums, `${name}.moved`, side.moved);
+  for (const figure of ["moved", "rewards", "tips"] as const)
+    if (side[figure] != null) add(sums, `${name}.${figure}`, side[figure]);
 }
 
 function addLine(sums: Sums, { provider, ledger, difference, explainedBy }: Line): void {

@@ -171,7 +171,11 @@ function addCorrection(
 
 function figuresOf({ provider, ledger, ...row }: Correction["before"]): Record<string, string> {
   const side = (name: string, of: object) =>
-    Object.fromEntries(Object.entries(of).map(([field, value]) => [`${name}.${field}`, String(value)]));
+    Object.fromEntries(
+      Object.entries(of).flatMap(([field, value]) =>
+        value === null ? [] : [[`${name}.${field}`, String(value)]],
+      ),
+    );
   const { mismatches, adjustments, pending, rounding, outside } = row;
   return {
     ...side("provider", provider),

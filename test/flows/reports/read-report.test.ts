@@ -41,8 +41,8 @@ describe("the day's statement", () => {
         {
           productId: "P1",
           currency: "THB",
-          provider: { bets: 2, stake: "20", payout: "20", net: "0" },
-          ledger: { bets: 2, stake: "20", payout: "20", net: "0", moved: "0" },
+          provider: { bets: 2, stake: "20", payout: "20", net: "0", rewards: null, tips: null },
+          ledger: { bets: 2, stake: "20", payout: "20", net: "0", rewards: "0", tips: "0", moved: "0" },
           difference: "0",
           mismatches: "0",
           adjustments: "0",

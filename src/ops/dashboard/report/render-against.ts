@@ -53,14 +53,20 @@ function renderRow(row: ComparedRow, day: string, against: string): SafeHtml {
     { name: against, as: "number" },
     { name: "change", as: "number" },
   ];
-  const show = (value: string | number | null, absent: string) =>
-    value === null ? absent : typeof value === "number" ? showCount(value) : showAmount(value, null);
+  const show = (value: string | number | null, of: object | null) =>
+    typeof value === "number"
+      ? showCount(value)
+      : value === null
+        ? of === null
+          ? "no row"
+          : "unknown"
+        : showAmount(value, null);
   const rows = figuresOfRow(row).map((figure) => ({
     cells: [
       sayFigure(figure.name),
-      show(figure.day, "no row"),
-      show(figure.against, "no row"),
-      show(figure.change, "unknown"),
+      show(figure.day, row.day),
+      show(figure.against, row.against),
+      show(figure.change, row),
     ],
   }));
   const missing = [

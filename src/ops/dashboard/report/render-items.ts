@@ -94,12 +94,18 @@ function renderItem(item: ReportItem, form: ItemsForm): Row {
       amount(provider?.payout),
       renderSide(ledger),
       amount(ledger?.stake),
-      amount(ledger?.payout),
-      amount(ledger?.moved),
+      withPart(amount(ledger?.payout), "rewards", ledger?.rewards),
+      withPart(amount(ledger?.moved), "tips", ledger?.tips),
       showAmount(difference, currency),
       renderExplained(item),
     ],
   };
+}
+
+/** An amount, and what part of it is a reward or a tip. */
+function withPart(figure: SafeHtml | null, name: string, amount: string | null | undefined): SafeHtml | null {
+  if (amount == null || amount === "0") return figure;
+  return html`${figure} <span class="faint">${name} ${showAmount(amount, null)}</span>`;
 }
 
 function linkToSearch(id: string): SafeHtml {

@@ -11,7 +11,13 @@ import { sayWords, showCount, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
 import { renderAgainstForm } from "./render-against.ts";
 import { renderCorrections } from "./render-corrections.ts";
-import { renderNetTable, renderSides, renderStatement, renderTotals } from "./render-statement.ts";
+import {
+  renderNetTable,
+  renderRewardsAndTips,
+  renderSides,
+  renderStatement,
+  renderTotals,
+} from "./render-statement.ts";
 import { renderTransferSums } from "./render-transfer-sums.ts";
 
 interface Reader {
@@ -30,7 +36,7 @@ function renderMonth(report: MonthReport, { zone, mayClose }: Reader): SafeHtml 
   return html`<p class="sheet">${month} in ${report.zone}: ${countDays(days.length, "closed")}, ${showCount(open.length)} open. The sums and the corrections together are today's data.</p>
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a> <a href="/report/verify">Verify the closed days</a> <a href="/report/invoice?${String(query)}">Check the invoice</a>${close}</p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${rows.length === 0 ? html`<p>No closed day has a bet.</p>` : renderNetTable(rows, { month })}</section>
-${rows.length === 0 ? null : html`${renderSides(rows, { month })}${renderTotals(report.totals)}`}
+${rows.length === 0 ? null : html`${renderSides(rows, { month })}${renderTotals(report.totals)}${renderRewardsAndTips(rows, report.totals, { month })}`}
 ${renderCorrections({ id: "corrections", title: "Corrections of closed days", corrections }, zone)}
 ${renderDays(report, { zone, mayClose })}`;
 }

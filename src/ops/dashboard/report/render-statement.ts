@@ -43,7 +43,8 @@ ${renderNetTable(rows, { day, zone })}
 </section>
 <section class="sheet" aria-labelledby="why"><h2 id="why">What explains each difference</h2>${renderExplanations(rows, report.closed !== null || zone === closingZone ? day : null)}</section>
 ${renderSides(rows, { day, zone })}
-${renderTotals(report.totals)}`;
+${renderTotals(report.totals)}
+${renderRewardsAndTips(rows, report.totals, { day, zone })}`;
 }
 
 const HEAD: readonly Column[] = [{ name: "product", as: "head" }, { name: "currency" }];
@@ -87,7 +88,60 @@ export function renderTotals(totals: readonly ReportTotal[]): SafeHtml {
   }));
   return html`<section class="sheet" aria-labelledby="totals"><h2 id="totals">All products</h2>
 ${renderTable({ name: "Totals", columns: TOTAL_COLUMNS, rows })}
-<p class="faint">GGR is what the operator won: stake minus payout. Tips are in neither.</p></section>`;
+<p class="faint">GGR is what the operator won: stake minus payout.</p></section>`;
+}
+
+const OF_WHICH_COLUMNS: readonly Column[] = [
+  ...HEAD,
+  ...["ledger's payout", "of which rewards", "ledger's tips", "provider's rewards", "provider's tips"].map(
+    (name): Column => ({ name, as: "number" }),
+  ),
+];
+
+/** Jackpots, bonuses and tips of each row and of all products. Nothing if no callback of the time is one. */
+export function renderRewardsAndTips(
+  rows: readonly ReportRow[],
+  totals: readonly ReportTotal[],
+  period: Period,
+): SafeHtml | null {
+  const hasSome = ({ ledger: { rewards, tips } }: Pick<ReportRow, "ledger">) =>
+    rewards !== "0" || tips !== "0";
+  if (!rows.some(hasSome)) return null;
+  const shown = [
+    ...rows.filter(hasSome).map((row) => ({
+      cells: [
+        ...renderHead(row),
+        ...renderOfWhich(row).map((figure) =>
+          linkToItems(figure, { ...period, productId: row.productId, currency: row.currency }),
+        ),
+      ],
+    })),
+    ...totals
+      .filter(hasSome)
+      .map((total) => ({ cells: ["All products", total.currency, ...renderOfWhich(total)] })),
+  ];
+  return html`<section class="sheet" aria-labelledby="rewards"><h2 id="rewards">Rewards and tips</h2>
+${renderTable({ name: "Rewards and tips", columns: OF_WHICH_COLUMNS, rows: shown })}
+<p class="faint">Rewards are jackpots and bonuses: a part of the payout. Tips are a part of the stake in products that settle by sessions; in others they are in neither stake nor GGR, and only in what the wallet moved. The provider's records do not say what is a reward or a tip.</p></section>`;
+}
+
+const UNKNOWN = {
+  provider: "Unknown: the provider's records do not say it",
+  ledger: "Unknown: an older version closed the day, and did not store it",
+} as const;
+
+function renderOfWhich({ provider, ledger }: Pick<ReportRow, "provider" | "ledger">) {
+  const ofWhich = (amount: string | null, side: keyof typeof UNKNOWN) =>
+    amount === null
+      ? html`<span class="none" title="${UNKNOWN[side]}">unknown</span>`
+      : showAmount(amount, null);
+  return [
+    showAmount(ledger.payout, null),
+    ofWhich(ledger.rewards, "ledger"),
+    ofWhich(ledger.tips, "ledger"),
+    ofWhich(provider.rewards, "provider"),
+    ofWhich(provider.tips, "provider"),
+  ];
 }
 
 function renderVerdict(rows: readonly ReportRow[], waiting: WaitingCorrections): SafeHtml {
