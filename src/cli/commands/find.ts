@@ -107,7 +107,7 @@ function printBet(bet: SearchAnswer["bets"][number]): void {
         differs === true ? "differs" : "",
       ]),
     );
-  if (difference !== null) printLine(showText(`The sides differ: ${difference.reason}`));
+  if (difference !== null) printLine(showText(sayDifference(difference, bet.mismatches)));
   else if (agrees === true) printLine("Both sides agree about this bet.");
   else if (provider !== null && ledger !== null)
     printLine("Some values differ, and the comparison accepts that.");
@@ -118,6 +118,17 @@ function printBet(bet: SearchAnswer["bets"][number]): void {
       `Only the ${provider === null ? "ledger" : "provider"} has this bet so far, and the other side need not have it yet.`,
     );
   printNamed(bet.mismatches);
+}
+
+function sayDifference(
+  { reason, lacksDeleted }: NonNullable<SearchAnswer["bets"][number]["difference"]>,
+  mismatches: SearchAnswer["bets"][number]["mismatches"],
+): string {
+  const isOpen = mismatches.some(({ status }) => status === "open" || status === "acknowledged");
+  if (isOpen) return `The sides differ: ${reason}.`;
+  return lacksDeleted
+    ? `The sides differ, and no mismatch is opened: ${reason}. Rows that would explain it may be deleted (retain).`
+    : `The sides differ, and no mismatch is open: ${reason}. Either its graces are not over, or ops have decided it.`;
 }
 
 function printNamed(mismatches: SearchAnswer["bets"][number]["mismatches"]): void {
