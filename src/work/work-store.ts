@@ -131,11 +131,15 @@ export async function noteFailed(
       failed_at = excluded.failed_at, error_code = excluded.error_code, error = excluded.error`;
 }
 
-/** The number of failures in a row of some work. */
-export async function readFailures(sql: Query, { work, subject }: WorkName): Promise<{ failures: number }> {
-  const [row] = await sql<{ failures: number }[]>`
-    select failures from work_states where work = ${work} and subject = ${subject}`;
-  return { failures: row?.failures ?? 0 };
+/** The failures in a row of some work, and the sentence of the last one; null: the last run succeeded. */
+export async function readFailures(
+  sql: Query,
+  { work, subject }: WorkName,
+): Promise<{ readonly failures: number; readonly error: string | null }> {
+  const [row] = await sql<{ failures: number; error: string | null }[]>`
+    select failures, case when failing_since is not null then error end as error
+    from work_states where work = ${work} and subject = ${subject}`;
+  return row ?? { failures: 0, error: null };
 }
 
 /** The time by which everything of a product was compared; null: nothing yet; undefined: no worker compares it. */

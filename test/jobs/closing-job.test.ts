@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { openAlertJob, openClosingJob } from "../../jobs/tick-jobs.ts";
 import { silentLog } from "../../src/log.ts";
 import { DAY_MS, TODAY, useClosing } from "../flows/closing/closing-world.ts";
@@ -33,4 +36,30 @@ test("a worker closes a due day, checks the books at its start, and reports a st
   expect(await work()).toEqual({ closedUpTo: "2026-11-20", problem: null });
   const kinds = await sql`select kind from alerts where kind ~ 'books|statement' order by id`;
   expect(kinds.map(({ kind }) => kind)).toEqual(["statement-closed", "books-wrong", "books-wrong-over"]);
+});
+
+test("a day that could not be closed says why wherever it is asked for, until it is closed", async () => {
+  const archive = mkdtempSync(join(tmpdir(), "recon-sealed-"));
+  onTestFinished(() => rmSync(archive, { recursive: true }));
+  writeFileSync(join(archive, "holiday.jpg"), "");
+  await receive(...callbacksOf("20"));
+  await listed(recordOf("20"));
+  await fetched(TODAY, TODAY + 2 * DAY_MS);
+  await diffAt(13 * 60);
+  clock.set(TODAY + DAY_MS + 2 * HOUR_MS);
+  const closing = {
+    ...context(),
+    config: { ...context().config, closing: { ...context().config.closing, archive } },
+  };
+  const job = openClosingJob(closing);
+  const firstOpen = async () => {
+    await job.run(signal, silentLog);
+    const { json } = await (await serveApi(closing))("GET", "/api/report?month=2026-11");
+    return json.open.find(({ day }: { day: string }) => day === "2026-11-20")?.reason;
+  };
+  expect(await firstOpen()).toBe(
+    `closing.archive "${archive}" cannot be used: it holds something else: "holiday.jpg". Choose a folder of its own, or move that away.`,
+  );
+  rmSync(join(archive, "holiday.jpg"));
+  expect(await firstOpen()).toBeUndefined();
 });

@@ -32,6 +32,7 @@ import type { DayReport } from "../../report.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import { sumSent, wereAnySent } from "../../verify/store.ts";
 import type { TimeRange } from "../../window.ts";
+import { readFailures } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 import { checkNotLeftOut } from "./left-out-date.ts";
 import { countAsPending, countWaiting } from "./waiting-corrections.ts";
@@ -162,14 +163,22 @@ async function whyOpenAll(
     const reason = await whyOpen(context, tx, day);
     if (reason === NOT_FETCHED && begin !== null && day.to <= begin)
       return "It lies before the first fetched day (recon backfill fetches it).";
-    return reason ?? waitsBecause(context, day.to, now);
+    return reason ?? (await waitsBecause(context, tx, day, now));
   }
 }
 
-function waitsBecause({ config }: FlowContext, to: Instant, now: Instant): string {
+async function waitsBecause(
+  { config }: FlowContext,
+  tx: Query,
+  { day, to }: ZonedDay,
+  now: Instant,
+): Promise<string> {
   const { after } = config.closing;
   if (after === null) return READY_TO_CLOSE;
   if (to + after > now) return `The day is complete; closing.after ends at ${showInstant(to + after)}.`;
+  const { error } = await readFailures(tx, { work: "closing", subject: "" });
+  const tried = `${day} stays open. `;
+  if (error?.startsWith(tried)) return error.slice(tried.length);
   return "The day is complete; the worker closes it at its next run.";
 }
 
