@@ -1,15 +1,20 @@
-/** `recon report --items`: the lines that the rows of a statement are made of. */
+/** `recon report --items`: the lines that the rows of a statement are made of. `--against`: two days beside each other. */
 
 import { once } from "node:events";
 import { stdout } from "node:process";
+import type { DaysCompared } from "../../closed.ts";
+import { figuresOfRow, sayFigure } from "../../closing/compare-days.ts";
+import { readAgainst } from "../../flows/closing/read-against.ts";
 import { eachItems } from "../../flows/closing/read-items.ts";
+import { readStatement } from "../../flows/closing/read-statement.ts";
 import { REPORT_LIMITS } from "../../flows/compare/comparison-context.ts";
 import type { FlowContext } from "../../flows/context.ts";
+import { readReport } from "../../flows/reports/read-report.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
-import { ITEMS_HEAD, itemsAsCsv } from "../../ops/csv/items-csv.ts";
-import { readItemsAsk } from "../../ops/input/items-query.ts";
+import { againstAsCsv, ITEMS_HEAD, itemsAsCsv } from "../../ops/csv/report-csv.ts";
+import { type AskedDays, readItemsAsk } from "../../ops/input/report-query.ts";
 import type { ReportItem } from "../../report-item.ts";
-import { printCsv, printLine, printTable, showText } from "../terminal/print.ts";
+import { printCsv, printJson, printLine, printTable, showText } from "../terminal/print.ts";
 
 /** The fields of the query. */
 interface ItemsTyped {
@@ -103,4 +108,46 @@ function textPrinter(): Printer {
     },
     end: () => printLine(count === 0 ? "No lines." : `${count} lines.`),
   };
+}
+
+export async function printAgainst(
+  context: FlowContext,
+  days: AskedDays,
+  form: "json" | "csv" | "text",
+  signal: AbortSignal,
+): Promise<void> {
+  const compared = await readAgainst(context, days, (asked) =>
+    readStatement(context, asked, (day) => readReport(context, day, signal)),
+  );
+  if (form === "json") printJson(compared);
+  else if (form === "csv") printCsv(againstAsCsv(compared));
+  else printCompared(compared);
+}
+
+function printCompared({ day, zone, against, rows }: DaysCompared): void {
+  const other = against.zone === zone ? "" : ` in ${against.zone}`;
+  printLine(`The day ${day} in ${zone} against ${against.day}${other}`);
+  if (rows.length === 0) printLine("Neither day has a row (recon report --day says why).");
+  for (const row of rows) {
+    const show = (value: string | number | null, of: object | null) =>
+      typeof value === "string"
+        ? formatMoney(parseAmount(value, "amount"), row.currency)
+        : String(value ?? (of === null ? "no row" : "unknown"));
+    printLine();
+    printTable(
+      [`${row.productId}, ${row.currency}`, day, against.day, "CHANGE"],
+      figuresOfRow(row).map((figure) => [
+        sayFigure(figure.name),
+        show(figure.day, row.day),
+        show(figure.against, row.against),
+        show(figure.change, row),
+      ]),
+    );
+    for (const [date, figures] of [
+      [day, row.day],
+      [against.day, row.against],
+    ] as const)
+      if (figures?.complete === false)
+        printLine(`Not complete: part of ${date} has not been fetched (recon coverage shows which).`);
+  }
 }

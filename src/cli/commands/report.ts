@@ -36,8 +36,7 @@ import { TRANSFERS_UNKNOWN } from "../../transfer.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
 import { stopSignal } from "../run/run-until-stopped.ts";
 import { printCsv, printJson, printLine, printTable } from "../terminal/print.ts";
-import { printAgainst } from "./report-against.ts";
-import { printItems } from "./report-items.ts";
+import { printAgainst, printItems } from "./report-items.ts";
 
 interface AboutDay {
   /** of a closed day, in words that follow "from"; null: the day is open */

@@ -4,6 +4,7 @@ import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { describeDeleted, readDeletedTime } from "../../db/retention-store.ts";
 import { cancelledBy, inSnapshot } from "../../db/transactions.ts";
+import { readDayParts } from "../../diff/agreed-rounds-store.ts";
 import { findOtherProducts, sumEntries } from "../../diff/outside-store.ts";
 import { ReconError } from "../../errors.ts";
 import { parseAmount } from "../../money.ts";
@@ -29,8 +30,7 @@ import {
 } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { findLedgerStart } from "../ledger/known-ledger.ts";
-import { addUpBets, mayAddUp } from "./add-up-bets.ts";
-import { reportBets } from "./report-bets.ts";
+import { reportActive, reportBets } from "./report-bets.ts";
 import { reportSessions } from "./report-sessions.ts";
 
 /** A day of a time zone, with its beginning and end. */
@@ -157,4 +157,31 @@ export async function* countAll(comparison: ComparisonContext, day: TimeRange): 
   const { settlement } = comparison.product;
   if (settlement !== "session") yield* reportBets(comparison, day);
   if (settlement !== "bets") yield* reportSessions(comparison, day);
+}
+
+/**
+ * Whether the database can add up bets of a day: the product's bets have placements, records name them by their betId,
+ * and nothing of the day lies before the ledger.
+ */
+function mayAddUp({ product, settings }: ComparisonContext, day: TimeRange): boolean {
+  const { settlement, singleState, matchBy } = product;
+  const isNamed = settlement === "bets" && !singleState && matchBy.includes("betId");
+  return isNamed && day.from >= settings.ledgerStart;
+}
+
+/** What all bets of a day add up to. */
+async function* addUpBets(
+  comparison: ComparisonContext,
+  day: TimeRange,
+): AsyncGenerator<Contribution> {
+  const { tx, product } = comparison;
+  const omitsLosses = product.lostBets === "omitted";
+  for await (const { sums, marks } of readDayParts(tx, product.productId, day, omitsLosses)) {
+    for (const { currency, bets, stake, payout } of sums) {
+      const side = { bets, stake, payout, net: payout.minus(stake) };
+      yield { ...NOTHING_COUNTED, currency, provider: side, ledger: side, moved: side.net };
+    }
+    if (marks.length === 0) continue;
+    for await (const { counted } of reportActive(comparison, [day], marks)) yield* counted;
+  }
 }

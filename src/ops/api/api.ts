@@ -19,15 +19,18 @@ import { search } from "../../flows/read/search.ts";
 import { describeSearch, SEARCH_ANSWER } from "../../flows/read/search-answer.ts";
 import { REPORT_ITEMS } from "../../report-item.ts";
 import { ROLE_NAMES } from "../../roles.ts";
-import { againstAsCsv } from "../csv/against-csv.ts";
-import { pagesAsCsv } from "../csv/items-csv.ts";
-import { monthAsCsv, reportAsCsv } from "../csv/report-csv.ts";
+import { againstAsCsv, monthAsCsv, pagesAsCsv, reportAsCsv } from "../csv/report-csv.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
 import type { ImportSeats } from "../http/sent-lines.ts";
 import { LARGEST_LIMIT, PAGE_QUERY, readPage, type Typed, usage } from "../input/fields.ts";
-import { ITEMS_QUERY, readItemsAsk } from "../input/items-query.ts";
 import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
-import { AGAINST_QUERY, readAgainstAsk, readReportAsk } from "../input/report-query.ts";
+import {
+  AGAINST_QUERY,
+  ITEMS_QUERY,
+  readAgainstAsk,
+  readItemsAsk,
+  readReportAsk,
+} from "../input/report-query.ts";
 import { readSearch, SEARCH_QUERY } from "../input/search-query.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
 import { addInvoiceRoutes } from "./invoice-routes.ts";

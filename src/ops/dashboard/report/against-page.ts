@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DaysCompared } from "../../../closed.ts";
 import { readAgainst } from "../../../flows/closing/read-against.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { againstAsCsv } from "../../csv/against-csv.ts";
+import { againstAsCsv } from "../../csv/report-csv.ts";
 import { refusalOf } from "../../http/refusals.ts";
 import type { ReportQueue } from "../../http/report-queue.ts";
 import { type Typed, usage } from "../../input/fields.ts";

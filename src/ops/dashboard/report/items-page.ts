@@ -3,11 +3,11 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { FlowContext } from "../../../flows/context.ts";
-import { pagesAsCsv } from "../../csv/items-csv.ts";
+import { pagesAsCsv } from "../../csv/report-csv.ts";
 import { refusalOf } from "../../http/refusals.ts";
 import type { ReportQueue } from "../../http/report-queue.ts";
 import { LARGEST_LIMIT, type Typed } from "../../input/fields.ts";
-import { readItemsAsk } from "../../input/items-query.ts";
+import { readItemsAsk } from "../../input/report-query.ts";
 import { problemOf } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";

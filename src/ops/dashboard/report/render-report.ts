@@ -6,8 +6,9 @@ import type { Correction, DayStatement, MonthReport, OpenDay, StatedDay } from "
 import { sayAcceptedGap } from "../../../flows/closing/accept-gaps.ts";
 import { READY_TO_CLOSE } from "../../../flows/closing/read-statement.ts";
 import { sayWaiting, type WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
+import { TRANSFERS_UNKNOWN, type TransferSum } from "../../../transfer.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
-import { sayWords, showCount, showTime } from "../parts/show.ts";
+import { sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
 import { renderAgainstForm } from "./render-against.ts";
 import { renderCorrections } from "./render-corrections.ts";
@@ -18,7 +19,6 @@ import {
   renderStatement,
   renderTotals,
 } from "./render-statement.ts";
-import { renderTransferSums } from "./render-transfer-sums.ts";
 
 interface Reader {
   /** the time zone of the person who reads; the report itself has a zone of its own */
@@ -246,4 +246,43 @@ function renderClosed(
   return html`<p class="sheet">Closed at ${showTime(closedAt, reader)} with number ${number}${isSound ? "; these figures stay" : ""}.<br><span class="faint wrap">hash ${hash}</span></p>
 ${(statement.acceptedGaps ?? []).map((gap) => html`<p class="problem">${sayWords(sayAcceptedGap(gap), reader)}</p>`)}
 <p class="row">${links} <a href="/report/verify">Verify the closed days</a></p>`;
+}
+
+const TRANSFER_COLUMNS: readonly Column[] = [
+  { name: "product", as: "head" },
+  { name: "type" },
+  { name: "status" },
+  { name: "count", as: "number" },
+  { name: "amount", as: "number" },
+  { name: "open mismatches", as: "text" },
+];
+
+/** @returns null: none was sent */
+function renderTransferSums(transfers: DayStatement["transfers"]): SafeHtml | null {
+  if (transfers?.length === 0) return null;
+  return html`<section class="sheet" aria-labelledby="transfers"><h2 id="transfers">Transfers and top-ups sent on this day</h2>
+${transfers === null ? html`<p>They are ${TRANSFERS_UNKNOWN}</p>` : renderSums(transfers)}</section>`;
+}
+
+function renderSums(transfers: readonly TransferSum[]): SafeHtml {
+  const rows = transfers.map((one) => ({
+    cells: [
+      one.productId,
+      one.type,
+      showState(one.status),
+      showCount(one.count),
+      showAmount(one.amount, one.currency),
+      renderMismatches(one),
+    ],
+  }));
+  return html`${renderTable({ name: "Transfers", columns: TRANSFER_COLUMNS, rows })}
+<p class="faint">As they are now. They are in no figure of the statement. A link leads to all open mismatches of the kind, also those of other days.</p>`;
+}
+
+function renderMismatches({ productId, currency, openMismatches, mismatchKinds }: TransferSum) {
+  const links = mismatchKinds.map((kind) => {
+    const query = new URLSearchParams({ product: productId, currency, kind });
+    return html` <a href="/mismatches?${String(query)}">${kind}</a>`;
+  });
+  return html`${showCount(openMismatches)}${links}`;
 }
