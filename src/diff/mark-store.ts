@@ -258,6 +258,44 @@ export async function readBytes(tx: Query): Promise<number> {
   return row?.bytes ?? 0;
 }
 
+/** More names than these count as waiting: to look for each would take too long. */
+const MOST_NAMES = 20_000;
+
+/** Whether a bet with a record (by accountingDate) or an entry (by occurredAt) in a range of time still waits to be compared. */
+export async function isWaitingWithin(
+  tx: Query,
+  productIds: readonly string[],
+  { from, to }: TimeRange,
+): Promise<boolean> {
+  const [row] = await tx<{ waits: boolean }[]>`
+    with names as materialized (
+      select product_id, username, round_id, bet_ref
+      from diff_marks cross join lateral unnest(usernames, round_ids, bet_refs) as name (username, round_id, bet_ref)
+      where product_id = any(${productIds as string[]})
+      limit ${MOST_NAMES + 1}
+    )
+    select (select count(*) from names) > ${MOST_NAMES} or exists (
+      select from names n where exists (
+        select from bet_records r
+        where r.product_id = n.product_id and r.username = n.username and r.bet_id = n.bet_ref
+          and r.accounting_date >= ${from} and r.accounting_date < ${to}
+        union all
+        select from bet_records r
+        where r.product_id = n.product_id and r.username = n.username and r.round_id = n.round_id
+          and r.accounting_date >= ${from} and r.accounting_date < ${to}
+        union all
+        select from callback_entries e
+        where e.product_id = n.product_id and e.username = n.username and e.txn_id = n.bet_ref
+          and e.occurred_at >= ${from} and e.occurred_at < ${to}
+        union all
+        select from callback_entries e
+        where e.product_id = n.product_id and e.username = n.username and e.round_id = n.round_id
+          and e.occurred_at >= ${from} and e.occurred_at < ${to}
+      )
+    ) as waits`;
+  return row?.waits ?? true;
+}
+
 /** The marks of some players, due or not. The rounds and bets that they name are not finally compared yet. */
 export async function readWaiting(
   tx: Query,

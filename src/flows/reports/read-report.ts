@@ -170,10 +170,7 @@ function mayAddUp({ product, settings }: ComparisonContext, day: TimeRange): boo
 }
 
 /** What all bets of a day add up to. */
-async function* addUpBets(
-  comparison: ComparisonContext,
-  day: TimeRange,
-): AsyncGenerator<Contribution> {
+async function* addUpBets(comparison: ComparisonContext, day: TimeRange): AsyncGenerator<Contribution> {
   const { tx, product } = comparison;
   const omitsLosses = product.lostBets === "omitted";
   for await (const { sums, marks } of readDayParts(tx, product.productId, day, omitsLosses)) {

@@ -4,6 +4,7 @@ import type { Instant } from "../../clock.ts";
 import { sha256 } from "../../closing/archive.ts";
 import { type ClosedDay, readClosedDays, readClosedTime } from "../../closing/closed-day-store.ts";
 import { readReleased } from "../../db/retention-store.ts";
+import { isWaitingWithin } from "../../diff/mark-store.ts";
 import { ReconError } from "../../errors.ts";
 import type { TimeRange } from "../../window.ts";
 import { sayFlaw, verifyDay } from "../archive/verify-archive.ts";
@@ -27,7 +28,7 @@ export async function dropClosed(
   signal: AbortSignal,
   limits: DropLimits = LIMITS,
 ): Promise<Record<string, number>> {
-  const { upTo, problem } = await limitToArchived(
+  const { upTo, problem } = await limitToFinished(
     context,
     retainedFrom(context.config.retain, await readClosedTime(context.sql), context.clock.now()),
   );
@@ -64,23 +65,33 @@ export function retainedFrom(
   };
 }
 
-/** The files of so many days are read in one run; the next run continues. */
+/** A bet of a product that can never be fetched again waits for ever, and must not hold back the others. */
+const LONGEST_HELD_MS = 7 * DAY_MS;
+/** The days that one run looks at; the next run continues. */
 const MOST_DAYS = 40;
 
-interface ArchivedTime {
+interface FinishedTime {
   readonly upTo: RetainedFrom;
   /** why rows are kept that `retain` would delete; null: none are */
   readonly problem: ReconError | null;
 }
 
 /**
- * Moves the times before which records and entries are deleted back to the first day whose sealed files do not read back (§3.10,
- * decision 312). Days before these times were read when they were released, and are not read again.
+ * Moves the times before which records and entries are deleted back to the first day of which a bet still waits to be compared, or
+ * whose sealed files do not read back (§3.10, decision 312). A comparison opens no mismatch that deleted rows might explain: a bet
+ * that was pending when its day was closed would become a rest of the books instead. Days before these times were looked at when
+ * they were released, and are not looked at again.
  */
-async function limitToArchived({ sql, config }: FlowContext, upTo: RetainedFrom): Promise<ArchivedTime> {
+async function limitToFinished(
+  { sql, config, clock }: FlowContext,
+  upTo: RetainedFrom,
+): Promise<FinishedTime> {
+  const now = clock.now();
+  const compared = config.products.filter(({ walletMode }) => walletMode === "seamless");
+  const productIds = compared.map(({ productId }) => productId);
   const folder = config.closing.archive;
   const wanted = Math.max(upTo.records ?? upTo.closedFrom, upTo.entries ?? upTo.closedFrom);
-  if (folder === null || wanted <= upTo.closedFrom) return { upTo, problem: null };
+  if (wanted <= upTo.closedFrom) return { upTo, problem: null };
   const released = await readReleased(sql);
   const isNew = ({ to }: ClosedDay) =>
     (["records", "entries"] as const).some((side) => {
@@ -97,7 +108,9 @@ async function limitToArchived({ sql, config }: FlowContext, upTo: RetainedFrom)
       if (isNew(day)) {
         if (checked === MOST_DAYS) return { upTo: upToAtMost(upTo, end), problem: null };
         checked += 1;
-        const problem = await findProblem(folder, day);
+        if (now - day.closedAt < LONGEST_HELD_MS && (await isWaitingWithin(sql, productIds, day)))
+          return { upTo: upToAtMost(upTo, end), problem: null };
+        const problem = folder === null ? null : await findProblem(folder, day);
         if (problem !== null) return { upTo: upToAtMost(upTo, end), problem };
       }
       end = day.to;

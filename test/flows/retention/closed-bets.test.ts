@@ -397,3 +397,42 @@ describe("rows of a deleted bet that come again", () => {
     expect(found).toMatchObject({ day: "2026-12-27", after: { ledger: { payout: "7" } } });
   });
 });
+
+describe("a bet that is pending when its day is closed", () => {
+  beforeEach(async () => {
+    await ledgerBegins();
+    await fetched(TODAY, TODAY + 2 * DAY_MS);
+    await fetched(TODAY, TODAY + 2 * DAY_MS, "FISH");
+    clock.set(TODAY + 40 * DAY_MS);
+    await listed(record("20"));
+    await compare();
+    await close("2026-11-20");
+  });
+
+  const releasedUpTo = async () =>
+    (await sql`select deleted_up_to as at from retention_states where walk = 'rejected_entries'`)[0]?.["at"];
+
+  test("becomes a mismatch, because its day is not deleted before its graces are over", async () => {
+    await drop();
+    expect(await releasedUpTo()).toBe(TODAY);
+    clock.advance(2 * HOUR_MS);
+    await compare();
+    expect(await sql`select kind, status from mismatches`).toEqual([
+      { kind: "missing-in-ledger", status: "open" },
+    ]);
+    await findCorrections(context(), never);
+    const [correction] = await correctionsOfAll(sql);
+    expect(correction?.reason).toContain("mismatches from 0.00 THB to");
+    await drop();
+    expect(await count("bet_records")).toBe(1);
+  });
+
+  test("holds its day back for a week at most: what it waits for may never come", async () => {
+    clock.advance(7 * DAY_MS - HOUR_MS);
+    await drop();
+    expect(await releasedUpTo()).toBe(TODAY);
+    clock.advance(HOUR_MS);
+    await drop();
+    expect(await releasedUpTo()).toBe(TODAY + DAY_MS);
+  });
+});

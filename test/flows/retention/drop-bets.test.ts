@@ -28,8 +28,11 @@ const configOf = (retain: object, product: object = {}) =>
     retain: { records: "P30D", entries: "P30D", ...retain },
   });
 const config = configOf({});
-const drop = (given = config, limits = { rows: 3, batches: 100 }) =>
-  dropClosed({ sql, config: given, clock, log: silentLog }, never, limits);
+/** All bets are compared: a day of which one waits is not deleted. */
+const drop = async (given = config, limits = { rows: 3, batches: 100 }) => {
+  await sql`truncate diff_marks`;
+  return await dropClosed({ sql, config: given, clock, log: silentLog }, never, limits);
+};
 
 /** Closes all time before some minutes after noon. */
 async function closeUpTo(minutes: number): Promise<void> {

@@ -19,8 +19,12 @@ const never = new AbortController().signal;
 const clock = createTestClock(NOON);
 const kept = { records: "P30D", entries: "P30D", mismatches: "P30D", windows: "P30D" };
 const configOf = (retain: object) => parseConfig({ products: [{ productId: "P1" }], retain });
-const drop = (retain: object = kept) =>
-  dropClosed({ sql, config: configOf(retain), clock, log: silentLog }, never, { rows: 2, batches: 100 });
+/** All bets are compared: a day of which one waits is not deleted. */
+const drop = async (retain: object = kept) => {
+  await sql`truncate diff_marks`;
+  const context = { sql, config: configOf(retain), clock, log: silentLog };
+  return await dropClosed(context, never, { rows: 2, batches: 100 });
+};
 
 const daysAgo = (days: number): Instant => NOON - days * DAY_MS;
 const close = (upTo: Instant) => sql`
