@@ -36,7 +36,10 @@ export function statementClosed(
   at: Instant,
 ): Alert {
   const { day, number, hash, totals } = closed;
-  const sums = totals.map(({ currency, ggr }) => `GGR ${formatMoney(parseAmount(ggr, "ggr"), currency)}`);
+  const sums = totals.map(
+    ({ currency, ggr, complete }) =>
+      `GGR ${formatMoney(parseAmount(ggr, "ggr"), currency)}${complete ? "" : " (not complete)"}`,
+  );
   const what = `${day} is closed with number ${number}${sums.length === 0 ? ", without a bet" : `: ${sums.join(", ")}`}`;
   return {
     // A restored database may close the day again, with another statement.

@@ -53,6 +53,9 @@ const CHECKED_LINE = objectOf({
     description: "those that changed the provider's stake or payout, the first 1,000",
   }),
   moreCorrections: COUNT.meta({ description: "how many more there are" }),
+  incomplete: z.nullable(
+    TEXT.meta({ description: "the time that the closed figures lack, as a sentence; null: they are whole" }),
+  ),
   unknown: z.nullable(TEXT.meta({ description: "why the closed figures are unknown, as a sentence" })),
 });
 export type CheckedLine = AnswerOf<typeof CHECKED_LINE>;
@@ -114,6 +117,7 @@ export function checkInvoice(
       fee: checkFee(line),
       corrections: own.slice(0, MOST_CORRECTIONS),
       moreCorrections: Math.max(0, own.length - MOST_CORRECTIONS),
+      incomplete: sayIncomplete(line, books),
       unknown,
     };
   });
@@ -147,6 +151,15 @@ function whyUnknown(
   return pulled.has(productId) || hasBets
     ? null
     : `The bets of ${productId} are not pulled (walletMode "transfer").`;
+}
+
+function sayIncomplete({ productId }: InvoiceLine, { days }: Books): string | null {
+  const without = days.filter(({ acceptedGaps = [] }) =>
+    acceptedGaps.some((gap) => gap.productId === productId),
+  );
+  if (without.length === 0) return null;
+  const dates = without.map(({ day }) => day).join(", ");
+  return `${productId} was closed without some of its time on ${dates}: what is fetched of it later is in the corrections.`;
 }
 
 function changesProvider({ before, after }: Correction): boolean {

@@ -186,6 +186,11 @@ describe("a product that is gone", () => {
     expect((await recon("report", "--day", "2025-10-26")).stdout).toContain(SAID);
     const page = await (await serveOps(context, []))("GET", "/report?day=2025-10-26", { headers: OWN_PAGE });
     expect(page.text).toContain("GONE lacks 12 h");
+    const invoice = join(folder, "invoice.csv");
+    writeFileSync(invoice, "product,currency,turnover,ggr\nGONE,THB,700,70\n");
+    expect((await recon("invoice", "check", invoice, "--month", "2025-10")).stdout).toContain(
+      "line 2: GONE was closed without some of its time on 2025-10-26: what is fetched of it later is in the corrections.",
+    );
     expect((await recon("report", "--verify")).code).toBe(0);
     const [last] =
       await sql`select who, route, details::jsonb as details, status from audit_log order by id desc limit 1`;

@@ -54,7 +54,8 @@ function printCheck({ month, zone, agrees, lines, missing, open, ignoredColumns 
       ...feeRow(line),
     ]),
   );
-  for (const { line, unknown } of lines) if (unknown !== null) printLine(`line ${line}: ${unknown}`);
+  for (const { line, unknown, incomplete } of lines)
+    for (const said of [unknown, incomplete]) if (said !== null) printLine(showText(`line ${line}: ${said}`));
   for (const { line, fee } of lines) {
     if (fee === null) continue;
     if (fee.rate === null)

@@ -158,7 +158,7 @@ function printRows(rows: readonly ReportRow[], unexplainedOf: (row: ReportRow) =
 function printTotals(totals: readonly ReportTotal[]): void {
   for (const total of totals) {
     printLine();
-    printSides(`all products, ${total.currency}`, total, false);
+    printSides(`all products, ${total.currency}${total.complete ? "" : " (not complete)"}`, total, false);
   }
 }
 

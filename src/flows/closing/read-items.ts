@@ -259,14 +259,14 @@ async function isDeleting(tx: Query, productId: string, day: ClosedDay): Promise
 }
 
 /** @throws ReconError `bets-deleted` if the lines that are kept do not add up to the stored statement */
-async function checkComplete(tx: Query, productId: string, { day }: ClosedDay): Promise<void> {
+async function checkComplete(tx: Query, productId: string, { day, archive }: ClosedDay): Promise<void> {
   const [first] = await findUnequalLines(tx, day, productId);
   if (first === undefined) return;
   const { figure, currency, stated, ofBets } = first;
   const unit = figure.endsWith("bets") ? "" : ` ${currency}`;
   throw new ReconError(
     "bets-deleted",
-    `the lines of ${productId} of the closed day ${day} are not kept any more: their ${figure} is ${ofBets}${unit}, and that of the statement ${stated}${unit}. Retention deleted bets of the day (retain.records, retain.entries), or an older version corrected it; its statement stays`,
+    `the lines of ${productId} of the closed day ${day} are not kept any more: their ${figure} is ${ofBets}${unit}, and that of the statement ${stated}${unit}. Retention deleted bets of the day (retain.records, retain.entries), or an older version corrected it; its statement stays${archive === undefined ? "" : `. The day's sealed files have its lines: ${day} in closing.archive`}`,
   );
 }
 

@@ -170,8 +170,10 @@ const FIGURE_COLUMNS: readonly Column[] = [
 ];
 
 function renderLine(line: CheckedLine): Row[] {
-  const { fee, unknown } = line;
-  const why = unknown === null ? null : html`<br><span class="faint">${unknown}</span>`;
+  const { fee, unknown, incomplete } = line;
+  const why = [unknown, incomplete].map((said) =>
+    said === null ? null : html`<br><span class="faint">${said}</span>`,
+  );
   const rows = [renderFigure(line, html`turnover${why}`, line.turnover), renderFigure(line, "ggr", line.ggr)];
   if (fee === null) return rows;
   const { rate, invoice, expected, left } = fee;

@@ -81,10 +81,12 @@ export function renderSides(rows: readonly ReportRow[], period: Period): SafeHtm
 ${renderTable({ name: "Bets", id: "bets", columns: BET_COLUMNS, rows: shown })}</section>`;
 }
 
+const NOT_COMPLETE = html` <span class="state" data-tone="warn">not complete</span>`;
+
 /** What all products have together. GGR is what the operator won: stake − payout. */
 export function renderTotals(totals: readonly ReportTotal[]): SafeHtml {
-  const rows = totals.map(({ currency, provider, ledger }) => ({
-    cells: [currency, ...[provider, ledger].flatMap(renderSide)],
+  const rows = totals.map(({ currency, provider, ledger, complete }) => ({
+    cells: [html`${currency}${complete ? null : NOT_COMPLETE}`, ...[provider, ledger].flatMap(renderSide)],
   }));
   return html`<section class="sheet" aria-labelledby="totals"><h2 id="totals">All products</h2>
 ${renderTable({ name: "Totals", columns: TOTAL_COLUMNS, rows })}
@@ -204,7 +206,7 @@ function renderSums(row: ReportRow, period: Period) {
 }
 
 function renderHead({ productId, currency, complete }: ReportRow) {
-  const missing = complete ? null : html` <span class="state" data-tone="warn">not complete</span>`;
+  const missing = complete ? null : NOT_COMPLETE;
   return [html`${productId}${missing}`, currency];
 }
 
