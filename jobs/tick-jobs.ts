@@ -75,22 +75,25 @@ const CLOSING_EVERY_MS = 60_000;
 const AFTER_FAILED_CHECK_MS = 600_000;
 const CLOSING: WorkName = { work: "closing", subject: "" };
 
+interface StaysOpen {
+  readonly code: string;
+  /** with the day, as a sentence */
+  readonly message: string;
+}
+
 /** Closes days, turns later changes of closed days into corrections, and checks the books. */
 export function openClosingJob(context: FlowContext): TickJob {
   /** what was logged last of the day that stays open */
   let logged = "";
-  /** @returns a sentence about the due day that stays open; null: none does */
-  const closeDays: (own: FlowContext, signal: AbortSignal) => Promise<string | null> = async (
-    own,
-    signal,
-  ) => {
+  /** @returns why the due day stays open; null: none does */
+  const closeDays = async (own: FlowContext, signal: AbortSignal): Promise<StaysOpen | null> => {
     await findCorrections(own, signal);
     for (const result of await closeDueDays(own, signal)) {
       if ("reason" in result) {
         const sentence = `${result.day} stays open. ${result.reason}`;
         if (sentence !== logged) own.log.warn({ day: result.day }, sentence);
         logged = sentence;
-        return sentence;
+        return { code: result.code ?? DAY_OPEN, message: sentence };
       }
       own.log.info({ day: result.closed.day, number: result.closed.number }, "the day was closed");
     }
@@ -99,10 +102,10 @@ export function openClosingJob(context: FlowContext): TickJob {
   let isStart = true;
   let checksFrom = 0;
   const close = async (own: FlowContext, signal: AbortSignal) => {
-    const isOpen = { upToOf: (open: string | null) => (open === null ? null : "unknown") } as const;
+    const isOpen = { upToOf: (open: StaysOpen | null) => (open === null ? null : "unknown") } as const;
     const open = await noting(own, CLOSING, signal, () => closeDays(own, signal), isOpen);
     if (open === null) return;
-    await noteFailed(own.sql, CLOSING, own.clock.now(), { code: DAY_OPEN, message: open });
+    await noteFailed(own.sql, CLOSING, own.clock.now(), open);
   };
   const check = async (own: FlowContext, signal: AbortSignal) => {
     if (own.clock.now() < checksFrom) return;

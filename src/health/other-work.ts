@@ -61,15 +61,24 @@ export function judgeFollowing(seen: FollowingSeen): Following {
   return { readAt, problem: what, findings: [unreadable] };
 }
 
+const CLOSES_THEN = "The worker then closes the day by itself. Later days wait for it.";
+const UNUSABLE = `Make the folder of closing.archive usable. ${CLOSES_THEN}`;
+const OPEN = `Fix the cause that the reason names: fetch the missing time with recon backfill, or get comparing to continue. ${CLOSES_THEN}`;
+
 /** Longer than a confirm fetch or a retried window takes. */
 const LONGEST_OPEN_MS = 3_600_000;
 
-/** The stall of closing: a due day has stayed open for an hour, or corrections could not be found for an hour. */
+/**
+ * The stall of closing: a due day has stayed open for an hour, or corrections could not be found for an hour. A folder for sealed
+ * files that cannot be used is reported at once: it does not mend itself.
+ */
 export function judgeClosing({ states }: Pick<StatesSeen, "states">): Finding[] {
   const state = findState(states, "closing", "");
   const failingSince = state?.failingSince ?? null;
   // From the first failure to the last, so a pause of the workers does not count.
-  if (failingSince === null || (state?.failedAt ?? failingSince) - failingSince < LONGEST_OPEN_MS) return [];
+  if (failingSince === null) return [];
+  const isArchive = state?.errorCode === "archive-unusable";
+  if (!isArchive && (state?.failedAt ?? failingSince) - failingSince < LONGEST_OPEN_MS) return [];
   const isOpen = state?.errorCode === DAY_OPEN;
   return [
     {
@@ -78,9 +87,7 @@ export function judgeClosing({ states }: Pick<StatesSeen, "states">): Finding[] 
       productId: null,
       severity: "bad",
       what: `closing has made no progress since ${showInstant(failingSince)}: ${state?.error ?? "unknown error"}`,
-      remedy: isOpen
-        ? "Fix the cause that the reason names: fetch the missing time with recon backfill, get comparing to continue, or make closing.archive usable. The worker then closes the day by itself. Later days wait for it."
-        : FAILING,
+      remedy: isArchive ? UNUSABLE : isOpen ? OPEN : FAILING,
       whatWhenOver: "days are closed again",
     },
   ];

@@ -57,9 +57,15 @@ test("a day that could not be closed says why wherever it is asked for, until it
     const { json } = await (await serveApi(closing))("GET", "/api/report?month=2026-11");
     return json.open.find(({ day }: { day: string }) => day === "2026-11-20")?.reason;
   };
+  const alerts = async () => {
+    await openAlertJob(closing, []).run(signal, silentLog);
+    return (await sql`select kind from alerts where kind ~ 'closing' order by id`).map(({ kind }) => kind);
+  };
   expect(await firstOpen()).toBe(
     `closing.archive "${archive}" cannot be used: it holds something else: "holiday.jpg". Choose a folder of its own, or move that away.`,
   );
+  expect(await alerts()).toEqual(["closing-stalled"]);
   rmSync(join(archive, "holiday.jpg"));
   expect(await firstOpen()).toBeUndefined();
+  expect(await alerts()).toEqual(["closing-stalled", "closing-stalled-over"]);
 });

@@ -46,8 +46,13 @@ const BETS_AT_ONCE = 1_000;
 /** What became of a day. */
 export type Closing =
   | { readonly closed: ClosedDay /** false: it was closed before */; readonly isNew: boolean }
-  /** one sentence: why the day stays open */
-  | { readonly day: string; readonly reason: string };
+  | {
+      readonly day: string;
+      /** one sentence: why the day stays open */
+      readonly reason: string;
+      /** absent: the day cannot be closed yet */
+      readonly code?: "archive-unusable";
+    };
 
 /**
  * Closes one day. A day that was closed before stays as it is. The next call continues with the products that a killed process
@@ -179,7 +184,7 @@ async function sealFiles(
 function asUnusableArchive({ day }: ZonedDay) {
   return (error: unknown): Closing => {
     if (!(error instanceof ReconError) || error.code !== "archive-unusable") throw error;
-    return { day, reason: error.message };
+    return { day, reason: error.message, code: error.code };
   };
 }
 

@@ -65,6 +65,7 @@ describe("with closing.archive, a day that is closed", () => {
     expect(await seal()).toEqual({
       day: DAY,
       reason: `closing.archive "${folder}" cannot be used: it holds something else: "notes.txt". Choose a folder of its own, or move that away.`,
+      code: "archive-unusable",
     });
     expect(await readClosedDays(sql, 0, 1)).toEqual([]);
     rmSync(join(folder, "notes.txt"));
