@@ -73,7 +73,7 @@ describe("recon close", () => {
   ])(
     "on a terminal says what it gives up, and asks: the answer %j leaves %j closed",
     async (answer, days, code, said) => {
-      // `script` gives the command a terminal of its own, as if a person typed there.
+      // `script` gives the command a terminal of its own, as if a user typed there.
       const ended = await run(
         "/bin/sh",
         ["-c", `printf '%s\\n' '${answer}' | script -qec "$COMMAND" /dev/null; echo "exit $?"`],

@@ -1,4 +1,4 @@
-/** `recon ledger import`, once in a process of its own, as a person runs it. */
+/** `recon ledger import`, once in a process of its own, as a user runs it. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -166,7 +166,7 @@ describe("a filter instead of ids", () => {
     ["y", "acknowledged open open open", 0, "Acknowledged: 1 mismatch, 4.50 THB at risk."],
     ["", "open open open open", 1, "Nothing was changed."],
   ])("asks on a terminal: the answer %j makes them %s", async (answer, after, code, said) => {
-    // `script` gives the command a terminal of its own, as if a person typed there.
+    // `script` gives the command a terminal of its own, as if a user typed there.
     const command = `${process.execPath} ${PROGRAM} mismatches ack --product P1 --min-amount 1 --to 2026-11-20T12:00:01Z --username anna --note known`;
     const limited = await sql`update mismatches set username = 'bo' where id = 4`;
     expect(limited.count).toBe(1);

@@ -47,7 +47,7 @@ interface Running {
 
 let running: Running | undefined;
 
-/** `npm start`, as a person types it into a terminal. */
+/** `npm start`, as a user types it into a terminal. */
 async function npmStart(): Promise<Running> {
   const port = String(await ownPort());
   const env = { PATH: process.env["PATH"], HOME: checkout, OPS_PORT: port };

@@ -34,7 +34,7 @@ const { $schema: _, ...schema } = JSON.parse(
 const compose: Compose = parse(readFileSync(join(ROOT, "compose.yaml"), "utf8"), { merge: true });
 const own = Object.entries(compose.services).filter(([, { image }]) => image === "wallet-recon");
 
-/** What a person puts into .env. */
+/** What an operator puts into .env. */
 const GIVEN: Readonly<Record<string, string>> = {
   PROVIDER_BASE_URL: "https://agent.example",
   PROVIDER_USERNAME: "agent",

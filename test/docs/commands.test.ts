@@ -17,7 +17,7 @@ const scripts = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).scr
   string
 >;
 
-/** Every command that does something, as a person types it: "mismatches list". */
+/** Every command that does something, as a user types it: "mismatches list". */
 function commandsOf(command: Command, before = ""): string[] {
   return command.commands.flatMap((child) => {
     const name = `${before}${child.name()}`;

@@ -35,7 +35,7 @@ const ASKED: readonly AnswerCase[] = [
   ["a way to the sign-in", "GET", "/changes", { accept: "text/html" }, 303],
   ["a style", "GET", `${ASSETS_AT}/style.css`, {}, 200],
   ["nothing", "GET", "/nowhere", {}, 404],
-  ["nothing, for a person", "GET", "/nowhere", { accept: "text/html" }, 404],
+  ["nothing, for a browser", "GET", "/nowhere", { accept: "text/html" }, 404],
   ["a path that cannot be read", "GET", "/api/%zz", {}, 400],
   ["a wrong method", "DELETE", "/api/status", bearer(WRITER), 405],
 ];

@@ -186,22 +186,22 @@ test("beside a proxy, programs still send tokens, and its user counts before a t
   expect((await ask("POST", CANCEL, { headers: asked })).json.detail).toContain("needs the role admin");
 });
 
-test("a real proxy signs in two people with two roles, and one of them leaves", async () => {
+test("a real proxy signs in two users with two roles, and one of them leaves", async () => {
   const server = await startOpsServer(
     context,
     { host: "127.0.0.1", port: 0, tokens: [], proxies: PROXIES },
     async () => {},
   );
   onTestFinished(() => server.close());
-  const people = new Map([
+  const users = new Map([
     ["cookie-of-anna", user("anna", "night")],
     ["cookie-of-bob", user("bob")],
   ]);
   const proxy = createServer((asked, answer) => {
-    const person = people.get(asked.headers.cookie ?? "");
-    if (person === undefined) return void answer.writeHead(302, { location: "https://login.example/" }).end();
+    const found = users.get(asked.headers.cookie ?? "");
+    if (found === undefined) return void answer.writeHead(302, { location: "https://login.example/" }).end();
     const { "x-forwarded-user": _, "x-forwarded-groups": __, ...own } = asked.headers;
-    const options = { method: asked.method, headers: { ...own, ...person } };
+    const options = { method: asked.method, headers: { ...own, ...found } };
     const passed = httpRequest(`${server.url}${asked.url}`, options, (from) => {
       answer.writeHead(from.statusCode ?? 502, from.headers);
       from.pipe(answer);
@@ -217,6 +217,6 @@ test("a real proxy signs in two people with two roles, and one of them leaves", 
     return (await fetch(at + ACK, { method: "POST", headers, body, redirect: "manual" })).status;
   };
   expect([await ack("cookie-of-anna"), await ack("cookie-of-bob")]).toEqual([FOUND_NOTHING, 403]);
-  people.delete("cookie-of-anna");
+  users.delete("cookie-of-anna");
   expect(await ack("cookie-of-anna")).toBe(302);
 });

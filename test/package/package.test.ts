@@ -53,7 +53,7 @@ interface Run {
   meanwhile?(): Promise<unknown>;
 }
 
-/** Runs a command as a person types it. When it has printed this, Ctrl-C ends it. */
+/** Runs a command as a user types it. When it has printed this, Ctrl-C ends it. */
 async function npxUntil(command: readonly string[], printed: RegExp, how: Run = {}): Promise<string> {
   const port = { OPS_PORT: String(await ownPort()) };
   const env = { ...userEnvironment(folder, how.node), ...port, ...how.environment };

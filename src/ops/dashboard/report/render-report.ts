@@ -82,7 +82,7 @@ function renderClosedDays(
       html`<span class="state" data-state="resolved">closed</span>`,
       closed === null ? null : showCount(closed.number),
       showTime(closed?.closedAt ?? null, reader),
-      html`<code title="${hash}">${hash.slice(0, CHARACTERS_OF_HASH)}…</code>`,
+      html`<code class="hash" title="${hash}"><span>${hash.slice(0, CHARACTERS_OF_HASH)}…</span><span class="whole">${hash}</span></code>`,
       showCount(corrections.length),
       null,
     ],
