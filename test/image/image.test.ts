@@ -82,7 +82,7 @@ testImage(
 );
 
 testImage(
-  "nobody can write to its files, and it brings nothing that only people or compilers read",
+  "nobody can write to its files, and it brings nothing that only readers or compilers need",
   async (built) => {
     const shell = (script: string) => endOf(built.start(["sh", "-c", script], {}, folder));
     expect((await shell("id -u; touch /app/x /journal/x /usr/x; touch /tmp/x && echo tmp")).said).toMatch(

@@ -1,4 +1,4 @@
-/** Reports that people request: one at a time, none without a caller, and none that takes connections from other work. */
+/** Reports on request: one at a time, none without a caller, and none that takes connections from other work. */
 
 import { EventEmitter } from "node:events";
 import { performance } from "node:perf_hooks";

@@ -1,6 +1,6 @@
 /**
  * Runs in the browser: notes where the Tab key leads from the beginning of the page. @returns an object whose `report`
- * compares that with everything that a person can use
+ * compares that with everything that a user can use
  */
 (() => {
   const CONTROLS =

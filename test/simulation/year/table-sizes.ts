@@ -115,7 +115,7 @@ export async function findLeftovers(
     where status in ('resolved', 'ignored') and last_seen_at < ${before(both)} and occurred_at < ${before(both)}
       and coalesce(resolved_at, last_seen_at) < ${before(both)}
       and not exists (select from adjustments a where a.mismatch_id = t.id)
-      -- What a person decided explains the difference of a bet as long as that stays.
+      -- What ops decided explains the difference of a bet as long as that stays.
       and (resolved_by = 'recon' or ${isOver(sql`t.bet_id, t.transaction_id`)})`;
   return rows
     .filter(

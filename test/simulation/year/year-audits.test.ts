@@ -26,7 +26,7 @@ function deleteFirst(table: string, order: string, where = "true"): string {
   return `delete from ${table} where ctid = (select ctid from ${table} t where ${where} order by ${order} limit 1);`;
 }
 
-// The people of the year acknowledge some mismatches, and their evidence stays as well.
+// Ops of the year acknowledge some mismatches, and their evidence stays as well.
 const IS_EVIDENCE = `exists (select from mismatches m where m.status in ('open', 'acknowledged')
   and m.product_id = 'ODD' and t.product_id = 'ODD' and m.username = t.username and m.transaction_id = t.txn_id)`;
 
