@@ -45,7 +45,9 @@ describe("recon find", () => {
       expect(code).toBe(0);
       expect(stdout).toMatch(/^The bet \S+-1: P1, player anna, round round-1$/m);
       expect(stdout).toMatch(/^Payout +12\.5 +12\.5$/m);
-      expect(stdout).toContain("Both sides agree about this bet.\n");
+      expect(stdout).toContain(
+        "Both sides agree about this bet.\nIt counts in the statement of 2026-11-20.\n",
+      );
     },
   );
 

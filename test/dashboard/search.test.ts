@@ -62,6 +62,13 @@ test.each(["bet-1", "rec-1", "round-1", "anna round-1"])(
   },
 );
 
+test("a bet leads back to its statement, and to its lines there", async () => {
+  const { html, words } = await (await visit())("bet-1");
+  expect(words).toContain("It counts in the statement of 2026-11-20 , among these lines .");
+  expect(html).toContain('<a href="/report?day=2026-11-20">');
+  expect(html).toMatch(/<a href="\/report\/items\?day=2026-11-20&(amp;)?productId=P1&(amp;)?currency=THB">/);
+});
+
 test("a bet that differs shows both sides, the difference, and its mismatch", async () => {
   const { html, words } = await (await visit())("bet-2");
   expect(words).toMatch(/The sides differ: paid out 30\.75 THB at the provider, 25\.50 THB in the ledger/);

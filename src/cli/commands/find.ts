@@ -117,6 +117,7 @@ function printBet(bet: SearchAnswer["bets"][number]): void {
     printLine(
       `Only the ${provider === null ? "ledger" : "provider"} has this bet so far, and the other side need not have it yet.`,
     );
+  if (bet.countsOn !== null) printLine(`It counts in the statement of ${bet.countsOn}.`);
   printNamed(bet.mismatches);
 }
 

@@ -1,7 +1,7 @@
 /** What a search found, as `recon find --json` and `GET /api/search` answer it. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, COUNT, FLAG, listOf, objectOf, TEXT } from "../../answer.ts";
+import { AMOUNT, type AnswerOf, COUNT, DATE, FLAG, listOf, objectOf, TEXT } from "../../answer.ts";
 import { LEDGER_SIDE, MISMATCH_KINDS, MISMATCH_STATUSES, PROVIDER_SIDE } from "../../mismatch.ts";
 import { compareSides } from "./compare-sides.ts";
 import type { FoundBet, SearchResult } from "./search.ts";
@@ -16,6 +16,9 @@ const BET = objectOf({
   id: TEXT.meta({ description: "the betId or id of the record, or the transaction id of the callbacks" }),
   provider: z.nullable(PROVIDER_SIDE),
   ledger: z.nullable(LEDGER_SIDE),
+  countsOn: z
+    .nullable(DATE)
+    .meta({ description: "the statement in which it counts; null: in none that is known" }),
   agrees: z.nullable(FLAG).meta({
     description: "null: not known, because one side need not have the bet yet, or a difference is accepted",
   }),

@@ -3,6 +3,9 @@
 import { type ListedIncident, readListedIncident } from "../../alerts/incident-list-store.ts";
 import { realRound, type StoredRecord } from "../../bet.ts";
 import type { CallbackEntry } from "../../callback.ts";
+import { parseInstant } from "../../clock.ts";
+import { readClosedBounds } from "../../closing/closed-day-store.ts";
+import { StatementDays } from "../../closing/statement.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
 import { type AssessedPair, assessPairs, type PendingDifference } from "../../diff/assess.ts";
 import { reasonAfterDeletion } from "../../diff/deleted.ts";
@@ -68,6 +71,8 @@ const FEW = { players: 1_000, entries: 1_000 } as const;
 
 /** What both sides have of a bet now. */
 export interface FoundBet extends FoundKey {
+  /** the date of the statement in which it counts; null: in none that is known, or as a part of a session */
+  readonly countsOn: string | null;
   readonly provider: ProviderSide | null;
   readonly ledger: LedgerSide | null;
   /** null: both sides agree */
@@ -118,8 +123,12 @@ export async function search(context: FlowContext, text: string): Promise<Search
   const limits = isFound ? FEW : { players: MOST_PLAYERS, entries: MOST_ENTRIES };
   const further = await searchFurther(context, products, text, limits);
   const found = withoutRepeats([...known, ...further.keys]);
+  const days = new StatementDays(found.length === 0 ? [] : await readClosedBounds(sql), config.closing.zone);
   const bets: FoundBet[] = [];
-  for (const key of found.slice(0, MOST_BETS)) bets.push(await describeBet(context, key));
+  for (const key of found.slice(0, MOST_BETS)) {
+    const bet = await describeBet(context, key);
+    bets.push({ ...bet, countsOn: countsOn(context, bet, days) });
+  }
   return {
     numbered,
     bets: withoutTwins(bets),
@@ -186,7 +195,19 @@ function withoutTwins(bets: readonly FoundBet[]): FoundBet[] {
   return [...new Map(bets.map((bet) => [keyOf(bet), bet])).values()];
 }
 
-async function describeBet(context: FlowContext, key: FoundKey): Promise<FoundBet> {
+/** Of a bet with a record its accountingDate decides, of another one its last callback. */
+function countsOn(
+  { config }: FlowContext,
+  { productId, provider, ledger }: Omit<FoundBet, "countsOn">,
+  days: StatementDays,
+): string | null {
+  const product = config.products.find((one) => one.productId === productId);
+  const at = provider?.accountingDate ?? ledger?.lastEntryAt ?? null;
+  if (at === null || product?.settlement === "session") return null;
+  return days.dayAt(parseInstant(at, "accountingDate"));
+}
+
+async function describeBet(context: FlowContext, key: FoundKey): Promise<Omit<FoundBet, "countsOn">> {
   const { sql, config, clock } = context;
   const { productId, username, ref } = key;
   const round = realRound(key.roundId);

@@ -19,6 +19,7 @@ import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { sayAmounts, sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { zoneOf } from "../parts/zone.ts";
+import { linkToItems } from "../report/render-items.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 
 interface Search {
@@ -85,7 +86,15 @@ function renderBet(bet: FoundBet, zone: string): SafeHtml {
 <p>${productId}, player <strong>${username}</strong>${roundId === null ? null : html`, round ${roundId}`}</p>
 ${renderVerdict(bet, zone)}
 ${renderSideTable({ kind: difference?.kind ?? "payout-differs", provider, ledger }, zone)}
+${renderStatement(bet)}
 ${renderMismatches(mismatches)}</section>`;
+}
+
+function renderStatement({ countsOn, productId, provider, ledger }: FoundBet): SafeHtml | null {
+  if (countsOn === null) return null;
+  const currency = provider?.currency ?? ledger?.currency ?? "";
+  const lines = linkToItems(html`these lines`, { day: countsOn, productId, currency });
+  return html`<p>It counts in the statement of <a href="/report?day=${countsOn}">${countsOn}</a>, among ${lines}.</p>`;
 }
 
 function renderMismatches(mismatches: FoundBet["mismatches"]): SafeHtml | null {
