@@ -181,6 +181,6 @@ test("a folder that is missing or empty is named", async () => {
   });
   expect(await verify(join(folder, "no"))).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining(`the archive "${join(folder, "no")}" cannot be read`),
+    stderr: expect.stringContaining(`there is no folder "${join(folder, "no")}"`),
   });
 });

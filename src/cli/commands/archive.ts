@@ -28,6 +28,7 @@ export function addArchiveCommand(program: Command): void {
 async function verify(folder: string): Promise<ArchiveCheck> {
   const check = await verifyArchive(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.syscall === undefined) throw error;
+    if (error.code === "ENOENT") throw usage(`there is no folder "${folder}"`);
     throw usage(`the archive "${folder}" cannot be read: ${error.message}`);
   });
   if (check.days === 0 && check.flaws.length === 0)

@@ -119,7 +119,7 @@ async function readThrough(path: string, file: ArchivedFile, manifest: Manifest,
       },
     );
   } catch (error) {
-    flaw ??= { line: null, what: `cannot be unpacked: ${describeError(error)}` };
+    flaw ??= { line: null, what: sayUnpackable(error) };
   }
   return { sha256: hash.digest("hex"), flaw: flaw as FileFlaw | null };
 }
@@ -166,7 +166,7 @@ async function findFlaw(
     }
   } catch (error) {
     if (altered !== null) return sayAltered(altered);
-    return { line: count + 1, what: `cannot be unpacked: ${describeError(error)}` };
+    return { line: count + 1, what: sayUnpackable(error) };
   }
   compareMark();
   if (count !== lines) {
@@ -204,6 +204,13 @@ export interface ArchiveCheck {
   readonly first: { readonly day: string; readonly number: number } | null;
   /** of the statement of the last day: nothing in the archive names it; null: its manifest cannot be read */
   readonly last: { readonly day: string; readonly number: number; readonly hash: string } | null;
+}
+
+function sayUnpackable(error: unknown): string {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  return code.startsWith("Z_")
+    ? "cannot be unpacked: it was altered, or is not whole"
+    : `cannot be read: ${describeError(error)}`;
 }
 
 /** Checks all days of an archive, and that each names the hash of the one before. */
