@@ -102,7 +102,7 @@ test("a day is closed with a number and a hash, and its statement stays when the
   expect((await ask("GET", "/api/report?month=2025-10")).json).toEqual(month);
   expect((await ask("GET", "/api/report?day=2025-10-26")).json).toEqual(before);
   expect((await recon("report", "--month", "2025-10", "--csv")).stdout.trim().split("\n").slice(1)).toEqual([
-    "2025-10-26,Europe/Berlin,P1,THB,1,10,20,10,1,10,20,10,10,0,0,0,0,0,0,0,true,-10,-10,,,,,",
+    "2025-10-26,Europe/Berlin,P1,THB,1,10,20,10,1,10,20,10,10,0,0,0,0,0,0,0,true,-10,-10,,,0,0,,,,,",
     expect.stringMatching(
       /^2025-10-26,Europe\/Berlin,P1,THB,0,0,5,5,0,0,0,0,0,5,0,0,0,0,5,0,true,.*bet-1,bet-1,/,
     ),

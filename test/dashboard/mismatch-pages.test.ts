@@ -334,7 +334,7 @@ describe("an action on the selected mismatches", () => {
       400,
       "1 is resolved, so it cannot be ignored",
     ],
-    ["the note is empty", { id: "1:open", action: "ack", note: " " }, 400, "note is empty"],
+    ["the note is empty", { id: "1:open", action: "ignore", note: " " }, 400, "note is empty"],
     [
       "one is gone",
       { id: ["1:open", "77:open"], action: "ack", note: "my <b>note</b>" },

@@ -57,7 +57,7 @@ describe("a simulated year in which retention deletes more than it may", () => {
     ];
     await sql.unsafe(meddling("retention_states", "new.walk like 'records of %'", deletions.join("\n")));
     // Bets still begin when the first are deleted.
-    const { problems } = await runYear(planFew(7, 3), url, () => {});
+    const { problems } = await runYear(planFew(10, 3), url, () => {});
     expect(kindsOf(problems)).toEqual(new Set(KINDS.slice(0, 3)));
   });
 });
