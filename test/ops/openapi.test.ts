@@ -67,6 +67,7 @@ const RIGHT: Readonly<
       after: "0",
     },
   },
+  search: { query: { q: "anna" } },
   readMismatch: { path: { id: "1" } },
   commentMismatch: { path: { id: "1" }, body: NOTE },
   listIncidents: { query: { state: "open", product: "P1", limit: "5", after: "9" } },
