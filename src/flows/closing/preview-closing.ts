@@ -46,6 +46,8 @@ export async function previewClosing(
   signal: AbortSignal,
 ): Promise<ClosingPreview> {
   const next = days.length > 1 ? await findNextDay(context, context.config.closing.zone) : null;
+  const { archive } = context.config.closing;
+  const unusable = archive === null ? null : await findUnusable(archive);
   const previews: DayPreview[] = [];
   let last: ZonedDay | null = await readLastClosed(context.sql);
   for (const day of days) {
@@ -54,7 +56,7 @@ export async function previewClosing(
     if (previews.length === 0) await inSnapshot(context.sql, (tx) => requireNext(tx, day));
     const bounds: ZonedDay = last === null ? day : dayAfter(last, day.zone);
     if (bounds.day !== day.day) continue;
-    const preview = await previewDay(context, bounds, acceptedIds, signal);
+    const preview = await previewDay(context, bounds, acceptedIds, unusable, signal);
     previews.push(preview);
     if (preview.reason !== null) break;
     last = bounds;
@@ -65,10 +67,12 @@ export async function previewClosing(
   return { days: previews, givenUp: firstDay === undefined ? null : await sayGivenUp(context, firstDay) };
 }
 
+/** @param unusable why no day could be sealed, as a sentence; null: one could */
 async function previewDay(
   context: FlowContext,
   bounds: ZonedDay,
   acceptedIds: readonly string[],
+  unusable: string | null,
   signal: AbortSignal,
 ): Promise<DayPreview> {
   const { day } = bounds;
@@ -78,8 +82,7 @@ async function previewDay(
   const open = await inSnapshot(context.sql, async (tx) =>
     whyOpen(context, tx, bounds, [...accepted, ...(await readParts(tx, bounds))]),
   );
-  const { archive } = context.config.closing;
-  const reason = open ?? (archive === null ? null : await findUnusable(archive));
+  const reason = open ?? unusable;
   if (reason !== null) return { day, reason, gaps, pending: [], mismatches: [] };
   const { rows } = await readReport(context, bounds, signal);
   const choice = { statuses: [], kind: null, productId: null, username: null, countsIn: bounds };
