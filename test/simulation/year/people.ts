@@ -38,7 +38,11 @@ export async function decide(
   const now = context.clock.now();
   const paid: PaidByHand[] = [];
   for (const one of mismatches) {
-    const random = createRandom(hashText(`${seed}|person|${one.id}`));
+    // By what it is about: products are compared side by side, so its id may be another one in the next run.
+    const { productId, username, kind, transactionId, roundId } = one;
+    const random = createRandom(
+      hashText(`${seed}|person|${productId}|${username}|${kind}|${transactionId}|${roundId}`),
+    );
     const dueAt = one.firstSeenAt + random.between(1, DECIDED_WITHIN_DAYS) * DAY_MS;
     const isLeft = random.oneIn(ONE_IN_LEFT);
     const [first, reopens] = [random.pick(["resolve", "ignore", "ack"] as const), random.oneIn(12)];
