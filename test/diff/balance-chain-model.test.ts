@@ -219,8 +219,10 @@ test("what differs is exactly what the model names, if no two requests overlap",
 test("something differs exactly if it does in the model, no matter what overlaps", () => {
   fc.assert(
     fc.property(turns(FAULTS, NULLS, 6), fc.boolean(), fc.boolean(), (all, isWhole, begins) => {
-      // With three or more of them in one moment, not every order is tried.
-      fc.pre(all.filter(({ nulls }) => nulls === "both" || nulls === "all").length < 3);
+      // With three or more of them in one moment, or two beside two that contradict themselves, not every order is tried.
+      const hidden = all.filter(({ nulls }) => nulls === "both" || nulls === "all");
+      const contrary = all.filter(({ fault }) => fault === "wrongBefore" || fault === "wrongAfter");
+      fc.pre(hidden.length < 2 || (hidden.length === 2 && contrary.length < 2));
       const history = playTurns(all, isWhole, begins);
       expect(brokenIn(history.entries).length > 0).toBe(modelled(history).length > 0);
     }),
