@@ -80,7 +80,23 @@ const ZONE_NAME = /^[A-Z][^/]*(?:\/[A-Z][^/]*)*$/;
 export function isZoneName(zone: string): boolean {
   if (!ZONE_NAME.test(zone) || !isZone(zone)) return false;
   const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions();
-  return timeZone === zone || timeZone.toLowerCase() !== zone.toLowerCase();
+  return timeZone === zone || (timeZone.toLowerCase() !== zone.toLowerCase() && isSpelledLikeOne(zone));
+}
+
+/** Words of zone names that are written in capitals. */
+const IN_CAPITALS = new Set(
+  "ACT CET CHAT EET EST GB GMT HST IN LHI MET MST NSW NZ PRC ROC ROK SU UCT US UTC W WET".split(" "),
+);
+
+/** Older names such as US/Eastern or Japan: Node reads them in any spelling, and tells only the newer name. */
+function isSpelledLikeOne(zone: string): boolean {
+  return zone
+    .split(/[/_-]/)
+    .every((word) =>
+      IN_CAPITALS.has(word.toUpperCase())
+        ? IN_CAPITALS.has(word)
+        : /^(?:(?:[A-Z]+[a-z]+)+|[A-Z]{3}\d[A-Z]{3}|(?:GMT\+?)?\d+|au|es|of)$/.test(word),
+    );
 }
 
 /** What a zone must be, as after "is". */

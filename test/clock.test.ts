@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatInstant, parseInstant, showDuration, withOffset } from "../src/clock.ts";
+import { formatInstant, isZoneName, parseInstant, showDuration, withOffset } from "../src/clock.ts";
 
 test.each([
   ["2026-11-20T10:00:00Z", "2026-11-20T10:00:00.000Z"],
@@ -45,4 +45,37 @@ test.each([
   ["yesterday", "Asia/Bangkok", null],
 ])("%s typed in %s means %s", (text, zone, expected) => {
   expect(withOffset(text, zone)).toBe(expected);
+});
+
+test.each([
+  "US/Eastern",
+  "GB",
+  "GB-Eire",
+  "NZ-CHAT",
+  "W-SU",
+  "EST5EDT",
+  "Japan",
+  "PRC",
+  "Etc/GMT+4",
+  "Etc/UCT",
+  "Asia/Ho_Chi_Minh",
+])("%s is the name of a zone", (name) => {
+  expect(isZoneName(name)).toBe(true);
+});
+
+// Node reads them all. Stored zones are compared as text, so each has one spelling.
+test.each([
+  "Us/Eastern",
+  "Gb",
+  "GB-EIRE",
+  "Nz-Chat",
+  "est5edt",
+  "JAPAN",
+  "Prc",
+  "etc/gmt+4",
+  "Etc/Gmt+4",
+  "Asia/Ho_chi_minh",
+  "local",
+])("%s is not spelled as the name of a zone", (name) => {
+  expect(isZoneName(name)).toBe(false);
 });
