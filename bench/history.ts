@@ -218,7 +218,9 @@ async function preparePages({ context }: Side, round: number): Promise<() => Pro
 }
 
 function pageOf(productId: string, from: number, round: number, page: number): BetPage {
-  const records = Array.from({ length: PAGE_SIZE }, (_, index): BetRecord => {
+  // Windows with the same number of records, several in a row, would be checked for a silent limit of the provider.
+  const length = page + 1 < PAGES ? PAGE_SIZE : PAGE_SIZE - 1 - round;
+  const records = Array.from({ length }, (_, index): BetRecord => {
     const number = (round * PAGES + page) * PAGE_SIZE + index;
     const at = formatInstant(from + Math.floor(((page * PAGE_SIZE + index) * HOUR_MS) / (PAGES * PAGE_SIZE)));
     return {
