@@ -134,6 +134,19 @@ export interface MismatchContent {
   readonly occurredAt: Instant;
 }
 
+/** The word for no owner, in filters and requests; so it is the name of no owner. */
+export const NOBODY = "nobody";
+
+/** Who works on a mismatch or an incident, and what they wait for. */
+export const CASE = {
+  owner: z.nullable(TEXT.meta({ description: "the person who works on it; null: nobody" })),
+  ticket: z.nullable(TEXT.meta({ description: "the provider's ticket about it" })),
+  withProvider: z.nullable(
+    INSTANT.meta({ description: "since when an answer of the provider is awaited; null: none is" }),
+  ),
+  remindAt: z.nullable(INSTANT.meta({ description: "when the reminder is due, or was" })),
+};
+
 /** A mismatch as commands and HTTP show it. */
 export const MISMATCH = objectOf({
   id: TEXT,
@@ -169,6 +182,7 @@ export const MISMATCH = objectOf({
   resolvedAt: z.nullable(INSTANT),
   resolvedBy: z.nullable(TEXT),
   note: z.nullable(TEXT),
+  ...CASE,
 });
 export type Mismatch = AnswerOf<typeof MISMATCH>;
 

@@ -1,9 +1,9 @@
 /** One invented alert of each kind, to try out a channel before anything happens. */
 
 import { formatInstant, type Instant } from "../clock.ts";
-import { type Alert, incidentAlert, type KnownMismatch } from "./alert.ts";
+import { type Alert, type DueReminder, incidentAlert, type KnownMismatch, reminderAlerts } from "./alert.ts";
 import { beginningAlert, type Condition, endAlert, type StandingCondition } from "./condition.ts";
-import { digestAlert } from "./digest.ts";
+import { digestAlert, type Unresolved } from "./digest.ts";
 import { advanceIncident, beginIncident, type IncidentNews } from "./incident.ts";
 import { statementClosed } from "./statement-closed.ts";
 
@@ -170,7 +170,8 @@ export function exampleAlerts(now: Instant): Alert[] {
     plain("ledger-stale", `${PRODUCT}: none of the newest bets has any callback in the ledger`, now),
     plain("provider-stale", `${PRODUCT}: none of the newest settled bets has a record at the provider`, now),
     exampleStatement(now),
-    digestAlert([{ ageIndex: 0, count: 3, currency: "USD", amount: "12.50" }], now),
+    ...reminderAlerts([exampleReminder(now)], now),
+    digestAlert([exampleSum("mia", 2, since), exampleSum(null, 1, since)], now),
   ];
   return alerts.map((alert) => ({
     ...alert,
@@ -218,6 +219,21 @@ function exampleIncident(news: IncidentNews, since: Instant, now: Instant): Aler
     { amounts: [{ currency: "USD", amount: "12.50" }], largest: [example] },
     now,
   );
+}
+
+function exampleReminder(now: Instant): DueReminder {
+  const of = {
+    kind: "missing-settlement",
+    productId: PRODUCT,
+    username: "example-player",
+    reason: "still open",
+  };
+  const money = { amount: "12.50", currency: "USD" };
+  return { about: "mismatch", id: 0, remindAt: now, owner: "mia", ticket: "EXAMPLE-12", ...of, ...money };
+}
+
+function exampleSum(owner: string | null, count: number, oldest: Instant): Unresolved {
+  return { ageIndex: 0, owner, isOther: false, count, currency: "USD", amount: "12.50", oldest };
 }
 
 function exampleStatement(now: Instant): Alert {

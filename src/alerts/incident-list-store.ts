@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import type { MismatchKind, MismatchStatus } from "../mismatch.ts";
+import { type MismatchKind, type MismatchStatus, NOBODY } from "../mismatch.ts";
 import type { Money } from "./incident.ts";
 
 export interface ListedIncident {
@@ -18,12 +18,20 @@ export interface ListedIncident {
   /** the number of its open or acknowledged mismatches */
   readonly open: number;
   readonly endedAt: Instant | null;
+  readonly owner: string | null;
+  readonly ticket: string | null;
+  readonly withProvider: Instant | null;
+  readonly remindAt: Instant | null;
 }
 
 export interface IncidentChoice {
   /** null: both open and ended ones */
   readonly isOpen: boolean | null;
   readonly productId: string | null;
+  /** a name, or `NOBODY`: those without an owner */
+  readonly owner?: string | null;
+  /** whether the reminder is due at this time */
+  readonly isDue?: { readonly at: Instant; readonly due: boolean } | null;
 }
 
 export interface IncidentRange {
@@ -39,7 +47,7 @@ export interface IncidentRange {
  */
 export async function listIncidents(
   sql: Query,
-  { isOpen, productId }: IncidentChoice,
+  { isOpen, productId, owner = null, isDue = null }: IncidentChoice,
   { limit, after, byGrowth = false }: IncidentRange,
 ): Promise<{ incidents: ListedIncident[]; next: number | null }> {
   const growth = sql`${isUndecided(sql)}, last_at, id`;
@@ -48,6 +56,8 @@ export async function listIncidents(
     where true
       ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
       ${productId === null ? sql`` : sql`and product_id = ${productId}`}
+      ${owner === null ? sql`` : owner === NOBODY ? sql`and owner is null` : sql`and owner = ${owner}`}
+      ${isDue === null ? sql`` : isDue.due ? sql`and remind_at <= ${isDue.at}` : sql`and (remind_at is null or remind_at > ${isDue.at})`}
       ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${after})` : sql`and id < ${after}`}
     order by ${byGrowth ? sql`${isUndecided(sql)} desc, last_at desc,` : sql``} id desc limit ${limit + 1}`;
   const incidents = rows.slice(0, limit);
@@ -201,5 +211,6 @@ function isUndecided(sql: Query) {
 
 function columns(sql: Query) {
   return sql`id, product_id as "productId", kind, backfill_id as "backfillId", began_at as "beganAt",
-    last_at as "lastAt", total, open, ended_at as "endedAt"`;
+    last_at as "lastAt", total, open, ended_at as "endedAt", owner, ticket, with_provider as "withProvider",
+    remind_at as "remindAt"`;
 }

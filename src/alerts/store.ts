@@ -6,7 +6,7 @@ import { type DroppedById, dropById } from "../db/drop-rows.ts";
 import type { MismatchKind } from "../mismatch.ts";
 import type { TimeRange } from "../window.ts";
 import { type Alert, keyOfIncident } from "./alert.ts";
-import { AGES, type Unresolved } from "./digest.ts";
+import { AGES, MOST_OWNERS, type Unresolved } from "./digest.ts";
 import type { Incident } from "./incident.ts";
 
 /** Deletes alerts that were created in a range of time, and for which no channel waits, with their deliveries. */
@@ -61,15 +61,23 @@ export async function readMismatchesOfBackfill(
     where backfill_id = ${backfillId} group by kind order by kind`;
 }
 
-/** Open and acknowledged mismatches by age and currency, youngest first. */
+/** Open and acknowledged mismatches by age, owner and currency, youngest first. */
 export async function sumUnresolved(sql: Query, now: Instant): Promise<Unresolved[]> {
   const days = AGES.flatMap(({ days }) => (days === null ? [] : [days]));
   return await sql<Unresolved[]>`
-    select (select count(*)::integer from unnest(${days}::integer[]) as older (days)
-        where first_seen_at <= ${now}::timestamptz - make_interval(days => older.days)) as "ageIndex",
-      currency, sum(amount_at_risk) as amount, count(*) as count
-    from mismatches where status in ('open', 'acknowledged')
-    group by 1, 2 order by 1, 2 nulls last`;
+    with unresolved as (
+      select (select count(*)::integer from unnest(${days}::integer[]) as older (days)
+          where first_seen_at <= ${now}::timestamptz - make_interval(days => older.days)) as age,
+        owner, currency, sum(amount_at_risk) as amount, count(*) as count, min(first_seen_at) as oldest
+      from mismatches where status in ('open', 'acknowledged') group by 1, 2, 3
+    ),
+    named as (
+      select owner from unresolved where owner is not null group by owner order by sum(count) desc, owner limit ${MOST_OWNERS}
+    )
+    select age as "ageIndex", n.owner, u.owner is not null and n.owner is null as "isOther", currency,
+      sum(amount) as amount, sum(count)::bigint as count, min(oldest) as oldest
+    from unresolved u left join named n on n.owner = u.owner
+    group by 1, 2, 3, 4 order by 1, 2 nulls first, 3, 4 nulls last`;
 }
 
 /**

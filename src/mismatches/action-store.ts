@@ -172,8 +172,8 @@ export interface UndoneMismatch extends Omit<MismatchChange, "change"> {
 }
 
 /**
- * Restores status, note and decider, with a line of history, if the step is the mismatch's last event and its
- * difference has not changed since. Each event keeps what its step replaced. The transaction has locked the mismatches of the step.
+ * Restores status, note and decider, with a line of history, if the step is the last event that changed the mismatch's status
+ * and its difference has not changed since. Each event keeps what its step replaced. The transaction has locked the mismatches of the step.
  */
 export async function writeUndo(
   tx: Query,
@@ -187,7 +187,8 @@ export async function writeUndo(
         ceased_at = (e.replaced->>'ceasedAt')::timestamptz
       from mismatch_events e
       where e.step = ${step}::uuid and m.id = e.mismatch_id and m.status = e.to_status
-        and not exists (select from mismatch_events later where later.mismatch_id = e.mismatch_id and later.id > e.id)
+        and not exists (select from mismatch_events later where later.mismatch_id = e.mismatch_id and later.id > e.id
+          and later.from_status is distinct from later.to_status)
         and (e.from_status in ('open', 'acknowledged') or (m.provider, m.ledger) is not distinct from (e.provider, e.ledger))
       returning m.*, e.to_status as was, e.note as said
     ),

@@ -13,10 +13,13 @@ import {
   toMismatch,
 } from "./store.ts";
 
-export const MISMATCH_SORTS = ["firstSeenAt", "occurredAt", "amountAtRisk"] as const;
+export const MISMATCH_SORTS = ["firstSeenAt", "occurredAt", "amountAtRisk", "remindAt"] as const;
 export type MismatchSort = (typeof MISMATCH_SORTS)[number];
 
-/** Mismatches with the same value follow the order of their ids, in the same direction. */
+/**
+ * Mismatches with the same value follow the order of their ids, in the same direction. By reminder only those that have one are
+ * listed.
+ */
 export interface MismatchOrder {
   readonly by: MismatchSort;
   readonly descending: boolean;
@@ -39,6 +42,7 @@ const COLUMN_OF: Readonly<Record<MismatchSort, string>> = {
   firstSeenAt: "first_seen_at",
   occurredAt: "occurred_at",
   amountAtRisk: "amount_at_risk",
+  remindAt: "remind_at",
 };
 
 /**
@@ -62,6 +66,7 @@ export async function listInOrder(
       : sql`and (${key}, id) ${descends ? sql`<` : sql`>`} (${from.place.value}::text::${type}, ${Number(from.place.id)})`;
   const ofStatus = (status: MismatchStatus) => sql`
     (select * from mismatches where status = ${status} ${narrowedBy(sql, choice)} ${beyond}
+      ${order.by === "remindAt" ? sql`and remind_at is not null` : sql``}
       ${inOrder} limit ${limit + 1})`;
   const parts = statusesOf(choice).map(ofStatus);
   const rows = await sql<(MismatchRow & { readonly place: string })[]>`

@@ -27,8 +27,20 @@ export const incidents = pgTable(
     /** `total` at the last alert; 0: there was no alert */
     alertedTotal: integer("alerted_total").notNull(),
     endedAt: instant("ended_at"),
+    /** the person who works on it; null: nobody */
+    owner: text("owner"),
+    /** the provider's ticket about it */
+    ticket: text("ticket"),
+    /** since when an answer of the provider is awaited */
+    withProvider: instant("with_provider"),
+    remindAt: instant("remind_at"),
+    /** when the reminder was sent; null: it was not sent */
+    remindedAt: instant("reminded_at"),
   },
-  (t) => [unique("incidents_once").on(t.productId, t.kind, t.backfillId, t.number)],
+  (t) => [
+    unique("incidents_once").on(t.productId, t.kind, t.backfillId, t.number),
+    index("incidents_to_remind").on(t.remindAt).where(sql`remind_at is not null and reminded_at is null`),
+  ],
 );
 
 /** The incident of a mismatch; the latest if it had several. */

@@ -3,7 +3,7 @@
 import { z } from "zod";
 import { AMOUNT, type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
-import { MISMATCH, MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
+import { CASE, MISMATCH, MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
 import { COMMENT } from "../../mismatches/comment-store.ts";
 import type { FlowContext } from "../context.ts";
 import { listMismatches } from "./list-mismatches.ts";
@@ -26,6 +26,7 @@ const INCIDENT = objectOf({
   total: COUNT,
   open: COUNT,
   amounts: listOf(objectOf({ currency: z.nullable(TEXT), amount: AMOUNT })),
+  ...CASE,
 });
 export type IncidentDocument = AnswerOf<typeof INCIDENT>;
 
@@ -74,6 +75,10 @@ export function describeIncident(incident: IncidentWithMoney): IncidentDocument 
     total,
     open,
     amounts,
+    owner: incident.owner,
+    ticket: incident.ticket,
+    withProvider: instantOrNull(incident.withProvider),
+    remindAt: instantOrNull(incident.remindAt),
   };
 }
 

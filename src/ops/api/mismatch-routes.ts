@@ -1,4 +1,4 @@
-/** Mismatches and incidents over HTTP: list, show, act on, comment on; and their evidence files. */
+/** Mismatches and incidents over HTTP: list, show, act on, assign, comment on; and their evidence files. */
 
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply } from "fastify";
@@ -13,6 +13,7 @@ import {
   addComment,
   previewAction,
 } from "../../flows/mismatches/act-on-mismatches.ts";
+import { changeCases, changeIncidents, previewChange } from "../../flows/mismatches/change-cases.ts";
 import {
   describeIncident,
   INCIDENT_LIST,
@@ -24,14 +25,28 @@ import { EVIDENCE, type EvidenceTarget, readEvidence } from "../../flows/read/re
 import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import { MISMATCH_STORY, readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_LIST } from "../../mismatch.ts";
-import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
+import {
+  CASE_CHANGES,
+  type CaseChangeName,
+  MISMATCH_ACTIONS,
+  type MismatchAction,
+} from "../../mismatches/act.ts";
 import { DECIDES } from "../access/access.ts";
 import { listAsCsv } from "../csv/csv.ts";
 import { TYPE_OF_FORMAT, writeEvidence } from "../evidence/evidence-file.ts";
 import { EVIDENCE_QUERY, readEvidenceQuery } from "../input/evidence-query.ts";
 import { COMMENT_FORM, readComment, type Typed } from "../input/fields.ts";
 import { INCIDENT_QUERY, readIncidentQuery } from "../input/incident-query.ts";
-import { actionForm, bulkForm, readAction, readBulk } from "../input/mismatch-action.ts";
+import {
+  actionForm,
+  bulkCaseForm,
+  bulkForm,
+  caseForm,
+  readAction,
+  readBulk,
+  readBulkCase,
+  readCase,
+} from "../input/mismatch-action.ts";
 import { LIST_QUERY, readMismatchQuery } from "../input/mismatch-query.ts";
 import { describeOperation, ONE_COMMENT, ONE_ID } from "./operation.ts";
 
@@ -39,7 +54,7 @@ import { describeOperation, ONE_COMMENT, ONE_ID } from "./operation.ts";
 const LONGEST_BULK = 256 * 1024;
 
 const BULK_RESULT = objectOf({
-  action: z.enum(MISMATCH_ACTIONS),
+  action: z.enum([...MISMATCH_ACTIONS, ...CASE_CHANGES]),
   dryRun: FLAG,
   ...ACTION_RESULT.shape,
 });
@@ -83,9 +98,60 @@ function describeBulk(action: MismatchAction) {
   return describeOperation({ id, summary, body: bulkForm(action), answers: { 200: BULK_RESULT } });
 }
 
+const SAID: Readonly<Record<CaseChangeName, string>> = {
+  assign: "says who works on",
+  ticket: "names the provider's ticket of",
+  remind: "sets or removes the reminder of",
+};
+
+function describeChange(what: CaseChangeName, about: "Mismatch" | "Incident") {
+  return describeOperation({
+    id: `${what}${about}`,
+    summary: `${SAID[what]} one ${about.toLowerCase()}; a repetition changes nothing`,
+    params: ONE_ID,
+    body: caseForm(what),
+    answers: { 200: about === "Mismatch" ? MISMATCH_STORY : INCIDENT_STORY },
+  });
+}
+
+function describeChangeOfMany(what: CaseChangeName) {
+  const [id, summary] = [`${what}Mismatches`, `${SAID[what]} many mismatches, all or none`];
+  return describeOperation({ id, summary, body: bulkCaseForm(what), answers: { 200: BULK_RESULT } });
+}
+
+function addCaseRoutes(api: FastifyInstance, context: FlowContext): void {
+  for (const what of CASE_CHANGES) {
+    const one = { schema: describeChange(what, "Mismatch"), ...DECIDES };
+    api.post<{ Params: { id: string } }>(`/mismatches/:id/${what}`, one, async ({ params, body, asker }) => {
+      const asked = { ...readCase(body, what, asker.name), by: asker.name };
+      await changeCases(context, { ids: [params.id] }, asked);
+      return await readMismatchStory(context, params.id);
+    });
+    const many = { schema: describeChangeOfMany(what), bodyLimit: LONGEST_BULK, ...DECIDES };
+    api.post(`/mismatches/${what}`, many, async ({ body, asker }) => {
+      const { isDryRun, target, ...asked } = await readBulkCase(context, what, body, asker.name);
+      const change = isDryRun ? previewChange : changeCases;
+      const result = await change(context, target, { ...asked, by: asker.name });
+      return { action: what, dryRun: isDryRun, ...result };
+    });
+    const incident = { schema: describeChange(what, "Incident"), ...DECIDES };
+    api.post<{ Params: { id: string } }>(
+      `/incidents/:id/${what}`,
+      incident,
+      async ({ params, body, asker }) => {
+        const asked = { ...readCase(body, what, asker.name), by: asker.name };
+        await changeIncidents(context, [params.id], asked);
+        return await readIncidentDocument(context, params.id);
+      },
+    );
+  }
+}
+
 export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): void {
-  api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async ({ query, headers }, reply) => {
-    const filter = await readMismatchQuery(context, query);
+  addCaseRoutes(api, context);
+  api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async (request, reply) => {
+    const { query, headers, asker } = request;
+    const filter = await readMismatchQuery(context, query, asker.name);
     reply.header("vary", "accept");
     if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return await listMismatches(context, filter);
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
@@ -116,7 +182,7 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
     });
     const many = { schema: describeBulk(action), bodyLimit: LONGEST_BULK, ...DECIDES };
     api.post(`/mismatches/${action}`, many, async (request) => {
-      const { isDryRun, ...asked } = await readBulk(context, action, request.body);
+      const { isDryRun, ...asked } = await readBulk(context, action, request.body, request.asker.name);
       const act = isDryRun ? previewAction : actOnMismatches;
       const result = await act(context, { ...asked, by: request.asker.name });
       return { action, dryRun: isDryRun, ...result };
@@ -147,8 +213,8 @@ const ADD_COMMENT = describeOperation({
 });
 
 export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): void {
-  api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async ({ query }) => {
-    const { choice, page } = await readIncidentQuery(context, query);
+  api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async ({ query, asker }) => {
+    const { choice, page } = await readIncidentQuery(context, query, asker.name);
     const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
     return { incidents: incidents.map(describeIncident), next: next === null ? null : String(next) };
   });

@@ -1,11 +1,12 @@
 /** The filters and orders of the mismatch list, with the same names for HTTP and the command line. */
 
 import { z } from "zod";
+import type { Instant } from "../../clock.ts";
 import { CURRENCY_CODE } from "../../config-file.ts";
 import { checkNotLeftOut } from "../../flows/closing/left-out-date.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { type MismatchFilter, placeOf, readStatementDays } from "../../flows/read/list-mismatches.ts";
-import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
+import { MISMATCH_KINDS, MISMATCH_STATUSES, NOBODY } from "../../mismatch.ts";
 import type { MismatchSort, OrderPosition } from "../../mismatches/order-store.ts";
 import { hasMismatches, type MismatchChoice } from "../../mismatches/store.ts";
 import type { TimeRange } from "../../window.ts";
@@ -27,6 +28,34 @@ import {
 import { show } from "./messages.ts";
 import { checkOrder } from "./range-query.ts";
 import { parseDay } from "./report-query.ts";
+
+const YES_OR_NO = ["true", "false"] as const;
+
+/** The word for the person who asks. */
+const ME = "me";
+
+/** The filters of mismatches and of incidents by owner and reminder. */
+export const CASE_FILTERS = {
+  owner: orNull(FILTER).meta({ description: `a name; ${ME}: the caller's; ${NOBODY}: without an owner` }),
+  due: orNull(z.enum(YES_OR_NO)).meta({ description: "whether the time of the reminder has passed" }),
+};
+
+/** @param me the name of the person who asks */
+export function readCaseFilters(
+  { owner, due }: { readonly owner: string | null; readonly due: (typeof YES_OR_NO)[number] | null },
+  me: string,
+  now: Instant,
+): Pick<MismatchChoice, "owner" | "isDue"> {
+  return {
+    owner: owner === null ? null : nameOf(owner, me),
+    isDue: due === null ? null : { at: now, due: due === "true" },
+  };
+}
+
+/** "me" as a name. */
+export function nameOf(owner: string, me: string): string {
+  return owner === ME ? me : owner;
+}
 
 /** The choice of mismatches; absent filters do not filter. */
 export const CHOICE = z.strictObject({
@@ -53,15 +82,25 @@ export const CHOICE = z.strictObject({
       error: ({ input }) => `incident ${show(input)} is not the id of an incident`,
     }),
   ).meta({ description: "only mismatches of this incident" }),
+  ...CASE_FILTERS,
+  withProvider: orNull(z.enum(YES_OR_NO)).meta({
+    description: "whether an answer of the provider is awaited",
+  }),
 });
 
 /** The names of the orders. */
-export const SORT_NAMES = ["first-seen", "at-risk", "happened"] as const;
+export const SORT_NAMES = ["first-seen", "at-risk", "happened", "remind-at"] as const;
 export const SORTED_BY: Readonly<Record<(typeof SORT_NAMES)[number], MismatchSort>> = {
   "first-seen": "firstSeenAt",
   "at-risk": "amountAtRisk",
   happened: "occurredAt",
+  "remind-at": "remindAt",
 };
+
+/** The largest or newest first, but the reminder that is due first. */
+export function descendsUsually(by: MismatchSort): boolean {
+  return by !== "remindAt";
+}
 
 export const LIST_QUERY = CHOICE.extend({
   ...PAGE,
@@ -69,7 +108,8 @@ export const LIST_QUERY = CHOICE.extend({
     description: "the `next` of the page before in the same order; without it the first page",
   }),
   sort: orNull(z.enum(SORT_NAMES)).meta({
-    description: "the newest or largest first; default: in the order of their discovery",
+    description:
+      "the newest or largest first; remind-at: only those with a reminder, the earliest first; default: in the order of their discovery",
   }),
 });
 
@@ -82,14 +122,19 @@ export const CHOICES = Object.keys(CHOICE.shape) as readonly (keyof ChoiceQuery)
 
 /**
  * Turns typed filters into the filter of the list.
+ * @param me the name of the person who asks
  * @throws ReconError `usage` that names the filter and its value
  */
-export async function readMismatchQuery(context: FlowContext, typed: Typed): Promise<MismatchFilter> {
+export async function readMismatchQuery(
+  context: FlowContext,
+  typed: Typed,
+  me: string,
+): Promise<MismatchFilter> {
   const { limit, after, sort, ...asked } = read(LIST_QUERY, typed);
-  const order = sort === null ? null : { by: SORTED_BY[sort], descending: true };
+  const order = sort === null ? null : { by: SORTED_BY[sort], descending: descendsUsually(SORTED_BY[sort]) };
   if (after !== null && sort === null) readPage({ after });
   else if (after !== null && sort !== null) readPlace("after", after, sort);
-  return { ...(await checkChoice(context, typed, asked)), order, limit, after };
+  return { ...(await checkChoice(context, typed, asked, me)), order, limit, after };
 }
 
 /**
@@ -111,8 +156,8 @@ function isTime(text: string): boolean {
   return /^(?!0000)\d{4}-[\d:.T-]+Z$/.test(text) && z.iso.datetime().safeParse(text).success;
 }
 
-/** @throws ReconError `usage` that names the filter and its value */
-export async function readChoice(context: FlowContext, typed: Typed): Promise<MismatchChoice> {
+/** @param me the name of the person who asks @throws ReconError `usage` that names the filter and its value */
+export async function readChoice(context: FlowContext, typed: Typed, me: string): Promise<MismatchChoice> {
   let asked: z.output<typeof CHOICE>;
   try {
     asked = read(CHOICE, typed);
@@ -122,19 +167,29 @@ export async function readChoice(context: FlowContext, typed: Typed): Promise<Mi
       checkProduct(context, typeof product === "string" ? product : null),
     );
   }
-  return await checkChoice(context, typed, asked);
+  return await checkChoice(context, typed, asked, me);
 }
 
-/** @param typed the filters as typed; `asked`: as read @throws ReconError `usage` */
+/** @param typed the filters as typed; `asked`: as read; `me`: the name of the person who asks @throws ReconError `usage` */
 export async function checkChoice(
   context: FlowContext,
   typed: Typed,
-  { status: statuses, product: productId, incident, day, ...rest }: z.output<typeof CHOICE>,
+  asked: z.output<typeof CHOICE>,
+  me: string,
 ): Promise<MismatchChoice> {
+  const { status: statuses, product: productId, incident, day, owner, due, withProvider, ...rest } = asked;
   await checkProduct(context, productId);
   checkOrder(typed, rest);
   const countsIn = day === null ? null : await readDay(context, day);
-  return { statuses, productId, incidentId: incident === null ? null : Number(incident), countsIn, ...rest };
+  return {
+    statuses,
+    productId,
+    incidentId: incident === null ? null : Number(incident),
+    countsIn,
+    isWithProvider: withProvider === null ? null : withProvider === "true",
+    ...readCaseFilters({ owner, due }, me, context.clock.now()),
+    ...rest,
+  };
 }
 
 /** @throws ReconError `usage`; `not-found` if the time of this date belongs to a closed day of another date */

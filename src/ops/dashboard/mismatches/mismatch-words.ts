@@ -32,3 +32,9 @@ export function renderActionButtons(actions: readonly MismatchAction[]): SafeHtm
   });
   return html`${buttons}`;
 }
+
+/** The buttons for owner, ticket and reminder: one click, and a page with the forms. */
+export function renderCaseButtons(): SafeHtml {
+  return html`<button name="action" value="assign-me" class="quiet" formnovalidate>Assign to me</button>
+<button name="action" value="case" class="quiet" formnovalidate>Owner, ticket, reminder …</button>`;
+}

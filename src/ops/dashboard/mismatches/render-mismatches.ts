@@ -1,8 +1,10 @@
-/** The list of mismatches as a page: filters, sums, rows, and possible actions. */
+/** The list of mismatches as a page: filters, sums, rows, possible actions, and the question before an action on all. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { localIso, parseInstant } from "../../../clock.ts";
+import { type Instant, localIso, parseInstant } from "../../../clock.ts";
+import type { ActionResult } from "../../../flows/mismatches/act-on-mismatches.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES, type Mismatch } from "../../../mismatch.ts";
+import { ACTS } from "../../../mismatches/act.ts";
 import {
   MISMATCH_SORTS,
   type MismatchSort,
@@ -11,9 +13,11 @@ import {
 } from "../../../mismatches/order-store.ts";
 import { statusesOf } from "../../../mismatches/store.ts";
 import { formatAmount, parseAmount, sumAmounts } from "../../../money.ts";
+import { readOwnPath } from "../../http/same-origin.ts";
 import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
-
+import { renderCaseFilters, sayCase } from "../comments/render-comments.ts";
 import { nameItself, type Problem, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
+import { renderUnsaved } from "../parts/notice.ts";
 import {
   sayAmount,
   sayAmounts,
@@ -24,6 +28,7 @@ import {
   showTime,
 } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
+import type { Decision } from "./mismatch-form.ts";
 import {
   isUsual,
   type ListQuery,
@@ -32,7 +37,13 @@ import {
   pathOfList,
   pathOfMismatch,
 } from "./mismatch-list-query.ts";
-import { actionsFor, renderActionButtons, sayCount } from "./mismatch-words.ts";
+import {
+  ACTION_NAMES,
+  actionsFor,
+  renderActionButtons,
+  renderCaseButtons,
+  sayCount,
+} from "./mismatch-words.ts";
 
 /** The typed and selected values of a failed action, which the page shows again. */
 export interface TypedStep {
@@ -55,6 +66,7 @@ export interface MismatchList {
   readonly typed: TypedStep | null;
   /** of its times */
   readonly zone: string;
+  readonly now: Instant;
 }
 
 export function renderMismatches(list: MismatchList): SafeHtml {
@@ -102,6 +114,7 @@ ${renderSelect(field("Status", "status"), [
   [MISMATCH_STATUSES.join(","), "all"],
 ])}
 ${renderInput(field("Player", "username"), html`size="11" autocomplete="off"`)}
+${renderCaseFilters(filters, problem)}
 ${renderInput(field("Currency", "currency"), html`size="5" autocomplete="off"`)}
 ${renderInput(field("Statement of", "day"), html`size="10" autocomplete="off" placeholder="2026-11-20"`)}
 ${renderInput(field("At risk, at least", "minAmount"), html`size="8" inputmode="decimal" autocomplete="off"`)}
@@ -176,7 +189,8 @@ All ${showCount(count)} matching</label>`
 ${all}
 <output data-selected-count aria-live="polite" class="faint"></output></div>
 <div class="row"><label class="note">Note <textarea name="note" rows="1" maxlength="2000" required>${typed?.note ?? ""}</textarea></label>
-${renderActionButtons(actionsFor(statusesOfQuery(query.filters)))}</div>
+${renderActionButtons(actionsFor(statusesOfQuery(query.filters)))}
+${renderCaseButtons()}</div>
 </div>
 ${renderRows(list)}
 </form>`;
@@ -191,6 +205,7 @@ const HEADS: Readonly<Record<MismatchSort, string>> = {
   firstSeenAt: "First seen",
   occurredAt: "Happened",
   amountAtRisk: "At risk",
+  remindAt: "Reminder",
 };
 
 function renderRows(list: MismatchList): SafeHtml {
@@ -202,6 +217,7 @@ function renderRows(list: MismatchList): SafeHtml {
     { name: "Status" },
     { name: "Product", as: "text" },
     { name: "Player", as: "text", of: "player" },
+    { name: "Owner", as: "text" },
     ...[amount].filter((one) => one !== undefined),
     { name: "Effect", as: "number" },
     ...[occurred, firstSeen].filter((one) => one !== undefined),
@@ -231,7 +247,7 @@ function renderHead(query: ListQuery, by: MismatchSort): Column {
 
 function renderRow(
   mismatch: Mismatch,
-  { query, mayAct, zone }: Pick<MismatchList, "query" | "mayAct" | "zone">,
+  { query, mayAct, zone, now }: Pick<MismatchList, "query" | "mayAct" | "zone" | "now">,
   isSelected: boolean,
 ) {
   const { id, kind, status, productId, username, currency, amountAtRisk, effect, occurredAt, firstSeenAt } =
@@ -246,6 +262,7 @@ function renderRow(
       showState(status),
       productId,
       username,
+      sayCase(mismatch, zone, now),
       showAmount(amountAtRisk, currency),
       showAmount(effect, currency),
       showTime(occurredAt, zone),
@@ -266,4 +283,76 @@ function renderPager({ query, before, after }: MismatchList): SafeHtml | null {
       ? null
       : html`<a class="button quiet" href="${pathOfList({ ...query, from: null })}">First page</a>`;
   return html`<nav class="row" aria-label="Pages of the list" id="pager">${first}${link(before, "before", "Previous")}${link(after, "after", "Next")}</nav>`;
+}
+
+/** The effect of an action on all chosen mismatches. */
+export interface PreviewOfAll extends ActionResult {
+  /** a mark of the shown mismatches, which the confirmation must repeat */
+  readonly shown: string;
+}
+
+/** Asks before an action on all that match. */
+export function renderConfirm(
+  query: ListQuery,
+  { action, note, back }: Decision,
+  preview: PreviewOfAll,
+): SafeHtml {
+  const { count, amounts, shown } = preview;
+  const list = pathOfList(query);
+  const cancel =
+    back === ""
+      ? html`<a href="${list}">Back to the list</a>`
+      : html`<a href="${readOwnPath(back)}">Back</a>`;
+  if (count === 0) {
+    return html`<h1>${ACTION_NAMES[action]} all matching</h1>
+<p class="sheet">No matching mismatch can be ${ACTS[action].done} now. ${cancel}</p>
+${renderUnsaved("Your note", note)}`;
+  }
+  const table = renderTable({
+    name: "Money",
+    caption: "Money at risk in these mismatches",
+    of: "confirmed",
+    columns: [
+      { name: "Currency", as: "head" },
+      { name: "Mismatches", as: "number" },
+      { name: "At risk", as: "number" },
+    ],
+    rows: amounts.map((sum) => ({
+      cells: [sum.currency ?? "without a currency", showCount(sum.count), showAmount(sum.amount, null)],
+    })),
+  });
+  return html`<h1>${ACTION_NAMES[action]} ${sayCount(count)}?</h1>
+<div class="sheet">
+<p class="wrap">${renderFilter(query)} ${showCount(count)} of them can be ${ACTS[action].done}.</p>
+${table}
+<form method="post" action="${list}">
+<input type="hidden" name="scope" value="all"><input type="hidden" name="back" value="${back}"><input type="hidden" name="shown" value="${shown}">
+<p><label class="note">Note <textarea name="note" rows="2" maxlength="2000" required>${note}</textarea></label></p>
+<p class="row"><button name="action" value="${action}"${action === "ack" ? html` formnovalidate` : null}>${ACTION_NAMES[action]} ${sayCount(count)}</button> ${cancel}</p>
+</form>
+</div>`;
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  product: "product",
+  kind: "kind",
+  status: "status",
+  username: "player",
+  minAmount: "at risk at least",
+  from: "first seen from",
+  to: "first seen before",
+  incident: "incident",
+  owner: "owner",
+  due: "reminder due",
+  withProvider: "with the provider",
+};
+
+/** Which mismatches an action is about. */
+export function renderFilter({ filters }: ListQuery): SafeHtml {
+  const named = Object.entries(filters).filter(([, text]) => text !== undefined);
+  if (named.length === 0) return html`This is about <strong>all</strong> open and acknowledged mismatches.`;
+  const parts = named.map(
+    ([name, text], index) => html`${index === 0 ? "" : ", "}${NAMES[name] ?? name} <strong>${text}</strong>`,
+  );
+  return html`This is about all mismatches with ${parts}.`;
 }
