@@ -292,7 +292,7 @@ describe("a database of another version", () => {
   const there = { DATABASE_URL: other.url };
   const read = [
     ["status"],
-    ["mismatches", "list", "--json"],
+    ["mismatches", "list", "--csv"],
     ["report", "--day", "2026-01-01"],
     ["transfers", "list"],
     ["rejected", "list"],
