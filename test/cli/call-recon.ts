@@ -6,6 +6,7 @@
 import type { EventEmitter } from "node:events";
 import { stderr, stdin, stdout } from "node:process";
 import { Readable } from "node:stream";
+import { WriteStream } from "node:tty";
 import { runRecon } from "../../src/cli/program.ts";
 import type { Ended } from "./run-recon.ts";
 
@@ -43,6 +44,7 @@ async function call(
     redefine(stdin, "isTTY", false),
     redefine(stdout, "isTTY", columns > 0),
     redefine(stdout, "columns", columns),
+    redefine(stdout, "getColorDepth", WriteStream.prototype.getColorDepth),
     redefine(stdin, Symbol.asyncIterator, () => Readable.from([input])[Symbol.asyncIterator]()),
   ];
   const own = { environment: { ...process.env }, exitCode: process.exitCode };

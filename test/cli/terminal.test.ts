@@ -136,8 +136,8 @@ describe("a table in a terminal", () => {
   });
 
   test("shortens sentences without numbers, and continues others on further lines, so that no amount is cut", async () => {
-    const lines = await list(150);
-    for (const line of lines) expect(line.length).toBeLessThanOrEqual(150);
+    const lines = await list(130);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(130);
     const [, first = "", ...rest] = lines;
     const more = rest.slice(0, -1);
     const whole = [first.slice(first.indexOf("paid out")), ...more.map((line) => line.trim())].join(" ");

@@ -86,18 +86,22 @@ function announceOwn({ config }: OpenRecon["context"], opsUrl: string): void {
   printLine();
 }
 
-const NEWEST = { by: "firstSeenAt", descending: true } as const;
-const ALL = { statuses: MISMATCH_STATUSES, kind: null, productId: null, username: null };
+/** @returns the id of the mismatch that was found last; null: there is none */
+async function readNewest(sql: Sql): Promise<string | null> {
+  const all = { statuses: MISMATCH_STATUSES, kind: null, productId: null, username: null };
+  const newestFirst = { by: "firstSeenAt", descending: true } as const;
+  const { mismatches } = await listInOrder(sql, all, newestFirst, { limit: 1, from: null });
+  return mismatches[0]?.id ?? null;
+}
 
-/** Prints each mismatch once, until the signal aborts. @param isDemo false: only those that are found from now on */
+/** Prints each mismatch once, until the signal aborts. @param known the id of the last one that is not printed */
 async function announceMismatches(
   sql: Sql,
   clock: Clock,
   signal: AbortSignal,
-  isDemo: boolean,
+  known: string | null,
 ): Promise<void> {
-  const known = isDemo ? [] : (await listInOrder(sql, ALL, NEWEST, { limit: 1, from: null })).mismatches;
-  let after = known[0]?.id ?? null;
+  let after = known;
   let hintShown = false;
   while (!signal.aborted) {
     const filter = { statuses: [], kind: null, productId: null, username: null, limit: 1000, after };
@@ -209,9 +213,12 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
       guide: tryOut.guide,
       ...describeWorld(recon, tryOut),
     });
-  } else if (isWatched(settings, stdout)) announceOwn(context, ops.url);
-  if (tryOut !== null || isWatched(settings, stdout))
-    opened.push({ name: "the list of mismatches", longestMs: 300, ...announce(recon, tryOut !== null) });
+    opened.push({ name: "the list of mismatches", longestMs: 300, ...announce(recon, null) });
+  } else if (isWatched(settings, stdout)) {
+    const known = await readNewest(context.sql);
+    announceOwn(context, ops.url);
+    opened.push({ name: "the list of mismatches", longestMs: 300, ...announce(recon, known) });
+  }
 }
 
 /** Loaded only here, because a worker in production does not need the sandbox. */
@@ -250,9 +257,9 @@ function describeWorld({ settings, embedded }: OpenRecon, tryOut: TryOut) {
   };
 }
 
-function announce({ context }: OpenRecon, isDemo: boolean): { close(): Promise<void> } {
+function announce({ context }: OpenRecon, known: string | null): { close(): Promise<void> } {
   const ending = new AbortController();
-  const announcing = announceMismatches(context.sql, context.clock, ending.signal, isDemo).catch(
+  const announcing = announceMismatches(context.sql, context.clock, ending.signal, known).catch(
     (error: unknown) =>
       context.log.warn({ error: describeError(error) }, "this terminal cannot show mismatches any more"),
   );
