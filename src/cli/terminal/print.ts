@@ -35,7 +35,6 @@ export function expectDocument(isAsked: boolean): void {
 
 /** Exactly one JSON document. */
 export function printJson(value: unknown): void {
-  isDocumentDue = false;
   printDocument(JSON.stringify(value, null, 2));
 }
 
@@ -50,6 +49,7 @@ export function printFailure(error: {
 
 /** Prints a document with several lines, safe for a terminal. */
 export function printDocument(text: string): void {
+  isDocumentDue = false;
   printLine(text.split("\n").map(showText).join("\n"));
 }
 
