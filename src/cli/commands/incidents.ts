@@ -29,11 +29,16 @@ export function addIncidentCommands(program: Command): void {
     .description("what alerts are about: mismatches of one product and kind that are close in time");
   incidents
     .command("list")
-    .description("list incidents, the newest first; without --state the open ones")
+    .description("list incidents; without --state the open ones")
     .option("--state <state>", "open, over or all")
     .option("--product <product>", "one product")
     .option("--owner <name>", "only those of this person; me: yours; nobody: those without an owner")
     .option("--due", "only those whose reminder is due")
+    .option("--currency <currency>", "those with money at risk in this currency, such as THB")
+    .option(
+      "--sort <order>",
+      "at-risk: the most money first, within each currency; default: the newest first",
+    )
     .option("--limit <count>", "the most rows to list, up to 1000", "100")
     .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")
@@ -43,7 +48,7 @@ export function addIncidentCommands(program: Command): void {
         const { choice, page } = await readIncidentQuery(context, asked, actorName());
         const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
         const documents = incidents.map(describeIncident);
-        if (json) printJson({ incidents: documents, next: next === null ? null : String(next) });
+        if (json) printJson({ incidents: documents, next });
         else printList(documents, next);
       }),
     );
@@ -62,7 +67,7 @@ export function addIncidentCommands(program: Command): void {
   addCaseCommands(incidents, "incidents");
 }
 
-function printList(incidents: readonly IncidentDocument[], next: number | null): void {
+function printList(incidents: readonly IncidentDocument[], next: string | null): void {
   if (incidents.length === 0) {
     printLine("No incidents.");
     return;

@@ -8,7 +8,14 @@ import type { IncidentWithMoney } from "../../../flows/read/read-incident.ts";
 import { filtersOf } from "../../input/fields.ts";
 import { INCIDENT_QUERY } from "../../input/incident-query.ts";
 import { renderCaseFilters, sayCase } from "../comments/render-comments.ts";
-import { nameItself, type Problem, renderProblem, renderSelect, type TypedFields } from "../parts/fields.ts";
+import {
+  nameItself,
+  type Problem,
+  renderInput,
+  renderProblem,
+  renderSelect,
+  type TypedFields,
+} from "../parts/fields.ts";
 import { showAge, showCount, showSum } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
@@ -19,7 +26,7 @@ type IncidentFilters = TypedFields<typeof FILTERS>;
 interface IncidentList {
   readonly products: readonly string[];
   /** null: the filters have an error */
-  readonly list: { readonly incidents: readonly IncidentWithMoney[]; readonly next: number | null } | null;
+  readonly list: { readonly incidents: readonly IncidentWithMoney[]; readonly next: string | null } | null;
   readonly problem: Problem | null;
 }
 
@@ -34,7 +41,7 @@ export function renderIncidents(
   { products, list, problem }: IncidentList,
   when: When,
 ): SafeHtml {
-  const { state, product, owner, due } = filters;
+  const { state, product, currency, sort, owner, due } = filters;
   return html`<h1>Incidents</h1>
 <p>An incident groups mismatches that probably have one cause: one kind, one product, each first seen soon after the one before.</p>
 <form method="get" action="/incidents" class="sheet fields" aria-label="Filters">
@@ -45,6 +52,11 @@ ${renderSelect({ label: "State", name: "state", value: state, problem }, [
 ])}
 ${renderSelect({ label: "Product", name: "product", value: product, problem }, [["", "all"], ...products.map(nameItself)])}
 ${renderCaseFilters({ owner, due }, problem)}
+${renderInput({ label: "Currency", name: "currency", value: currency, problem }, html`size="5" autocomplete="off"`)}
+${renderSelect({ label: "First", name: "sort", value: sort, problem }, [
+  ["", "recently grown"],
+  ["at-risk", "most at risk"],
+])}
 <button>Filter</button>
 </form>
 ${renderProblem(problem, FILTERS)}
@@ -56,13 +68,20 @@ function renderList(
   { incidents, next }: NonNullable<IncidentList["list"]>,
   when: When,
 ): SafeHtml {
-  const { state } = filters;
+  const { currency, sort, ...others } = filters;
   if (incidents.length === 0) {
-    return html`<p class="sheet">${state === "open" ? "No incident is open." : "There is no such incident."}</p>`;
+    const isAll = others.state === "open" && [others.product, currency, others.owner, others.due].every((one) => one === "");
+    return html`<p class="sheet">${isAll ? "No incident is open." : "There is no such incident."}</p>`;
   }
-  const chosen = Object.entries(filters).filter(([, text]) => text !== "");
-  const more = new URLSearchParams({ ...Object.fromEntries(chosen), after: String(next) });
-  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, "Those with undecided mismatches first, then the most recently grown", when)}
+  const typed = Object.entries(filters).filter(([, text]) => text !== "");
+  const more = new URLSearchParams([...typed, ["after", next ?? ""]]);
+  const caption =
+    sort === ""
+      ? "Those with undecided mismatches first, then the most recently grown"
+      : currency === ""
+        ? "By currency, and of each currency those with the most money at risk first"
+        : `Those with the most ${currency} at risk first`;
+  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, caption, when)}
 ${next === null ? null : html`<p><a class="button quiet" href="/incidents?${String(more)}">More</a></p>`}</section>`;
 }
 

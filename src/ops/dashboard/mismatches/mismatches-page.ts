@@ -97,7 +97,7 @@ async function sendList(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const zone = zoneOf(request);
-  const tidy = tidyQuery(request.query, ["from", "to"], zone);
+  const tidy = tidyQuery(request.query, ["from", "to", "happenedFrom", "happenedTo"], zone);
   if (tidy !== null) return await reply.redirect(`/mismatches?${new URLSearchParams(tidy)}`, 303);
   try {
     const query = readListQuery(request.query);
