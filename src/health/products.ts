@@ -185,7 +185,8 @@ function judgeLag({ products, now, everyMs, settleDelayMs }: PullingSeen): Findi
   ];
 }
 
-const FIRST_FETCH = "This is the first start: nothing is wrong. Differences of a time are found once it is fetched.";
+const FIRST_FETCH =
+  "This is the first start: nothing is wrong. Differences of a time are found once it is fetched.";
 const HOUR_MS = 3_600_000;
 
 /** "fetching 2 d of history, 40 %" */

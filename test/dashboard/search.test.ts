@@ -226,7 +226,9 @@ test("a player's page lists the latest bets with both sides, the newest first", 
   expect(rows.find((row) => row.includes("bet-1 "))).toMatch(
     /P1 stake \S+ THB, payout 1.234.567\.50 THB SETTLED stake \S+ THB, payout 1.234.567\.50 THB settled same/,
   );
-  expect(rows.find((row) => row.includes("bet-2 "))).toMatch(/payout 30\.75 THB .* payout 25\.50 THB .* #\d+ open/);
+  expect(rows.find((row) => row.includes("bet-2 "))).toMatch(
+    /payout 30\.75 THB .* payout 25\.50 THB .* #\d+ open/,
+  );
   expect(rows.find((row) => row.includes("bet-3 "))).toMatch(/payout 7\.00 THB .* none so far differs/);
   expect(words).not.toContain("Those among the newest");
 

@@ -181,7 +181,9 @@ describe("of a world with an hour that cannot be fetched", () => {
     );
     expect(await page.locator("#delay .reading").innerText()).toBe("no new mismatch since 11-19 12:15");
     await page.mouse.move(...(await pointOf(page, "#callbacks", 2 / 96)));
-    expect(await page.locator("#callbacks .reading").innerText()).toMatch(/^2026-11-19 12:45: before the data/);
+    expect(await page.locator("#callbacks .reading").innerText()).toMatch(
+      /^2026-11-19 12:45: before the data/,
+    );
     await expectAccessible(page);
 
     const other = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
@@ -265,10 +267,16 @@ describe("of a world with an hour that cannot be fetched", () => {
     expect(light).toBeGreaterThan(0);
     await page.emulateMedia({ colorScheme: "dark" });
     await expect.poll(inkOf).not.toBe(light);
-    await page.emulateMedia({ forcedColors: "active" });
     await expectAccessible(page);
+    await page.screenshot({ path: "/tmp/e-dark.png", fullPage: true });
+    const dark = await inkOf();
+    await page.emulateMedia({ forcedColors: "active" });
+    await expect.poll(inkOf).not.toBe(dark);
+    await page.screenshot({ path: "/tmp/e-forced.png", fullPage: true });
+    await page.emulateMedia({ forcedColors: "none", colorScheme: "light" });
     for (const width of [320, 768, 1920]) {
       await page.setViewportSize({ width, height: 900 });
+      await page.screenshot({ path: `/tmp/e-${width}.png`, fullPage: true });
       const isIn = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
       await expect.poll(() => page.evaluate(isIn)).toBe(true);
       const fits =
@@ -342,7 +350,9 @@ test("a wrong span or product is named next to its field, and stays", async () =
   ] as const) {
     expect((await page.goto(`/trends?${new URLSearchParams(query)}`))?.status()).toBe(400);
     const field = page.locator(`main [name=${name}][aria-invalid=true]`);
-    expect(await page.locator(`#${await field.getAttribute("aria-describedby")}`).innerText()).toContain(said);
+    expect(await page.locator(`#${await field.getAttribute("aria-describedby")}`).innerText()).toContain(
+      said,
+    );
   }
 });
 

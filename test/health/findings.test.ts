@@ -19,7 +19,10 @@ const product = (productId: string, changes: Partial<PullProgress> = {}): Pulled
   const lagging = { begin: NOON - DAY_MS, head: NOON - 2 * MINUTE_MS, windowMs: HOUR_MS };
   const none = { firstGapAt: null, firstMissingAt: null, gaps: 0, gapMs: 0, gapReason: null };
   const firstFetchedAt = NOON - DAY_MS;
-  return { productId, progress: { productId, ...lagging, ...none, firstFetchedAt, stoppedUntil: null, ...changes } };
+  return {
+    productId,
+    progress: { productId, ...lagging, ...none, firstFetchedAt, stoppedUntil: null, ...changes },
+  };
 };
 
 /** What is found of some products that workers pull at this moment. */

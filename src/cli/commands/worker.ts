@@ -100,7 +100,9 @@ export function addWorkerCommand(program: Command): void {
   program
     .command("worker")
     .description("the long-running worker: every scheduled job and the ops HTTP server")
-    .action(runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker, announceSteps));
+    .action(
+      runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker, announceSteps),
+    );
 }
 
 /** The first start without a provider takes a quarter of a minute. With one, the log says what happens. */
@@ -136,7 +138,8 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
     await waitUntilReady("Redis", () => checkRedis(place), given.context, LONGEST_WAIT_MS);
   }
   logConsole(given.context.log);
-  if (given.embedded.provider) printLine("  … playing two days at the sandbox, whose callbacks fill the ledger");
+  if (given.embedded.provider)
+    printLine("  … playing two days at the sandbox, whose callbacks fill the ledger");
   const tryOut = given.embedded.provider ? await startSandbox(given) : null;
   if (tryOut !== null) opened.push({ name: "the sandbox", longestMs: 500, close: () => tryOut.stop() });
 

@@ -13,7 +13,13 @@ import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatch
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import { readPullProgress, readPullSummaries, readUnfetched } from "../../sync/progress-store.ts";
 import type { TimeRange } from "../../window.ts";
-import { type LagStep, QUARTER_MS, readLagSteps, readWorkSteps, type WorkStep } from "../../work/trend-store.ts";
+import {
+  type LagStep,
+  QUARTER_MS,
+  readLagSteps,
+  readWorkSteps,
+  type WorkStep,
+} from "../../work/trend-store.ts";
 import { readWorkFacts } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
 

@@ -99,7 +99,9 @@ function draw(uPlot, figure) {
   const isHere = before?.plot.root.parentNode === host;
   if (isHere && before.text === text) return;
   const chart = chartOf(figure);
-  const [old, now] = [before?.chart, chart].map((one) => one && [one.kind, one.unit, one.lines.length].join());
+  const [old, now] = [before?.chart, chart].map(
+    (one) => one && [one.kind, one.unit, one.lines.length].join(),
+  );
   if (isHere && old === now) {
     Object.assign(before, { text, chart });
     before.plot.setData(dataOf(chart));
@@ -131,7 +133,13 @@ function optionsOf(uPlot, figure, host, entry) {
   const { kind, unit, lines } = entry.chart;
   const faint = () => colourOf(host, "--faint");
   const grid = { stroke: () => colourOf(host, "--line"), width: 1 };
-  const axis = { stroke: faint, grid, ticks: grid, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif" };
+  const axis = {
+    stroke: faint,
+    grid,
+    ticks: grid,
+    font: "12px system-ui, sans-serif",
+    labelFont: "12px system-ui, sans-serif",
+  };
   return {
     ...sizeOf(host),
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone),
@@ -155,7 +163,9 @@ function optionsOf(uPlot, figure, host, entry) {
         space: 28,
         values: (_plot, values) => values.map((value) => sayValue(kind, value)),
         ...(kind === "duration" ? { incrs: DURATIONS } : {}),
-        ...(kind === "count" ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6] } : {}),
+        ...(kind === "count"
+          ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6] }
+          : {}),
       },
     ],
     series: [
@@ -313,7 +323,9 @@ function show(figure, step) {
 
 function sayTime(seconds) {
   const timeZone = document.documentElement.dataset.zone ?? "UTC";
-  return new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(seconds * 1000);
+  return new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "short" }).format(
+    seconds * 1000,
+  );
 }
 
 function hrefOf(chart, line, step) {
@@ -339,7 +351,9 @@ function listenToClicks(plot, figure) {
 
 function closestLine(plot, { lines }, step, top) {
   const away = (line) =>
-    line.values[step] === null ? Number.POSITIVE_INFINITY : Math.abs(plot.valToPos(line.values[step], "y") - top);
+    line.values[step] === null
+      ? Number.POSITIVE_INFINITY
+      : Math.abs(plot.valToPos(line.values[step], "y") - top);
   return lines.reduce((best, line) => (away(line) < away(best) ? line : best));
 }
 

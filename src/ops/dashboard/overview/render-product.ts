@@ -131,7 +131,9 @@ export function renderProduct(
 ): SafeHtml {
   const { productId, state, pulled } = product;
   const isFirst = state === "behind" && findings.some(isFirstFetch);
-  const [tone, name] = isFirst ? ["unknown", "fetching history"] : [TONE_OF_STATE[state], WORD_OF_STATE[state]];
+  const [tone, name] = isFirst
+    ? ["unknown", "fetching history"]
+    : [TONE_OF_STATE[state], WORD_OF_STATE[state]];
   const word = html`<span class="state" data-tone="${tone}">${name}</span>`;
   return html`<li class="product sheet${pulled === null ? " unpulled" : ""}" id="product-${index}" aria-labelledby="product-${index}-name">
 <div class="stand">

@@ -83,12 +83,16 @@ function renderNumbered({ mismatch, incident }: SearchResult["numbered"]): SafeH
   return html`<section class="sheet" aria-label="By number"><ul>${one}${other}</ul></section>`;
 }
 
-function renderUnsearched({ unsearched: { players, entries }, isCheap, numbered }: SearchResult, isNothing: boolean) {
+function renderUnsearched(
+  { unsearched: { players, entries }, isCheap, numbered }: SearchResult,
+  isNothing: boolean,
+) {
   if (players === null && entries === null) return null;
   // It was found by its index, as most ids are: that search is whole.
   if (isCheap || numbered.mismatch !== null || numbered.incident !== null) {
     const rounds = players === null ? "all players" : `the first ${showCount(players)} players`;
-    const requests = entries === null ? "all ledger entries" : `the newest ${showCount(entries)} ledger entries`;
+    const requests =
+      entries === null ? "all ledger entries" : `the newest ${showCount(entries)} ledger entries`;
     return html`<p class="faint">Rounds and requests of the same id were looked for too: at ${rounds}, and in ${requests}.</p>`;
   }
   return html`<div class="sheet"><p>${isNothing ? "Nothing was found, but not" : "There may be more: not"} everything could be searched.</p>
@@ -213,7 +217,9 @@ function renderLatest({ bets, among }: LatestBets, zone: string): SafeHtml {
     };
   });
   const where =
-    among === null ? null : html`<p class="faint">Those among the newest ${showCount(among)} records of each product, and the newest ${showCount(among)} ledger entries.</p>`;
+    among === null
+      ? null
+      : html`<p class="faint">Those among the newest ${showCount(among)} records of each product, and the newest ${showCount(among)} ledger entries.</p>`;
   const table =
     rows.length === 0
       ? html`<p>No bet was found.</p>`
@@ -250,8 +256,7 @@ export function addSearchPage(pages: FastifyInstance, context: FlowContext): voi
       const { q } = read(SEARCH_QUERY, request.query);
       const found = q === "" ? null : await search(context, q.toWellFormed());
       const playsAt = found?.playsAt ?? [];
-      const latest =
-        playsAt.length === 0 ? null : await readLatestBets(context, playsAt, q.toWellFormed());
+      const latest = playsAt.length === 0 ? null : await readLatestBets(context, playsAt, q.toWellFormed());
       const problem = q === "" && request.query["q"] !== undefined ? NOTHING_TYPED : null;
       const main = renderSearch({ q, found, latest, problem, at: context.clock.now() }, zone);
       // A search without an index reads too much to be repeated by every open page.
@@ -260,7 +265,10 @@ export function addSearchPage(pages: FastifyInstance, context: FlowContext): voi
     } catch (error) {
       if (statusOfRefusal(error) !== 400) throw error;
       const q = typeof request.query["q"] === "string" ? request.query["q"] : "";
-      const main = renderSearch({ q, found: null, latest: null, problem: problemOf(error), at: context.clock.now() }, zone);
+      const main = renderSearch(
+        { q, found: null, latest: null, problem: problemOf(error), at: context.clock.now() },
+        zone,
+      );
       return await sendPage(request, reply.code(400), { ...shared, main });
     }
   });

@@ -86,11 +86,13 @@ function renderMoves({ range, stepMs, begin }: Trends, product: string, now: Ins
   const length = to - from;
   const presentEnd = Math.ceil(now / stepMs) * stepMs;
   const wide = Math.min(2 * length, LONGEST_RANGE_MS);
-  const widerTo = Math.min(to + (wide - length) / 2, Math.max(to, presentEnd));
+  const inSteps = (lengthMs: number) => Math.floor(lengthMs / stepMs) * stepMs;
+  const widerTo = Math.min(to + inSteps((wide - length) / 2), Math.max(to, presentEnd));
+  const quarter = inSteps(length / 4);
   const moves = [
     ["Earlier", begin !== null && from > begin, { from: from - length, to: from }],
     ["Later", to < now, { from: to, to: to + length }],
-    ["Closer", length > SHORTEST_RANGE_MS, { from: from + length / 4, to: to - length / 4 }],
+    ["Closer", quarter > 0 && length > SHORTEST_RANGE_MS, { from: from + quarter, to: to - quarter }],
     ["Wider", wide > length, { from: widerTo - wide, to: widerTo }],
   ] as const;
   const links = moves
@@ -180,7 +182,13 @@ function chartsOf(trends: Trends, product: string): Chart[] {
       lines: [line(records, sayPace, product === "" || lags.length === 0 ? mismatches() : coverage(product))],
     },
     {
-      ...{ id: "callbacks", title: "Callbacks per minute", kind: "pace", unit: "per minute", absent: UNKNOWN },
+      ...{
+        id: "callbacks",
+        title: "Callbacks per minute",
+        kind: "pace",
+        unit: "per minute",
+        absent: UNKNOWN,
+      },
       lines: [line(callbacks, sayPace, mismatches())],
     },
   ];
