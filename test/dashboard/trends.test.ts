@@ -268,15 +268,12 @@ describe("of a world with an hour that cannot be fetched", () => {
     await page.emulateMedia({ colorScheme: "dark" });
     await expect.poll(inkOf).not.toBe(light);
     await expectAccessible(page);
-    await page.screenshot({ path: "/tmp/e-dark.png", fullPage: true });
     const dark = await inkOf();
     await page.emulateMedia({ forcedColors: "active" });
     await expect.poll(inkOf).not.toBe(dark);
-    await page.screenshot({ path: "/tmp/e-forced.png", fullPage: true });
     await page.emulateMedia({ forcedColors: "none", colorScheme: "light" });
     for (const width of [320, 768, 1920]) {
       await page.setViewportSize({ width, height: 900 });
-      await page.screenshot({ path: `/tmp/e-${width}.png`, fullPage: true });
       const isIn = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
       await expect.poll(() => page.evaluate(isIn)).toBe(true);
       const fits =
