@@ -151,6 +151,9 @@ const seedOf = ({ output }: Running) => /seed (\d+)/.exec(output())?.[1];
 test("npm start alone shows mismatches of a sandbox world within a minute, and says where to look", async () => {
   const running = await npmStart();
   await expectFirstMismatches(running);
+  expect(running.output()).toMatch(
+    /wallet-recon starts\.\n.*\n {2}… starting its own PostgreSQL\n {2}… creating the tables\n {2}… playing two days/,
+  );
   expect(running.output()).toMatch(/graces +callbacks 5 s, provider 5 s/);
   expect(running.output()).toContain(`${running.url}/api/mismatches`);
   expect(running.output().match(/^ {2}http\S+ {2}[A-Z].+$/gm)).toHaveLength(3);

@@ -85,6 +85,8 @@ describe("every answer", () => {
       ["style.css", "text/css; charset=utf-8"],
       ["page.js", "text/javascript; charset=utf-8"],
       ["idiomorph.js", "text/javascript; charset=utf-8"],
+      ["uplot.js", "text/javascript; charset=utf-8"],
+      ["uplot.css", "text/css; charset=utf-8"],
       ["show-duration.js", "text/javascript; charset=utf-8"],
       ["icon.svg", "image/svg+xml"],
     ] as const) {

@@ -23,7 +23,7 @@ import { openMetrics } from "../../ops/metrics/metrics.ts";
 import { startOpsServer } from "../../ops/server.ts";
 import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
 import { openProvider } from "../../provider/client.ts";
-import type { OpenRecon } from "../run/open.ts";
+import type { Announce, OpenRecon } from "../run/open.ts";
 import { isWatched, proveConnections } from "../run/open.ts";
 import { type Part, runUntilStopped } from "../run/run-until-stopped.ts";
 import type { TryOut } from "../run/try-out.ts";
@@ -69,7 +69,7 @@ function announceStart(facts: {
   for (const { what, path } of facts.guide.slice(0, GUIDED)) printLine(`  ${facts.opsUrl}${path}  ${what}`);
   printLine();
   printLine(
-    "The two days are fetched and compared within a minute or so. Ctrl-C ends everything; the next start continues.",
+    "The worker now fetches and compares the two days, which takes a minute or so. Ctrl-C ends everything; the next start continues.",
   );
   printLine();
 }
@@ -128,8 +128,17 @@ export function addWorkerCommand(program: Command): void {
   program
     .command("worker")
     .description("the long-running worker: every scheduled job and the ops HTTP server")
-    .action(runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker));
+    .action(
+      runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker, announceSteps),
+    );
 }
+
+/** The first start without a provider takes a quarter of a minute. With one, the log says what happens. */
+const announceSteps: Announce = ({ provider, production }) => {
+  if (provider !== null || production) return () => undefined;
+  printLine("There is no provider in the settings, so this start brings one of its own for trying out.");
+  return (step) => printLine(`  … ${step}`);
+};
 
 /** BullMQ and ioredis print some warnings by themselves: each becomes a line of the log, without a stack trace. */
 function logConsole(log: Log): void {
@@ -157,6 +166,8 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
     await waitUntilReady("Redis", () => checkRedis(place), given.context, LONGEST_WAIT_MS);
   }
   logConsole(given.context.log);
+  if (given.embedded.provider)
+    printLine("  … playing two days at the sandbox, whose callbacks fill the ledger");
   const tryOut = given.embedded.provider ? await startSandbox(given) : null;
   if (tryOut !== null) opened.push({ name: "the sandbox", longestMs: 500, close: () => tryOut.stop() });
 

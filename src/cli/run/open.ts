@@ -67,18 +67,24 @@ export interface OpenRecon {
   close(): Promise<void>;
 }
 
+/** Says what a start is doing. */
+export type Announce = (settings: Settings) => (step: string) => void;
+
 /**
  * @param needs the settings that the command needs in production
  * @param longestWaitMs the longest wait for the database
  * @param whenUnusable gets what is wrong with the database; if it does not throw, the rest is opened all the same
+ * @param announce gets the settings, and returns what says each long step before it begins
  * @throws ReconError `settings-invalid`, `database-unreachable`, `schema-unsafe` or `embedded-failed`
  */
 export async function openRecon(
   needs: readonly Need[],
   longestWaitMs = 0,
   whenUnusable: (error: unknown) => void = rethrow,
+  announce: Announce = () => () => undefined,
 ): Promise<OpenRecon> {
   const settings = readSettings(needs);
+  const say = announce(settings);
   const withoutProvider = settings.provider === null && !settings.production;
   const config = settings.config ?? tryOutConfig();
   const isTryOut = withoutProvider && settings.config === null && settings.logLevel === null;
@@ -88,6 +94,7 @@ export async function openRecon(
       : createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings)),
     systemClock,
   );
+  if (settings.databaseUrl === null) say("starting its own PostgreSQL");
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
   const databaseUrl = inSchema(settings.databaseUrl ?? server?.url ?? "", settings.databaseSchema);
   const warning = warnOfDatabaseUrl(databaseUrl);
@@ -109,6 +116,7 @@ export async function openRecon(
     };
     await waitUntilReady("the database", check, { clock: systemClock, log }, longestWaitMs);
     if (server !== null) {
+      say("creating the tables");
       await migrateDatabase(databaseUrl, undefined, undefined, `Delete the folder ${EMBEDDED_HOME}`);
     }
   } catch (error) {
