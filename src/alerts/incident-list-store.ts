@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { countList, type ListCount } from "../db/row-counts.ts";
 import type { MismatchKind, MismatchStatus } from "../mismatch.ts";
 import type { Money } from "./incident.ts";
 
@@ -39,19 +40,28 @@ export interface IncidentRange {
  */
 export async function listIncidents(
   sql: Query,
-  { isOpen, productId }: IncidentChoice,
+  choice: IncidentChoice,
   { limit, after, byGrowth = false }: IncidentRange,
 ): Promise<{ incidents: ListedIncident[]; next: number | null }> {
   const growth = sql`${isUndecided(sql)}, last_at, id`;
   const rows = await sql<ListedIncident[]>`
     select ${columns(sql)} from incidents
-    where true
-      ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
-      ${productId === null ? sql`` : sql`and product_id = ${productId}`}
+    where ${chosenBy(sql, choice)}
       ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${after})` : sql`and id < ${after}`}
     order by ${byGrowth ? sql`${isUndecided(sql)} desc, last_at desc,` : sql``} id desc limit ${limit + 1}`;
   const incidents = rows.slice(0, limit);
   return { incidents, next: rows.length > limit ? (incidents.at(-1)?.id ?? null) : null };
+}
+
+function chosenBy(sql: Query, { isOpen, productId }: IncidentChoice) {
+  return sql`true
+    ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
+    ${productId === null ? sql`` : sql`and product_id = ${productId}`}`;
+}
+
+/** The number of chosen incidents. */
+export async function countIncidents(sql: Query, choice: IncidentChoice): Promise<ListCount> {
+  return await countList(sql, "incidents", chosenBy(sql, choice));
 }
 
 /** The open incidents and their number: first those with the most undecided mismatches, then the one that grew last. */

@@ -3,8 +3,21 @@
 import { z } from "zod";
 import type { Config } from "../../config-file.ts";
 import { ReconError } from "../../errors.ts";
+import { SPANS, type Span } from "../../flows/trends/read-trends.ts";
 import type { ProductRange, TimeRange } from "../../window.ts";
-import { FLAG, ONCE, read, readOneOf, TEXT, type Typed, timeIn, usage, withFieldsOf } from "./fields.ts";
+import {
+  FILTER,
+  FLAG,
+  ONCE,
+  orNull,
+  read,
+  readOneOf,
+  TEXT,
+  type Typed,
+  timeIn,
+  usage,
+  withFieldsOf,
+} from "./fields.ts";
 import { bodyWith } from "./messages.ts";
 
 /** A product's range in a query or a form. */
@@ -63,4 +76,20 @@ function checkPulled(field: string, value: string, { products }: Config): void {
   if (products.find((one) => one.productId === productId)?.walletMode === "transfer") {
     throw usage(`${field} "${productId}" has the wallet mode transfer, so nothing of it is fetched`, field);
   }
+}
+
+/** Whose trends. */
+export const TREND_QUERY = z.strictObject({
+  span: z.enum(SPANS, `must be one of ${SPANS.join(", ")}`).default("day"),
+  product: orNull(FILTER).meta({ description: "without it all products together" }),
+});
+
+/** @throws ReconError `usage` that names the field and its value */
+export function readTrendQuery(
+  typed: unknown,
+  products: readonly string[],
+): { readonly span: Span; readonly product: string | null } {
+  const asked = read(TREND_QUERY, typed);
+  if (asked.product !== null) readOneOf("product", asked.product, products);
+  return asked;
 }

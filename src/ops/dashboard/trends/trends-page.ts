@@ -2,21 +2,19 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { z } from "zod";
 import type { Instant } from "../../../clock.ts";
 import { sayShare } from "../../../closing/confirmed-days.ts";
 import { CONFIRMED_WITHIN, type ConfirmedWithin } from "../../../confirmed.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import {
+  MOST_MONTHS,
   type MonthlyShares,
   openTrends,
   readMonthlyShares,
-  SPANS,
-  type Span,
   type Trends,
 } from "../../../flows/trends/read-trends.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { FILTER, orNull, read, usage } from "../../input/fields.ts";
+import { readTrendQuery } from "../../input/range-query.ts";
 import { type Problem, problemOf, typedFields } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
@@ -25,15 +23,7 @@ import { type Column, renderTable } from "../parts/table.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { renderTrends } from "./render-trends.ts";
 
-/** The months whose shares are shown. */
-const MOST_MONTHS = 12;
-
 type TrendsRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
-
-const QUERY = z.strictObject({
-  span: z.enum(SPANS, `must be one of ${SPANS.join(", ")}`).default("day"),
-  product: orNull(FILTER),
-});
 
 export function addTrendsPage(pages: FastifyInstance, context: FlowContext): void {
   const readTrends = openTrends(context);
@@ -48,7 +38,7 @@ export function addTrendsPage(pages: FastifyInstance, context: FlowContext): voi
     let months: readonly MonthlyShares[] = [];
     let problem: Problem | null = null;
     try {
-      const asked = readAsked(request.query, products);
+      const asked = readTrendQuery(request.query, products);
       trends = await readTrends(asked.product, asked.span);
       months = await readMonthlyShares(context.sql, context.clock.now(), MOST_MONTHS, asked.product);
     } catch (error) {
@@ -64,15 +54,6 @@ ${trends === null ? null : renderConfirmed(months, context.clock.now(), zone)}`,
       live: problem === null ? ["pull", "mismatches", "closed"] : [],
     });
   });
-}
-
-function readAsked(
-  query: Readonly<Record<string, unknown>>,
-  products: readonly string[],
-): { readonly span: Span; readonly product: string | null } {
-  const asked = read(QUERY, query);
-  if (asked.product === null || products.includes(asked.product)) return asked;
-  throw usage(`there is no product "${asked.product.slice(0, 60)}"; choose one of the list`, "product");
 }
 
 const COLUMNS: readonly Column[] = [
