@@ -21,7 +21,7 @@ import { type AskRaw, bearer, serveOps, TOKENS, WRITER } from "../support/ops-br
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);
 const archive = mkdtempSync(join(tmpdir(), "recon-archive-"));
-afterAll(() => rmSync(archive, { recursive: true }));
+afterAll(() => rmSync(archive, { recursive: true, force: true }));
 const { context: contextOf, fetched } = useClosing(sql, clock);
 const context = contextOf({ closing: { archive } });
 const TODAY = Date.parse("2026-11-20T00:00:00Z");

@@ -59,7 +59,7 @@ const RIGHT: Readonly<
   checkInvoice: { query: { month: "2026-11" }, lines: "product,currency,turnover,ggr\nP1,THB,1,1" },
   readTrends: { query: { span: "week", product: "P1" } },
   verifyBooks: {},
-  closeDays: { body: { day: "2026-11-19", acceptGap: ["P1"], note: "gone" } },
+  closeDays: { body: { day: "2026-11-19" } },
   verifyArchivedDay: { query: { day: "2026-11-19" } },
   listAlerts: { query: { state: "all", product: "P1", limit: "5", after: "9" } },
   readAlert: { path: { id: "1" } },
@@ -233,7 +233,7 @@ describe("the document", () => {
       const inPath = parameters.filter((one) => one.in === "path" && one.required).map(({ name }) => name);
       expect(inPath).toEqual(Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => name));
       expect(Object.keys(responses)).toEqual(
-        expect.arrayContaining([expect.stringMatching(/^20[01]$/), "4XX", "5XX"]),
+        expect.arrayContaining([expect.stringMatching(/^20[01]$/), "default"]),
       );
       for (const { description, content } of Object.values(responses)) {
         expect(description).toMatch(/\w/);
@@ -365,7 +365,7 @@ async function expectAsTold(
 ): Promise<void> {
   const type = answer.headers["content-type"]?.split(";")[0] ?? "";
   const { responses } = operation;
-  const documented = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
+  const documented = responses[answer.status] ?? responses["default"];
   const schema = documented?.content[type]?.schema;
   expect(schema, `${operation.operationId} ${answer.status} ${type}`).toBeDefined();
   const fault = await findFault(schema, answer.json);

@@ -120,10 +120,9 @@ const NAMES: ReadonlyMap<unknown, string> = new Map<z.ZodType, string>([
   [RETRY_RESULT, "RetryResult"],
 ]);
 
-/** The problems that any route may answer; `detail` names the field or the state. */
+/** The problems that any route may answer. `default`, because generators of clients write "4XX" into their code as a number. */
 const PROBLEMS: Schema = {
-  "4XX": asProblem("Refused: the request has an error, or is not allowed"),
-  "5XX": asProblem("Failed, or not available now"),
+  default: asProblem("Refused (4xx) or failed (5xx): `code` says why, `detail` names the field or the state"),
 };
 
 /** The `schema` of a Fastify route. */
