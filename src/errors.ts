@@ -17,6 +17,8 @@ export const ERROR_CODES = [
   "listen-failed",
   "not-found",
   "conflict",
+  "idempotency-key-reused",
+  "idempotency-key-in-use",
   // requests to the provider
   "provider-timeout",
   "provider-drip",

@@ -1,7 +1,7 @@
 /** Mismatches: lasting differences between the provider and the ledger. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, DATE, INSTANT, listOf, NEXT, objectOf, TEXT } from "./answer.ts";
+import { AMOUNT, type AnswerOf, DATE, INSTANT, LIST_COUNT, listOf, NEXT, objectOf, TEXT } from "./answer.ts";
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
@@ -88,7 +88,7 @@ export interface NamedRequest {
 }
 
 /** One side of a transfer or a top-up: the provider's answer, or what the operator sent. */
-const TRANSFER_SIDE = objectOf({
+export const TRANSFER_SIDE = objectOf({
   status: z.nullable(TEXT),
   amount: z.nullable(AMOUNT),
   currency: z.nullable(TEXT),
@@ -186,7 +186,7 @@ export const MISMATCH = objectOf({
 });
 export type Mismatch = AnswerOf<typeof MISMATCH>;
 
-export const MISMATCH_LIST = objectOf({ mismatches: listOf(MISMATCH), next: NEXT });
+export const MISMATCH_LIST = objectOf({ mismatches: listOf(MISMATCH), next: NEXT, ...LIST_COUNT });
 
 /** One change of a mismatch in a transaction. Incidents count these changes. */
 export interface MismatchChange {

@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { countList, type ListCount } from "../db/row-counts.ts";
 import { type MismatchKind, type MismatchStatus, NOBODY } from "../mismatch.ts";
 import type { Money } from "./incident.ts";
 
@@ -57,13 +58,11 @@ export async function listIncidents(
   { limit, after, order }: IncidentRange,
 ): Promise<{ incidents: ListedIncident[]; next: string | null }> {
   if (order === "at-risk") return await listByRisk(sql, choice, { limit, after });
-  const { currency } = choice;
   const byGrowth = order === "growth";
   const growth = sql`${isUndecided(sql)}, last_at, id`;
   const rows = await sql<ListedIncident[]>`
     select ${columns(sql)} from incidents
-    where ${isChosen(sql, choice)}
-      ${currency === null ? sql`` : sql`and exists (${atRisk(sql)} and currency = ${currency})`}
+    where ${isChosen(sql, choice)} ${hasCurrency(sql, choice)}
       ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${Number(after)})` : sql`and id < ${Number(after)}`}
     order by ${byGrowth ? sql`${isUndecided(sql)} desc, last_at desc,` : sql``} id desc limit ${limit + 1}`;
   const incidents = rows.slice(0, limit);
@@ -112,12 +111,21 @@ function atRisk(sql: Query) {
     where incident_id = incidents.id and (incidents.ended_at is not null or status in ('open', 'acknowledged'))`;
 }
 
+function hasCurrency(sql: Query, { currency }: IncidentChoice) {
+  return currency === null ? sql`` : sql`and exists (${atRisk(sql)} and currency = ${currency})`;
+}
+
 function isChosen(sql: Query, { isOpen, productId, owner = null, isDue = null }: IncidentChoice) {
   return sql`true
       ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
       ${productId === null ? sql`` : sql`and product_id = ${productId}`}
       ${owner === null ? sql`` : owner === NOBODY ? sql`and owner is null` : sql`and owner = ${owner}`}
       ${isDue === null ? sql`` : isDue.due ? sql`and remind_at <= ${isDue.at}` : sql`and (remind_at is null or remind_at > ${isDue.at})`}`;
+}
+
+/** The number of chosen incidents. */
+export async function countIncidents(sql: Query, choice: IncidentChoice): Promise<ListCount> {
+  return await countList(sql, "incidents", sql`${isChosen(sql, choice)} ${hasCurrency(sql, choice)}`);
 }
 
 /** The open incidents and their number: first those with the most undecided mismatches, then the one that grew last. */

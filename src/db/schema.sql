@@ -384,6 +384,18 @@ create table fetched_times (
 );
 alter table fetched_times add constraint fetched_times_pkey PRIMARY KEY (product_id);
 
+create table idempotency_keys (
+  id text not null,
+  body_hash text not null,
+  claim text not null,
+  claimed_at timestamp(6) with time zone not null,
+  status integer,
+  answer text,
+  location text
+);
+alter table idempotency_keys add constraint idempotency_keys_pkey PRIMARY KEY (id);
+CREATE INDEX idempotency_keys_claimed ON public.idempotency_keys USING btree (claimed_at);
+
 create table incident_members (
   mismatch_id bigint not null,
   incident_id bigint not null

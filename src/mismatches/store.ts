@@ -5,7 +5,7 @@ import { type AnswerOf, INSTANT, TEXT } from "../answer.ts";
 import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { rowCountsText } from "../db/row-counts.ts";
+import { countList, type ListCount, rowCountsText } from "../db/row-counts.ts";
 import { effectLeft } from "../effect.ts";
 import type { Mismatch, MismatchKind, MismatchStatus, NamedRequest } from "../mismatch.ts";
 import { KINDS_IN_NO_STATEMENT, MISMATCH, MISMATCH_STATUSES, NOBODY } from "../mismatch.ts";
@@ -197,6 +197,11 @@ function countsAt(sql: Query) {
   return sql`case when kind = any(${KINDS_IN_NO_STATEMENT as MismatchKind[]}) then null
     when subject like 'session:%' then greatest((${provider})::timestamptz, (${ledger})::timestamptz)
     else coalesce(${provider}, ${ledger})::timestamptz end`;
+}
+
+/** The number of chosen mismatches. */
+export async function countMismatches(sql: Query, choice: MismatchChoice): Promise<ListCount> {
+  return await countList(sql, "mismatches", chosenBy(sql, choice));
 }
 
 /** Whether a mismatch of this product exists. The product may have left the config since. */

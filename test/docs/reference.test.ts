@@ -9,9 +9,10 @@ import { configSchema, parseConfig } from "../../src/config-file.ts";
 import { ERROR_CODES } from "../../src/errors.ts";
 import { LEDGER_COLUMNS } from "../../src/ledger/relation.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../src/mismatch.ts";
+import { CODE_OF_STATUS } from "../../src/ops/http/problem.ts";
 import { TRANSFER_STATUSES } from "../../src/transfer.ts";
 import { NOON } from "../support/examples.ts";
-import { codesIn, ROOT, rowsOf } from "./pages.ts";
+import { codesIn, ROOT, readPage, rowsOf } from "./pages.ts";
 
 /** The names between backticks in the first column of these tables. */
 const namesIn = (page: string, firstHeading: string) =>
@@ -72,8 +73,11 @@ describe("docs/settings.md", () => {
   });
 });
 
-test("docs/errors.md has every error code once, and no other", () => {
-  expect(namesIn("docs/errors.md", "code").sort()).toEqual([...ERROR_CODES].sort());
+test("docs/errors.md has every error code once with an anchor, and no other", () => {
+  const codes = [...ERROR_CODES, ...Object.values(CODE_OF_STATUS)].sort();
+  expect(namesIn("docs/errors.md", "code").sort()).toEqual(codes);
+  const anchors = Array.from(readPage("docs/errors.md").matchAll(/^\| <a id="([a-z0-9-]+)"><\/a>`\1` \|/gm));
+  expect(anchors.map(([, code]) => code).sort()).toEqual(codes);
 });
 
 test("docs/alerts.md has every kind of alert once, and no other", () => {

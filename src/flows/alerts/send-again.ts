@@ -1,5 +1,6 @@
 /** Sends alerts on request: one again to one channel, or an example to every channel. */
 
+import { z } from "zod";
 import type { Alert } from "../../alerts/alert.ts";
 import {
   claimAttempt,
@@ -10,7 +11,8 @@ import {
 import type { AlertChannel, ChannelName } from "../../alerts/channel.ts";
 import { closeDelivered } from "../../alerts/delivery-store.ts";
 import { exampleAlerts } from "../../alerts/examples.ts";
-import type { Clock } from "../../clock.ts";
+import { type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
+import { type Clock, formatInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import type { FlowContext } from "../context.ts";
 
@@ -74,6 +76,46 @@ export async function readAlert({ sql }: FlowContext, id: string): Promise<Liste
   const alert = /^[1-9]\d{0,14}$/.test(id) ? await readListedAlert(sql, Number(id)) : null;
   if (alert === null) throw new ReconError("not-found", `there is no alert "${id.slice(0, 60)}"`);
   return alert;
+}
+
+/** An alert as JSON. */
+export const ALERT = objectOf({
+  id: TEXT,
+  kind: TEXT,
+  productId: z.nullable(TEXT),
+  at: INSTANT,
+  what: TEXT.meta({ description: "one sentence" }),
+  body: z.record(TEXT, z.unknown()).meta({ description: "what the webhook gets as `data`" }),
+  deliveredAt: z.nullable(INSTANT).meta({ description: "when the last channel received it; null: it waits" }),
+  deliveries: listOf(
+    objectOf({
+      channel: TEXT,
+      attempts: COUNT,
+      deliveredAt: z.nullable(INSTANT),
+      nextAttemptAt: z.nullable(INSTANT),
+      lastError: z.nullable(TEXT),
+    }),
+  ),
+});
+
+export const ALERT_LIST = objectOf({ alerts: listOf(ALERT), next: NEXT });
+
+export function describeAlert(alert: ListedAlert): AnswerOf<typeof ALERT> {
+  const { id, kind, productId, at, body, deliveredAt, deliveries } = alert;
+  return {
+    id: String(id),
+    kind,
+    productId,
+    at: formatInstant(at),
+    what: body.what,
+    body,
+    deliveredAt: deliveredAt === null ? null : formatInstant(deliveredAt),
+    deliveries: deliveries.map(({ deliveredAt: received, nextAttemptAt, ...rest }) => ({
+      ...rest,
+      deliveredAt: received === null ? null : formatInstant(received),
+      nextAttemptAt: nextAttemptAt === null ? null : formatInstant(nextAttemptAt),
+    })),
+  };
 }
 
 export interface AskedAgain {

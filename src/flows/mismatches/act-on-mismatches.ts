@@ -288,15 +288,22 @@ export interface NewComment {
 
 /**
  * Adds a comment about a mismatch or an incident. A comment changes no status and is never changed.
+ * @param onAdded runs in the transaction that adds it
  * @throws ReconError `not-found`; `conflict` if the subject has the most comments already
  */
 export async function addComment(
   { sql, clock }: FlowContext,
   { about, id, by, note }: NewComment,
+  onAdded?: (tx: Query, comment: Comment) => Promise<void>,
 ): Promise<Comment> {
   const isId = /^[1-9]\d{0,14}$/.test(id);
   const said = { at: clock.now(), by, note };
-  const added = isId ? await insertComment(sql, about, Number(id), said, MOST_COMMENTS) : "unknown";
+  const add = async (tx: Query) => {
+    const found = await insertComment(tx, about, Number(id), said, MOST_COMMENTS);
+    if (typeof found !== "string") await onAdded?.(tx, found);
+    return found;
+  };
+  const added = isId ? await inReadCommitted(sql, add) : "unknown";
   if (added === "unknown") throw new ReconError("not-found", `there is no ${about} "${id.slice(0, 60)}"`);
   if (added === "full") throw tooManyComments(about, id);
   return added;

@@ -1,7 +1,7 @@
 /** Incidents as JSON, for commands and HTTP. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
+import { AMOUNT, type AnswerOf, COUNT, INSTANT, LIST_COUNT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { CASE, MISMATCH, MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
 import { COMMENT } from "../../mismatches/comment-store.ts";
@@ -12,7 +12,7 @@ import { type IncidentWithMoney, readIncidentStory } from "./read-incident.ts";
 /** Its first mismatches; the list of mismatches pages through all of them. */
 const MOST_MISMATCHES = 100;
 
-const INCIDENT = objectOf({
+export const INCIDENT = objectOf({
   id: TEXT,
   productId: TEXT,
   kind: z.enum(MISMATCH_KINDS),
@@ -30,7 +30,7 @@ const INCIDENT = objectOf({
 });
 export type IncidentDocument = AnswerOf<typeof INCIDENT>;
 
-export const INCIDENT_LIST = objectOf({ incidents: listOf(INCIDENT), next: NEXT });
+export const INCIDENT_LIST = objectOf({ incidents: listOf(INCIDENT), next: NEXT, ...LIST_COUNT });
 
 export const INCIDENT_STORY = INCIDENT.extend({
   /** by status and currency */

@@ -3,10 +3,12 @@
  * backfill would look like a new problem.
  */
 
-import type { Instant } from "../../clock.ts";
+import { z } from "zod";
+import { AMOUNT, type AnswerOf, COUNT, FLAG, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
+import { formatInstant, type Instant } from "../../clock.ts";
 import { sharesOf } from "../../closing/confirmed-days.ts";
 import { type ConfirmedMonth, readConfirmedMonths } from "../../closing/confirmed-store.ts";
-import type { ConfirmedShares } from "../../confirmed.ts";
+import { CONFIRMED_SHARES, type ConfirmedShares } from "../../confirmed.ts";
 import type { Query } from "../../db/client.ts";
 import { watermarkOf } from "../../health/products.ts";
 import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/risk-store.ts";
@@ -22,6 +24,9 @@ import {
 } from "../../work/trend-store.ts";
 import { readWorkFacts } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
+
+/** The months whose shares are shown. */
+export const MOST_MONTHS = 12;
 
 export const SPANS = ["day", "week", "month"] as const;
 export type Span = (typeof SPANS)[number];
@@ -252,4 +257,59 @@ export async function readMonthlyShares(
     const names = { month, productId: one.productId, currency, to, isWhole };
     return { ...names, stake: formatAmount(one.stake), ...sharesOf(one, now) };
   });
+}
+
+const LINE_OF_SECONDS = listOf(z.nullable(z.number().meta({ minimum: 0 })));
+
+/** Trends as JSON: one value for each step; null: unknown. */
+export const TRENDS = objectOf({
+  span: z.nullable(z.enum(SPANS)).meta({ description: "null: a range was asked for" }),
+  productId: z.nullable(TEXT).meta({ description: "null: all products together" }),
+  from: INSTANT,
+  to: INSTANT,
+  stepSeconds: COUNT,
+  open: listOf(z.nullable(COUNT)).meta({ description: "open and acknowledged mismatches at the end of each step" }),
+  atRisk: listOf(objectOf({ currency: z.nullable(TEXT), amounts: listOf(z.nullable(AMOUNT)) })).meta({
+    description: "their money at the end of each step, by currency",
+  }),
+  delaySeconds: LINE_OF_SECONDS.meta({
+    description: "the median from a bet to the first sight of its mismatch; null also if there was none",
+  }),
+  lagSeconds: LINE_OF_SECONDS.meta({ description: "the longest lag of pulling" }),
+  lagSecondsNow: z.nullable(z.number().meta({ minimum: 0 })),
+  recordsPerMinute: LINE_OF_SECONDS,
+  callbacksPerMinute: LINE_OF_SECONDS,
+  months: listOf(
+    CONFIRMED_SHARES.extend({
+      month: TEXT.regex(/^\d{4}-\d{2}$/),
+      isWhole: FLAG.meta({ description: "false: an older version, which measured nothing, closed some of its days" }),
+    }),
+  ).meta({ description: "the share of the money of closed days that both sides confirmed in time, the newest first" }),
+});
+
+export function describeTrends(
+  { span, productId }: { readonly span: Span | null; readonly productId: string | null },
+  trends: Trends,
+  months: readonly MonthlyShares[],
+): AnswerOf<typeof TRENDS> {
+  const { range, stepMs, open, risk, delay, lag, lagNow, records, callbacks } = trends;
+  return {
+    span,
+    productId,
+    from: formatInstant(range.from),
+    to: formatInstant(range.to),
+    stepSeconds: stepMs / 1000,
+    open,
+    atRisk: risk.map(({ currency, line }) => ({ currency, amounts: line })),
+    delaySeconds: delay.map(toSeconds),
+    lagSeconds: lag.map(toSeconds),
+    lagSecondsNow: toSeconds(lagNow),
+    recordsPerMinute: records,
+    callbacksPerMinute: callbacks,
+    months: months.map(({ to: _, ...shares }) => shares),
+  };
+}
+
+function toSeconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1000;
 }

@@ -1,10 +1,11 @@
 /** Mismatches and incidents over HTTP: list, show, act on, assign, comment on; and their evidence files. */
 
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import pLimit from "p-limit";
 import { z } from "zod";
 import { FLAG, objectOf } from "../../answer.ts";
+import { countIncidents } from "../../alerts/incident-list-store.ts";
 import { ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import {
@@ -31,11 +32,14 @@ import {
   MISMATCH_ACTIONS,
   type MismatchAction,
 } from "../../mismatches/act.ts";
+import type { Comment, CommentSubject } from "../../mismatches/comment-store.ts";
+import { countMismatches } from "../../mismatches/store.ts";
 import { DECIDES } from "../access/access.ts";
 import { listAsCsv } from "../csv/csv.ts";
 import { TYPE_OF_FORMAT, writeEvidence } from "../evidence/evidence-file.ts";
+import { keepWith } from "../http/idempotency.ts";
 import { EVIDENCE_QUERY, readEvidenceQuery } from "../input/evidence-query.ts";
-import { COMMENT_FORM, readComment, type Typed } from "../input/fields.ts";
+import { COMMENT_FORM, COUNTED, readComment, type Typed, takeCount } from "../input/fields.ts";
 import { INCIDENT_QUERY, readIncidentQuery } from "../input/incident-query.ts";
 import {
   actionForm,
@@ -62,7 +66,7 @@ const BULK_RESULT = objectOf({
 const LIST = describeOperation({
   id: "listMismatches",
   summary: "mismatches, by default in the order of their discovery; all of them as CSV",
-  query: LIST_QUERY,
+  query: LIST_QUERY.extend(COUNTED),
   answers: { 200: MISMATCH_LIST },
   also: ["text/csv"],
 });
@@ -150,10 +154,13 @@ function addCaseRoutes(api: FastifyInstance, context: FlowContext): void {
 export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): void {
   addCaseRoutes(api, context);
   api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async (request, reply) => {
-    const { query, headers, asker } = request;
-    const filter = await readMismatchQuery(context, query, asker.name);
+    const { isCounted, query } = takeCount(request.query);
+    const filter = await readMismatchQuery(context, query, request.asker.name);
     reply.header("vary", "accept");
-    if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return await listMismatches(context, filter);
+    if (!/\btext\/csv\b/i.test(request.headers.accept ?? "")) {
+      const count = isCounted ? await countMismatches(context.sql, filter) : {};
+      return { ...(await listMismatches(context, filter)), ...count };
+    }
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
     const isWhole = query["limit"] === undefined;
     return await reply
@@ -166,9 +173,8 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
   api.post<{ Params: { id: string } }>(
     "/mismatches/:id/comments",
     { schema: COMMENT, ...DECIDES },
-    async ({ params: { id }, body, asker }, reply) => {
-      const note = readComment(body);
-      const comment = await addComment(context, { about: "mismatch", id, by: asker.name, note });
+    async (request, reply) => {
+      const comment = await commentOn(context, "mismatch", request);
       return await reply.code(201).send({ comment });
     },
   );
@@ -190,10 +196,20 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
   }
 }
 
+async function commentOn(
+  context: FlowContext,
+  about: CommentSubject,
+  request: FastifyRequest<{ Params: { id: string } }>,
+): Promise<Comment> {
+  const note = readComment(request.body);
+  const said = { about, id: request.params.id, by: request.asker.name, note };
+  return await addComment(context, said, (tx, comment) => keepWith(tx, request, 201, { comment }));
+}
+
 const LIST_INCIDENTS = describeOperation({
   id: "listIncidents",
   summary: "incidents, the newest or those with the most money at risk first",
-  query: INCIDENT_QUERY,
+  query: INCIDENT_QUERY.extend(COUNTED),
   answers: { 200: INCIDENT_LIST },
 });
 
@@ -213,10 +229,12 @@ const ADD_COMMENT = describeOperation({
 });
 
 export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): void {
-  api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async ({ query, asker }) => {
-    const { choice, page } = await readIncidentQuery(context, query, asker.name);
+  api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async (request) => {
+    const { isCounted, query } = takeCount(request.query);
+    const { choice, page } = await readIncidentQuery(context, query, request.asker.name);
     const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
-    return { incidents: incidents.map(describeIncident), next };
+    const count = isCounted ? await countIncidents(context.sql, choice) : {};
+    return { incidents: incidents.map(describeIncident), next, ...count };
   });
   api.get<{ Params: { id: string } }>("/incidents/:id", { schema: SHOW_INCIDENT }, ({ params }) =>
     readIncidentDocument(context, params.id),
@@ -224,9 +242,8 @@ export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): v
   api.post<{ Params: { id: string } }>(
     "/incidents/:id/comments",
     { schema: ADD_COMMENT, ...DECIDES },
-    async ({ params: { id }, body, asker }, reply) => {
-      const note = readComment(body);
-      const comment = await addComment(context, { about: "incident", id, by: asker.name, note });
+    async (request, reply) => {
+      const comment = await commentOn(context, "incident", request);
       return await reply.code(201).send({ comment });
     },
   );

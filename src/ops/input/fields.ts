@@ -159,6 +159,20 @@ export const PAGE = {
 
 export const PAGE_QUERY = z.strictObject(PAGE);
 
+/** The field of a query over HTTP that asks for the number of items on all pages. */
+export const COUNTED = {
+  count: z
+    .enum(["true", "false"])
+    .default("false")
+    .meta({ description: "true: the answer has `count`, the number of items on all pages" }),
+};
+
+/** Takes `count` out of a query. @throws ReconError `usage` that names its value */
+export function takeCount({ count, ...query }: Typed): { readonly isCounted: boolean; readonly query: Typed } {
+  const asked = read(z.strictObject(COUNTED), count === undefined ? {} : { count });
+  return { isCounted: asked.count === "true", query };
+}
+
 /** The names of a list's filters: the fields of its query without those of the page. */
 export function filtersOf<Shape extends z.core.$ZodShape>({ shape }: z.ZodObject<Shape>) {
   type Filter = Exclude<keyof Shape & string, keyof typeof PAGE>;
@@ -178,6 +192,13 @@ function readLimit(text: string): number {
   if (limit >= 1 && limit <= LARGEST_LIMIT) return limit;
   throw usage(`limit "${text}" is not a number from 1 to ${LARGEST_LIMIT}`);
 }
+
+/** The filters of alerts. */
+export const ALERT_FILTERS = {
+  state: z.enum(["all", "waiting", "delivered"]).default("all"),
+  product: orNull(FILTER),
+  after: PAGE.after,
+};
 
 const LONGEST_COMMENT = 2000;
 

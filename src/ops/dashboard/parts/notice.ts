@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { cameByHttps } from "../../access/sessions.ts";
+import { cameByHttps } from "../../http/same-origin.ts";
 import type { Notice } from "../../http/layout.ts";
 import { readOwnPath } from "../../http/same-origin.ts";
 

@@ -2,24 +2,20 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { z } from "zod";
-import { type Instant, showDuration } from "../../../clock.ts";
+import type { Instant } from "../../../clock.ts";
 import { sayShare } from "../../../closing/confirmed-days.ts";
 import { CONFIRMED_WITHIN, type ConfirmedWithin } from "../../../confirmed.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import {
-  LONGEST_RANGE_MS,
+  MOST_MONTHS,
   type MonthlyShares,
   openTrends,
   readMonthlyShares,
-  SPANS,
-  type Span,
   type Trends,
 } from "../../../flows/trends/read-trends.ts";
 import type { TimeRange } from "../../../window.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { FILTER, orNull, read, timeIn, usage } from "../../input/fields.ts";
-import { checkOrder } from "../../input/range-query.ts";
+import { readTrendQuery } from "../../input/range-query.ts";
 import { type Problem, problemOf, typedFields } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
@@ -28,17 +24,7 @@ import { type Column, renderTable } from "../parts/table.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
 import { renderTrends, TRENDS_FIELDS } from "./render-trends.ts";
 
-/** The months whose shares are shown. */
-const MOST_MONTHS = 12;
-
 type TrendsRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
-
-const QUERY = z.strictObject({
-  span: z.enum(SPANS, `must be one of ${SPANS.join(", ")}`).default("day"),
-  product: orNull(FILTER),
-  from: orNull(timeIn(FILTER)),
-  to: orNull(timeIn(FILTER)),
-});
 
 export function addTrendsPage(pages: FastifyInstance, context: FlowContext): void {
   const readTrends = openTrends(context);
@@ -53,7 +39,7 @@ export function addTrendsPage(pages: FastifyInstance, context: FlowContext): voi
     let months: readonly MonthlyShares[] = [];
     let problem: Problem | null = null;
     try {
-      const asked = readAsked(request.query, products, now);
+      const asked = readTrendQuery(request.query, products, now);
       trends = await readTrends(asked.product, asked.time);
       months = await readMonthlyShares(context.sql, now, MOST_MONTHS, asked.product);
     } catch (error) {
@@ -76,31 +62,6 @@ function withoutRange(query: TrendsRequest["query"]): TrendsRequest["query"] {
   if (typeof query["span"] !== "string" || query["span"].trim() === "") return query;
   const { from, to, ...rest } = query;
   return { ...rest, ...(from === undefined ? {} : { from: "" }), ...(to === undefined ? {} : { to: "" }) };
-}
-
-interface AskedTrends {
-  readonly product: string | null;
-  readonly time: Span | TimeRange;
-}
-
-/** @throws ReconError `usage` that names the field and its value */
-function readAsked(
-  query: Readonly<Record<string, unknown>>,
-  products: readonly string[],
-  now: Instant,
-): AskedTrends {
-  const { span, product, from, to } = read(QUERY, query);
-  if (product !== null && !products.includes(product))
-    throw usage(`there is no product "${product.slice(0, 60)}"; choose one of the list`, "product");
-  if (from === null && to === null) return { product, time: span };
-  const said = (name: "from" | "to") => `${name} "${query[name]}"`;
-  if (from === null) throw usage(`from is missing: ${said("to")} needs it`, "from");
-  if (to === null) throw usage(`to is missing: ${said("from")} needs it`, "to");
-  checkOrder(query, { from, to });
-  if (from >= now) throw usage(`${said("from")} is in the future`, "from");
-  if (to - from > LONGEST_RANGE_MS)
-    throw usage(`${said("to")} is more than ${showDuration(LONGEST_RANGE_MS)} after ${said("from")}`, "to");
-  return { product, time: { from, to } };
 }
 
 const COLUMNS: readonly Column[] = [
