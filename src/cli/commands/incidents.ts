@@ -4,12 +4,11 @@ import type { Command } from "commander";
 import { adviceOfSome } from "../../advice.ts";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import {
-  describeIncident,
   type IncidentDocument,
   type IncidentStoryDocument,
+  listIncidentDocuments,
   readIncidentDocument,
 } from "../../flows/read/incident-document.ts";
-import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import type { Mismatch } from "../../mismatch.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { type IncidentQuery, readIncidentQuery } from "../../ops/input/incident-query.ts";
@@ -27,14 +26,13 @@ export function addIncidentCommands(program: Command): void {
     .option("--product <product>", "one product")
     .option("--limit <count>", "the most rows to list, up to 1000", "100")
     .option("--after <next>", 'the "next" of the page before')
+    .option("--changed-since <cursor>", 'only what changed since the answer with this "cursor"')
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, { json, ...typed }: IncidentQuery & { json?: boolean }) => {
-        const { choice, page } = await readIncidentQuery(context, typed);
-        const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
-        const documents = incidents.map(describeIncident);
-        if (json) printJson({ incidents: documents, next: next === null ? null : String(next) });
-        else printList(documents, next);
+        const list = await listIncidentDocuments(context, await readIncidentQuery(context, typed));
+        if (json) printJson(list);
+        else printList(list.incidents, list.next);
       }),
     );
   incidents
@@ -51,7 +49,7 @@ export function addIncidentCommands(program: Command): void {
     );
 }
 
-function printList(incidents: readonly IncidentDocument[], next: number | null): void {
+function printList(incidents: readonly IncidentDocument[], next: string | null): void {
   if (incidents.length === 0) {
     printLine("No incidents.");
     return;

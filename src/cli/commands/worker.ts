@@ -100,7 +100,7 @@ export function addWorkerCommand(program: Command): void {
   program
     .command("worker")
     .description("the long-running worker: every scheduled job and the ops HTTP server")
-    .action(runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker));
+    .action(runUntilStopped("the worker", ["database", "queue", "provider", "ops", "alerts"], openWorker));
 }
 
 /** BullMQ and ioredis print some warnings by themselves: each becomes a line of the log, without a stack trace. */

@@ -2,7 +2,7 @@
 
 import { sql } from "drizzle-orm";
 import { bigint, index, jsonb, numeric, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
-import { identity, instant } from "./columns.ts";
+import { changedIn, identity, instant } from "./columns.ts";
 
 /**
  * Marks: rounds, or bets without a round, that must be compared. Each write that touches some adds one row. Append-only, so writers never wait
@@ -103,6 +103,7 @@ export const mismatches = pgTable(
      * of a mismatch that an operator has decided: since when the difference no longer holds. If it comes back, it is reported (decision 44)
      */
     ceasedAt: instant("ceased_at"),
+    changedIn: changedIn(),
   },
   (t) => [
     unique("mismatches_identity").on(t.productId, t.username, t.subject, t.kind),
@@ -122,6 +123,7 @@ export const mismatches = pgTable(
     index("mismatches_last_seen").on(t.lastSeenAt),
     // For trends, which count the mismatches that were resolved in a range of time.
     index("mismatches_over").on(t.resolvedAt).where(sql`resolved_at is not null`),
+    index("mismatches_changed").on(t.changedIn, t.id),
     index("mismatches_counted").on(t.status, t.productId, t.kind),
   ],
 );

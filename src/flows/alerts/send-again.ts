@@ -1,20 +1,23 @@
 /** Sends alerts on request: one again to one channel, or an example to every channel. */
 
+import type { Alert } from "../../alerts/alert.ts";
 import {
   claimAttempt,
+  getsAlert,
   type ListedAlert,
   noteSentAgain,
   readListedAlert,
 } from "../../alerts/alert-list-store.ts";
-import type { AlertChannel, ChannelName } from "../../alerts/channel.ts";
+import type { AlertChannel } from "../../alerts/channel.ts";
 import { closeDelivered } from "../../alerts/delivery-store.ts";
-import { exampleAlerts } from "../../alerts/examples.ts";
+import { alertKindsOf, type EventFilter } from "../../alerts/event.ts";
+import { exampleAlerts, exampleEvents } from "../../alerts/examples.ts";
 import type { Clock } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import type { FlowContext } from "../context.ts";
 
 export interface TestedChannel {
-  readonly channel: ChannelName;
+  readonly channel: string;
   /** whether all alerts arrived */
   readonly ok: boolean;
   readonly sent: number;
@@ -35,7 +38,9 @@ export async function testAlerts(
 }
 
 async function testChannel(channel: AlertChannel, clock: Clock, signal: AbortSignal): Promise<TestedChannel> {
-  const alerts = exampleAlerts(clock.now());
+  const { filter } = channel;
+  const all = exampleAlerts(clock.now());
+  const alerts = filter === undefined ? all : [...all, ...exampleEvents(clock.now())].filter((one) => isTaken(filter, one));
   let sent = 0;
   for (const alert of alerts) {
     let result = await channel.send(alert, clock.now(), signal);
@@ -50,6 +55,10 @@ async function testChannel(channel: AlertChannel, clock: Clock, signal: AbortSig
     sent += 1;
   }
   return { channel: channel.name, ok: true, sent, of: alerts.length, error: null };
+}
+
+function isTaken(filter: EventFilter, { kind }: Alert): boolean {
+  return alertKindsOf(filter).includes(kind) || filter.events.some((type) => type === kind);
 }
 
 /** @throws ReconError `not-found` */
@@ -86,6 +95,10 @@ export async function sendAgain(
   if (to === undefined) {
     const set = names.length === 0 ? "no channel is set" : `it is one of ${names.join(", ")}`;
     throw new ReconError("usage", `there is no channel "${channel.slice(0, 60)}": ${set}`);
+  }
+  const kinds = to.filter === undefined ? null : alertKindsOf(to.filter);
+  if (!getsAlert({ channel, kinds }, alert)) {
+    throw new ReconError("usage", `${channel.slice(0, 60)} does not get "${alert.kind}": see its deliveries for those that do`);
   }
   if (!(await claimAttempt(sql, alert.id, channel, attempts))) {
     throw new ReconError("conflict", `alert ${id} was sent to ${channel} meanwhile: see its attempts first`);

@@ -1,13 +1,20 @@
 /** Incidents as JSON, for commands and HTTP. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
+import type { IncidentChoice } from "../../alerts/incident-list-store.ts";
+import { AMOUNT, type AnswerOf, COUNT, CURSOR, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
+import { cursorAt, readChangesEnd } from "../../db/change-position.ts";
 import { MISMATCH, MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
 import { COMMENT } from "../../mismatches/comment-store.ts";
 import type { FlowContext } from "../context.ts";
 import { listMismatches } from "./list-mismatches.ts";
-import { type IncidentWithMoney, readIncidentStory } from "./read-incident.ts";
+import {
+  type IncidentWithMoney,
+  listIncidentsSince,
+  listIncidentsWithMoney,
+  readIncidentStory,
+} from "./read-incident.ts";
 
 /** Its first mismatches; the list of mismatches pages through all of them. */
 const MOST_MISMATCHES = 100;
@@ -29,7 +36,7 @@ const INCIDENT = objectOf({
 });
 export type IncidentDocument = AnswerOf<typeof INCIDENT>;
 
-export const INCIDENT_LIST = objectOf({ incidents: listOf(INCIDENT), next: NEXT });
+export const INCIDENT_LIST = objectOf({ incidents: listOf(INCIDENT), next: NEXT, cursor: CURSOR });
 
 export const INCIDENT_STORY = INCIDENT.extend({
   /** by status and currency */
@@ -61,6 +68,15 @@ export const INCIDENT_STORY = INCIDENT.extend({
 });
 export type IncidentStoryDocument = AnswerOf<typeof INCIDENT_STORY>;
 
+/** What of the list is asked for. */
+export interface AskedIncidents {
+  readonly choice: IncidentChoice;
+  /** `after`: the `next` of the page before */
+  readonly page: { readonly limit: number; readonly after: string | null };
+  /** null: the list in the order of its beginning */
+  readonly changedSince: string | null;
+}
+
 export function describeIncident(incident: IncidentWithMoney): IncidentDocument {
   const { id, productId, kind, backfillId, beganAt, lastAt, endedAt, total, open, amounts } = incident;
   return {
@@ -74,6 +90,26 @@ export function describeIncident(incident: IncidentWithMoney): IncidentDocument 
     total,
     open,
     amounts,
+  };
+}
+
+/** A page of the list: the newest first, or those that changed after a cursor. */
+export async function listIncidentDocuments(
+  context: FlowContext,
+  { choice, page, changedSince }: AskedIncidents,
+): Promise<AnswerOf<typeof INCIDENT_LIST>> {
+  if (changedSince !== null) {
+    const since = page.after ?? changedSince;
+    const changed = await listIncidentsSince(context, choice, { limit: page.limit, changedSince: since });
+    return { ...changed, incidents: changed.incidents.map(describeIncident) };
+  }
+  const end = await readChangesEnd(context.sql);
+  const after = page.after === null ? null : Number(page.after);
+  const { incidents, next } = await listIncidentsWithMoney(context, choice, { ...page, after });
+  return {
+    incidents: incidents.map(describeIncident),
+    next: next === null ? null : String(next),
+    cursor: after === null ? cursorAt(end, end) : null,
   };
 }
 

@@ -14,14 +14,13 @@ import {
   previewAction,
 } from "../../flows/mismatches/act-on-mismatches.ts";
 import {
-  describeIncident,
   INCIDENT_LIST,
   INCIDENT_STORY,
+  listIncidentDocuments,
   readIncidentDocument,
 } from "../../flows/read/incident-document.ts";
 import { listMismatches } from "../../flows/read/list-mismatches.ts";
 import { EVIDENCE, type EvidenceTarget, readEvidence } from "../../flows/read/read-evidence.ts";
-import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import { MISMATCH_STORY, readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_LIST } from "../../mismatch.ts";
 import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
@@ -148,9 +147,7 @@ const ADD_COMMENT = describeOperation({
 
 export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): void {
   api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async ({ query }) => {
-    const { choice, page } = await readIncidentQuery(context, query);
-    const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
-    return { incidents: incidents.map(describeIncident), next: next === null ? null : String(next) };
+    return await listIncidentDocuments(context, await readIncidentQuery(context, query));
   });
   api.get<{ Params: { id: string } }>("/incidents/:id", { schema: SHOW_INCIDENT }, ({ params }) =>
     readIncidentDocument(context, params.id),

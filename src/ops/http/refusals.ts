@@ -118,6 +118,7 @@ const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
   "not-found": 404,
   conflict: 409,
   "bets-deleted": 410,
+  "cursor-unknown": 410,
   "round-too-wide": 422,
   "session-too-long": 422,
   "database-limit": 503,

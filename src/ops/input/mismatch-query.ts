@@ -10,14 +10,16 @@ import type { MismatchSort, OrderPosition } from "../../mismatches/order-store.t
 import { hasMismatches, type MismatchChoice } from "../../mismatches/store.ts";
 import type { TimeRange } from "../../window.ts";
 import {
+  AFTER,
   amountIn,
+  CHANGED_SINCE,
+  checkAfter,
   FILTER,
   orNull,
   PAGE,
   type PageQuery,
   read,
   readOneOf,
-  readPage,
   severalOf,
   type Typed,
   timeIn,
@@ -65,9 +67,8 @@ export const SORTED_BY: Readonly<Record<(typeof SORT_NAMES)[number], MismatchSor
 
 export const LIST_QUERY = CHOICE.extend({
   ...PAGE,
-  after: orNull(FILTER).meta({
-    description: "the `next` of the page before in the same order; without it the first page",
-  }),
+  after: AFTER,
+  changedSince: CHANGED_SINCE,
   sort: orNull(z.enum(SORT_NAMES)).meta({
     description: "the newest or largest first; default: in the order of their discovery",
   }),
@@ -75,7 +76,8 @@ export const LIST_QUERY = CHOICE.extend({
 
 /** As typed. */
 export type ChoiceQuery = { readonly [Name in keyof typeof CHOICE.shape]?: string | undefined };
-export type MismatchQuery = ChoiceQuery & PageQuery & { readonly sort?: string | undefined };
+export type MismatchQuery = ChoiceQuery &
+  PageQuery & { readonly sort?: string | undefined; readonly changedSince?: string | undefined };
 
 /** The names of the filters. */
 export const CHOICES = Object.keys(CHOICE.shape) as readonly (keyof ChoiceQuery)[];
@@ -85,11 +87,13 @@ export const CHOICES = Object.keys(CHOICE.shape) as readonly (keyof ChoiceQuery)
  * @throws ReconError `usage` that names the filter and its value
  */
 export async function readMismatchQuery(context: FlowContext, typed: Typed): Promise<MismatchFilter> {
-  const { limit, after, sort, ...asked } = read(LIST_QUERY, typed);
+  const { limit, after, sort, changedSince, ...asked } = read(LIST_QUERY, typed);
   const order = sort === null ? null : { by: SORTED_BY[sort], descending: true };
-  if (after !== null && sort === null) readPage({ after });
-  else if (after !== null && sort !== null) readPlace("after", after, sort);
-  return { ...(await checkChoice(context, typed, asked)), order, limit, after };
+  if (sort !== null && changedSince !== null)
+    throw usage(`sort ${show(sort)} is not possible with changedSince, which has the order of the changes`, "sort");
+  if (sort === null) checkAfter(after, changedSince);
+  else if (after !== null) readPlace("after", after, sort);
+  return { ...(await checkChoice(context, typed, asked)), order, limit, after, changedSince };
 }
 
 /**

@@ -27,7 +27,7 @@ export function addIncidentsPage(
   worker: OwnWorker | null,
 ): void {
   // Without a worker, the channels are unknown.
-  const hasNoChannel = worker?.channels.length === 0;
+  const hasNoChannel = worker?.channels.every(({ filter }) => filter !== undefined) === true;
   pages.get("/incidents", (request: ListRequest, reply) => sendList(context, request, reply));
   pages.get("/incidents/:id", (request: OneRequest, reply) =>
     sendIncident(context, request, reply, {
@@ -93,8 +93,10 @@ async function sendList(
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   const shared = { title: "Incidents", path: "/incidents", notice: takeNotice(request, reply) };
   try {
-    const { choice, page } = await readIncidentQuery(context, { limit: PAGE_SIZE, ...request.query });
-    const list = await listIncidentsWithMoney(context, choice, { ...page, byGrowth: true });
+    const { changedSince: _, ...query } = request.query;
+    const { choice, page } = await readIncidentQuery(context, { limit: PAGE_SIZE, ...query });
+    const after = page.after === null ? null : Number(page.after);
+    const list = await listIncidentsWithMoney(context, choice, { ...page, after, byGrowth: true });
     const main = renderIncidents(filters, { products, list, problem: null }, when);
     return await sendPage(request, reply, { ...shared, main, live: ["mismatches"] });
   } catch (error) {
