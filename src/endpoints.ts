@@ -39,12 +39,17 @@ const variable = z.string().regex(/^(?!whsec_)[A-Za-z_]\w{0,99}$/);
 const IS_URL = "must be a URL that begins with https:// or http://";
 
 /** @param minAmount the least amounts by currency */
-export function endpointSettings(minAmount: z.ZodType<Record<string, string>, Record<string, string> | undefined>) {
+export function endpointSettings(
+  minAmount: z.ZodType<Record<string, string>, Record<string, string> | undefined>,
+) {
   const endpoint = z
     .strictObject({
-      url: z.string().refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), IS_URL),
+      url: z
+        .string()
+        .refine((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol), IS_URL),
       secret: z.union([variable.transform((name) => [name]), z.array(variable).min(1).max(2)], {
-        error: "must be the name of the environment variable that has the secret, or a list of one or two such names",
+        error:
+          "must be the name of the environment variable that has the secret, or a list of one or two such names",
       }),
       events: z
         .array(z.enum([...EVENT_TYPES, ...EVENT_GROUPS]))

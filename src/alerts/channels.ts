@@ -17,7 +17,10 @@ import {
 import { postOnce } from "./post.ts";
 
 /** @param ops the address of the ops server, for links in messages */
-export function openChannels({ webhook, slack, endpoints = [] }: AlertSettings, ops: OpsAddress): AlertChannel[] {
+export function openChannels(
+  { webhook, slack, endpoints = [] }: AlertSettings,
+  ops: OpsAddress,
+): AlertChannel[] {
   const describe = describeAlerts(opsUrlOf(ops));
   const channels: AlertChannel[] = [];
   if (webhook !== null) channels.push(openWebhook(webhook, describe));

@@ -78,7 +78,7 @@ export async function releaseChannel(sql: Query, { channel, token }: LeasedChann
 /**
  * The oldest alerts that a channel has not received and does not refuse for now. The end of an incident waits a moment, and an
  * event waits for the earlier ones of its mismatch.
- * @param after only those with a higher id
+ * @param after only those with a higher id, and no event whose earlier one has a lower id: its transaction may have ended late
  */
 export async function readWaiting(
   sql: Query,
@@ -94,8 +94,9 @@ export async function readWaiting(
     cross join alerts a left join alert_deliveries d on d.alert_id = a.id and d.channel = name
     where a.delivered_at is null and a.id > ${after} and ${isFor(sql)} and d.delivered_at is null
       and (a.mismatch_id is null or not exists (
-        select from alerts e join alert_deliveries w on w.alert_id = e.id and w.channel = name
-        where e.mismatch_id = a.mismatch_id and e.id < a.id and w.delivered_at is null and w.next_attempt_at > ${now}))
+        select from alerts e left join alert_deliveries w on w.alert_id = e.id and w.channel = name
+        where e.mismatch_id = a.mismatch_id and e.id < a.id and e.delivered_at is null and name = any(e.endpoints)
+          and w.delivered_at is null and (e.id <= ${after} or w.next_attempt_at > ${now})))
       and (a.kind <> 'incident-over' or a.created_at <= ${now - END_SENT_AFTER_MS})
       and (d.next_attempt_at is null or d.next_attempt_at <= ${now})
     order by a.id limit ${most}`;
@@ -121,12 +122,7 @@ export async function noteDelivered(
 }
 
 /** Notes that the channel does not want the alert, which says nothing about the channel. */
-export async function noteLeftOut(
-  sql: Query,
-  channel: string,
-  alertId: number,
-  now: Instant,
-): Promise<void> {
+export async function noteLeftOut(sql: Query, channel: string, alertId: number, now: Instant): Promise<void> {
   await sql`
     insert into alert_deliveries as d (alert_id, channel, attempts, delivered_at)
     values (${alertId}, ${channel}, 0, ${now})
@@ -185,11 +181,7 @@ const MISSED_AFTER_MS = 24 * 3_600_000;
  * @param channels the configured channels
  * @returns the number of events that were given up
  */
-export async function closeDelivered(
-  sql: Query,
-  channels: readonly string[],
-  now: Instant,
-): Promise<number> {
+export async function closeDelivered(sql: Query, channels: readonly string[], now: Instant): Promise<number> {
   const hasIt = sql`exists (
     select from alert_deliveries d where d.alert_id = a.id and d.channel = name and d.delivered_at is not null)`;
   const [row] = await sql<{ missed: number }[]>`

@@ -33,7 +33,10 @@ export function alertKindsOf({ events }: EventFilter): string[] {
 }
 
 /** Whether an endpoint wants an alert of one of its kinds. The end of an incident is sent whatever its money. */
-export function wantsAlert({ products, kinds, minAmount }: EventFilter, { kind, productId, body }: Alert): boolean {
+export function wantsAlert(
+  { products, kinds, minAmount }: EventFilter,
+  { kind, productId, body }: Alert,
+): boolean {
   if (kind === STATEMENT_CLOSED) return true;
   if (products !== null && !products.includes(productId ?? "")) return false;
   if (kinds !== null && !kinds.some((one) => one === body["kind"])) return false;
@@ -90,7 +93,8 @@ export interface MismatchEventBody {
 
 const HEAD = {
   id: TEXT.meta({
-    description: "of the event, and the header webhook-id: the same when it is sent again, so drop ids that you have seen",
+    description:
+      "of the event, and the header webhook-id: the same when it is sent again, so drop ids that you have seen",
   }),
   timestamp: INSTANT,
 };
@@ -103,7 +107,9 @@ const MISMATCH_EVENT = objectOf({
   ...HEAD,
   by: TEXT.meta({ description: "the person who decided; recon: the program" }),
   test: TEST,
-  data: MISMATCH.meta({ description: "the mismatch right after the change, as GET /api/mismatches/{id} shows it" }),
+  data: MISMATCH.meta({
+    description: "the mismatch right after the change, as GET /api/mismatches/{id} shows it",
+  }),
 });
 
 const AMOUNTS = listOf(objectOf({ currency: z.nullable(TEXT), amount: MISMATCH.shape.amountAtRisk }));
@@ -137,10 +143,12 @@ const STATEMENT_EVENT = objectOf({
 
 const SUMMARIES: Readonly<Record<EventType, string>> = {
   "mismatch.opened": "A mismatch was found",
-  "mismatch.changed": "A value of an open or acknowledged mismatch changed, or a person undid an acknowledgement",
+  "mismatch.changed":
+    "A value of an open or acknowledged mismatch changed, or a person undid an acknowledgement",
   "mismatch.decided": "A person acknowledged, resolved or ignored a mismatch",
   "mismatch.resolved": "The difference is gone, so recon resolved the mismatch",
-  "mismatch.reopened": "A mismatch is open again: its difference came back, or a person reopened it or undid a decision",
+  "mismatch.reopened":
+    "A mismatch is open again: its difference came back, or a person reopened it or undid a decision",
   "incident.opened": "Mismatches of one kind began, or an incident is open again",
   "incident.grown": "An incident has grown tenfold",
   "incident.over": "No mismatch of an incident is open any more",

@@ -47,7 +47,8 @@ export async function deliverAlerts(
 
 async function close({ sql, clock, log }: FlowContext, names: readonly string[]): Promise<void> {
   const missed = await closeDelivered(sql, names, clock.now());
-  if (missed > 0) log.error({ events: missed }, "events were given up, because their endpoint left the settings");
+  if (missed > 0)
+    log.error({ events: missed }, "events were given up, because their endpoint left the settings");
 }
 
 async function deliverTo(context: FlowContext, channel: AlertChannel, signal: AbortSignal): Promise<void> {

@@ -40,7 +40,10 @@ export async function testAlerts(
 async function testChannel(channel: AlertChannel, clock: Clock, signal: AbortSignal): Promise<TestedChannel> {
   const { filter } = channel;
   const all = exampleAlerts(clock.now());
-  const alerts = filter === undefined ? all : [...all, ...exampleEvents(clock.now())].filter((one) => isTaken(filter, one));
+  const alerts =
+    filter === undefined
+      ? all
+      : [...all, ...exampleEvents(clock.now())].filter((one) => isTaken(filter, one));
   let sent = 0;
   for (const alert of alerts) {
     let result = await channel.send(alert, clock.now(), signal);
@@ -98,7 +101,10 @@ export async function sendAgain(
   }
   const kinds = to.filter === undefined ? null : alertKindsOf(to.filter);
   if (!getsAlert({ channel, kinds }, alert)) {
-    throw new ReconError("usage", `${channel.slice(0, 60)} does not get "${alert.kind}": see its deliveries for those that do`);
+    throw new ReconError(
+      "usage",
+      `${channel.slice(0, 60)} does not get "${alert.kind}": see its deliveries for those that do`,
+    );
   }
   if (!(await claimAttempt(sql, alert.id, channel, attempts))) {
     throw new ReconError("conflict", `alert ${id} was sent to ${channel} meanwhile: see its attempts first`);

@@ -174,7 +174,8 @@ export const CHANGED_SINCE = orNull(
 export function checkAfter(after: string | null, changedSince: string | null): void {
   if (after === null) return;
   if (changedSince === null) readPage({ after });
-  else if (!isCursor(after)) throw usage(`after ${show(after)} is not the "next" of a page with changedSince`, "after");
+  else if (!isCursor(after))
+    throw usage(`after ${show(after)} is not the "next" of a page with changedSince`, "after");
 }
 
 export const PAGE_QUERY = z.strictObject(PAGE);

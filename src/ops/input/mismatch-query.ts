@@ -90,7 +90,10 @@ export async function readMismatchQuery(context: FlowContext, typed: Typed): Pro
   const { limit, after, sort, changedSince, ...asked } = read(LIST_QUERY, typed);
   const order = sort === null ? null : { by: SORTED_BY[sort], descending: true };
   if (sort !== null && changedSince !== null)
-    throw usage(`sort ${show(sort)} is not possible with changedSince, which has the order of the changes`, "sort");
+    throw usage(
+      `sort ${show(sort)} is not possible with changedSince, which has the order of the changes`,
+      "sort",
+    );
   if (sort === null) checkAfter(after, changedSince);
   else if (after !== null) readPlace("after", after, sort);
   return { ...(await checkChoice(context, typed, asked)), order, limit, after, changedSince };

@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { Webhook } from "standardwebhooks";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openChannels } from "../../../src/alerts/channels.ts";
+import { readWaiting } from "../../../src/alerts/delivery-store.ts";
 import { readSettings } from "../../../src/config.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import { readEndpoints } from "../../../src/endpoints.ts";
@@ -36,7 +37,12 @@ const contextOf = (...endpoints: Settings[]) => {
   const config = parseConfig({ products: [{ productId: "P1" }, { productId: "P2" }], alerts: { endpoints } });
   return { sql, config, clock, log: silentLog };
 };
-const toWallet = (more: Settings = {}) => ({ url: wallet.url(), secret: "SECRET_A", events: ["mismatch.*"], ...more });
+const toWallet = (more: Settings = {}) => ({
+  url: wallet.url(),
+  secret: "SECRET_A",
+  events: ["mismatch.*"],
+  ...more,
+});
 const toOther = (more: Settings = {}) => ({ ...toWallet(more), url: other.url(), ...more });
 type Context = ReturnType<typeof contextOf>;
 
@@ -77,9 +83,9 @@ const tickFor = async (context: Context, lengthMs: number) => {
 };
 const heard = (listener = wallet) => listener.heard.map(({ json }) => `${json.data.id} ${json.type}`);
 const stored = async () =>
-  (await sql`select mismatch_id || ' ' || kind as event from alerts where mismatch_id is not null order by id`).map(
-    ({ event }) => event as string,
-  );
+  (
+    await sql`select mismatch_id || ' ' || kind as event from alerts where mismatch_id is not null order by id`
+  ).map(({ event }) => event as string);
 
 describe("an event", () => {
   test("is written with each change, and has the mismatch as the API shows it at that moment", async () => {
@@ -87,16 +93,30 @@ describe("an event", () => {
     const ask = await serveApi(context);
     const shown: unknown[] = [];
     const then = async () => {
-      const { timeline: _, fetches: _f, adjustments: _a, history: _h, comments: _c, incidentId: _i, ...mismatch } = (
-        await ask("GET", "/api/mismatches/1")
-      ).json;
+      const {
+        timeline: _,
+        fetches: _f,
+        adjustments: _a,
+        history: _h,
+        comments: _c,
+        incidentId: _i,
+        ...mismatch
+      } = (await ask("GET", "/api/mismatches/1")).json;
       shown.push(mismatch);
     };
     await change(context, found());
     await then();
-    await change(context, { change: "refresh", id: 1, content: exampleFinding({ amountAtRisk: amount("5") }) });
+    await change(context, {
+      change: "refresh",
+      id: 1,
+      content: exampleFinding({ amountAtRisk: amount("5") }),
+    });
     await then();
-    await change(context, { change: "refresh", id: 1, content: exampleFinding({ amountAtRisk: amount("5") }) });
+    await change(context, {
+      change: "refresh",
+      id: 1,
+      content: exampleFinding({ amountAtRisk: amount("5") }),
+    });
     const step = await act(context, "ack");
     await then();
     await undoStep(context, { step, by: "pim" });
@@ -176,10 +196,20 @@ test("an endpoint gets only the types, products, kinds and amounts that it wants
     found({ betId: "b5", currency: "USD", amountAtRisk: amount("0.01") }),
   );
   await change(context, { change: "refresh", id: 1, content: exampleFinding({ betId: "b1" }) });
-  await change(context, { change: "resolve", id: 1 }, { change: "resolve", id: 2 }, { change: "resolve", id: 3 });
+  await change(
+    context,
+    { change: "resolve", id: 1 },
+    { change: "resolve", id: 2 },
+    { change: "resolve", id: 3 },
+  );
   clock.advance(MINUTE_MS);
   await deliver(context);
-  expect(heard()).toEqual(["1 mismatch.opened", "5 mismatch.opened", "1 mismatch.changed", "1 mismatch.resolved"]);
+  expect(heard()).toEqual([
+    "1 mismatch.opened",
+    "5 mismatch.opened",
+    "1 mismatch.changed",
+    "1 mismatch.resolved",
+  ]);
   const ofOther = other.heard.map(({ json }) => `${json.type} ${json.data.id ?? json.data.productId}`);
   expect(ofOther.sort()).toEqual([
     "incident.over P2",
@@ -229,14 +259,32 @@ describe("events of one mismatch", () => {
       expect(new Set(tried.map(({ json }) => json.type))).toEqual(new Set(["mismatch.opened"]));
       wallet.answer(accept);
       await tickFor(context, HOUR_MS);
-      expect(heard().filter((one) => one.startsWith("1")).slice(-3)).toEqual([
-        "1 mismatch.opened",
-        "1 mismatch.decided",
-        "1 mismatch.resolved",
-      ]);
-      expect(await sql`select from alerts where mismatch_id is not null and delivered_at is null`).toEqual([]);
+      expect(
+        heard()
+          .filter((one) => one.startsWith("1"))
+          .slice(-3),
+      ).toEqual(["1 mismatch.opened", "1 mismatch.decided", "1 mismatch.resolved"]);
+      expect(await sql`select from alerts where mismatch_id is not null and delivered_at is null`).toEqual(
+        [],
+      );
     },
   );
+
+  test("are passed over if an earlier one has appeared where this run has read already", async () => {
+    const context = contextOf(toWallet());
+    await change(context, found());
+    await change(context, { change: "resolve", id: 1 });
+    wallet.answer((_, response) => response.writeHead(503).end());
+    await deliver(context);
+    const [{ name = "" } = {}] = context.config.alerts.endpoints;
+    const waiting = async (after: number) =>
+      (await readWaiting(sql, name, clock.now(), { after, most: 20 })).map(({ kind }) => kind);
+    const [{ id = 0 } = {}] = await sql<
+      { id: number }[]
+    >`select min(id) as id from alerts where mismatch_id = 1`;
+    expect(await waiting(0)).toEqual(["mismatch.opened", "mismatch.resolved"]);
+    expect(await waiting(id)).toEqual([]);
+  });
 
   test("are sent in order after an outage of their endpoint, which holds up no other endpoint", async () => {
     const context = contextOf(toWallet(), toOther());
@@ -275,8 +323,14 @@ describe("events of one mismatch", () => {
 });
 
 test.each([
-  [{ url: "wallet.example" }, 'endpoints[0].url: must be a URL that begins with https:// or http:// (it is "wallet.example")'],
-  [{ secret: "whsec_AAAA" }, "endpoints[0].secret: must be the name of the environment variable that has the secret"],
+  [
+    { url: "wallet.example" },
+    'endpoints[0].url: must be a URL that begins with https:// or http:// (it is "wallet.example")',
+  ],
+  [
+    { secret: "whsec_AAAA" },
+    "endpoints[0].secret: must be the name of the environment variable that has the secret",
+  ],
   [{ secret: ["A", "B", "C"] }, "endpoints[0].secret: must be the name of the environment variable"],
   [{ events: ["mismatch.closed"] }, "endpoints[0].events[0]: "],
   [{ kinds: ["payout"] }, "endpoints[0].kinds[0]: "],
@@ -299,8 +353,12 @@ test("an endpoint twice, a variable that is not set, a short secret, and plain h
   writeFileSync(path, JSON.stringify({ products: [{ productId: "P1" }], alerts: { endpoints } }));
   const read = (more: object) =>
     readSettings(["alerts"], { RECON_CONFIG: path, NODE_ENV: "production", SECRET_A: "c2hvcnQ=", ...more });
-  expect(() => read({})).toThrow(`${path}: alerts.endpoints[0].secret: the environment variable SECRET_B is not set`);
-  expect(() => read({})).toThrow('alerts.endpoints[0].secret: SECRET_A must be "whsec_" and at least 24 random bytes');
+  expect(() => read({})).toThrow(
+    `${path}: alerts.endpoints[0].secret: the environment variable SECRET_B is not set`,
+  );
+  expect(() => read({})).toThrow(
+    'alerts.endpoints[0].secret: SECRET_A must be "whsec_" and at least 24 random bytes',
+  );
   expect(() => read({})).toThrow("alerts.endpoints[0].url is plain http: in production");
   const right = readSettings(["alerts"], { RECON_CONFIG: path, ...SECRETS });
   expect(right.alerts.endpoints).toMatchObject([{ secrets: Object.values(SECRETS) }]);

@@ -71,7 +71,9 @@ test.each([1, 2, 3])(
       for (let count = 0; count < TRANSACTIONS; count += 1) {
         const written: Seen[] = [];
         const work = own.begin(async (tx) => {
-          const known = await tx<{ id: number; status: string }[]>`select id, status from mismatches order by id`;
+          const known = await tx<
+            { id: number; status: string }[]
+          >`select id, status from mismatches order by id`;
           for (let more = 0; more < 1 + random() * 3; more += 1) {
             changes += 1;
             const content = exampleFinding({
@@ -104,9 +106,11 @@ test.each([1, 2, 3])(
       await own.end();
     };
     let isWriting = true;
-    const writing = Promise.all(Array.from({ length: WRITERS }, (_, index) => write(index + 1))).finally(() => {
-      isWriting = false;
-    });
+    const writing = Promise.all(Array.from({ length: WRITERS }, (_, index) => write(index + 1))).finally(
+      () => {
+        isWriting = false;
+      },
+    );
     while (isWriting) await poll();
     await writing;
     await finished();
@@ -194,7 +198,8 @@ test("filters apply to what changed; a cursor of another database is gone, and a
   const { json } = await ask("GET", `/api/mismatches?changedSince=${cursor}&minAmount=5`);
   expect(json.mismatches.map(({ id }: { id: string }) => id)).toEqual(["2"]);
   const first = (await ask("GET", `/api/mismatches?changedSince=${cursor}&limit=1`)).json;
-  const second = (await ask("GET", `/api/mismatches?changedSince=${cursor}&limit=1&after=${first.next}`)).json;
+  const second = (await ask("GET", `/api/mismatches?changedSince=${cursor}&limit=1&after=${first.next}`))
+    .json;
   expect([first.mismatches[0].id, second.mismatches[0].id, second.next]).toEqual(["1", "2", null]);
   expect((await ask("GET", "/api/mismatches?limit=1&after=1")).json.cursor).toBeNull();
   for (const list of ["mismatches", "incidents"]) {
@@ -221,7 +226,10 @@ test("every statement that changes a mismatch or an incident says in which trans
     .filter((path) => path.endsWith("store.ts"))
     .flatMap((path) => {
       const text = readFileSync(join(SOURCES, path), "utf8");
-      return Array.from(text.matchAll(changing), ({ index }) => ({ path, says: text.slice(index, index + 700) }));
+      return Array.from(text.matchAll(changing), ({ index }) => ({
+        path,
+        says: text.slice(index, index + 700),
+      }));
     });
   expect(found.length).toBeGreaterThanOrEqual(8);
   expect(found.filter(({ says }) => !says.includes("changed_in"))).toEqual([]);

@@ -1,7 +1,12 @@
 /** Draws the channels, and the list of alerts. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { type ChannelState, type Delivery, getsAlert, type ListedAlert } from "../../../alerts/alert-list-store.ts";
+import {
+  type ChannelState,
+  type Delivery,
+  getsAlert,
+  type ListedAlert,
+} from "../../../alerts/alert-list-store.ts";
 import { pageOf } from "../../../alerts/message.ts";
 import type { Instant } from "../../../clock.ts";
 import { nameItself, type Problem, renderProblem, renderSelect, type TypedFields } from "../parts/fields.ts";
@@ -54,7 +59,9 @@ const DELIVERY_COLUMNS: readonly Column[] = [
 /** A channel of the settings that was not tried yet, and one that was tried and has left the settings, are shown too. */
 function renderAttempts(alert: ListedAlert, { states, mayAct, zone }: Reader): SafeHtml {
   const untried = states
-    .filter((one) => getsAlert(one, alert) && !alert.deliveries.some(({ channel }) => channel === one.channel))
+    .filter(
+      (one) => getsAlert(one, alert) && !alert.deliveries.some(({ channel }) => channel === one.channel),
+    )
     .map(({ channel }) => ({
       channel,
       attempts: 0,
@@ -212,11 +219,7 @@ function renderIncidentLink(alert: ListedAlert): SafeHtml | null {
 }
 
 /** The channels that were tried, and those of the settings that were not. */
-function renderDeliveries(
-  alert: ListedAlert,
-  channels: ShownAlerts["channels"],
-  zone: string,
-): SafeHtml {
+function renderDeliveries(alert: ListedAlert, channels: ShownAlerts["channels"], zone: string): SafeHtml {
   const { deliveries, deliveredAt } = alert;
   const isUntried = (state: ChannelState) =>
     getsAlert(state, alert) && !deliveries.some(({ channel }) => channel === state.channel);
