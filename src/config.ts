@@ -140,7 +140,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   if (!parsed.success || problems.length > 0) throw settingsError(problems);
 
   const settings = settingsOf(parsed.data, { production, tracing: readTracing(given), config });
-  return { ...settings, alerts: { ...settings.alerts, endpoints } };
+  return endpoints.length === 0 ? settings : { ...settings, alerts: { ...settings.alerts, endpoints } };
 }
 
 function settingsOf(

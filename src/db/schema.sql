@@ -22,7 +22,8 @@ create table alert_channels (
   failing_since timestamp(6) with time zone,
   last_error text,
   lease_token uuid,
-  lease_until timestamp(6) with time zone
+  lease_until timestamp(6) with time zone,
+  kinds text[]
 );
 alter table alert_channels add constraint alert_channels_pkey PRIMARY KEY (channel);
 
@@ -53,10 +54,13 @@ create table alerts (
   product_id text,
   body jsonb not null,
   created_at timestamp(6) with time zone not null,
-  delivered_at timestamp(6) with time zone
+  delivered_at timestamp(6) with time zone,
+  mismatch_id bigint,
+  endpoints text[]
 );
 alter table alerts add constraint alerts_idempotency_key_unique UNIQUE (idempotency_key);
 alter table alerts add constraint alerts_pkey PRIMARY KEY (id);
+CREATE INDEX alerts_of_mismatch ON public.alerts USING btree (mismatch_id, id) WHERE (mismatch_id IS NOT NULL);
 CREATE INDEX alerts_undelivered ON public.alerts USING btree (id) WHERE (delivered_at IS NULL);
 
 create table audit_log (
@@ -402,10 +406,12 @@ create table incidents (
   total integer not null,
   open integer not null,
   alerted_total integer not null,
-  ended_at timestamp(6) with time zone
+  ended_at timestamp(6) with time zone,
+  changed_in xid8
 );
 alter table incidents add constraint incidents_once UNIQUE (product_id, kind, backfill_id, number);
 alter table incidents add constraint incidents_pkey PRIMARY KEY (id);
+CREATE INDEX incidents_changed ON public.incidents USING btree (changed_in, id);
 
 create table installations (
   id integer not null,
@@ -506,11 +512,13 @@ create table mismatches (
   resolved_by text,
   note text,
   ceased_at timestamp(6) with time zone,
-  effect numeric
+  effect numeric,
+  changed_in xid8
 );
 alter table mismatches add constraint mismatches_identity UNIQUE (product_id, username, subject, kind);
 alter table mismatches add constraint mismatches_pkey PRIMARY KEY (id);
 CREATE INDEX mismatches_amount ON public.mismatches USING btree (status, amount_at_risk, id, currency);
+CREATE INDEX mismatches_changed ON public.mismatches USING btree (changed_in, id);
 CREATE INDEX mismatches_counted ON public.mismatches USING btree (status, product_id, kind);
 CREATE INDEX mismatches_first_seen ON public.mismatches USING btree (status, first_seen_at, id);
 CREATE INDEX mismatches_last_seen ON public.mismatches USING btree (last_seen_at);
