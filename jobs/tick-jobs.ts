@@ -48,7 +48,7 @@ export function openAlertJob(context: FlowContext, channels: readonly AlertChann
         () => noting(own, { work: "alerting", subject: "" }, signal, watch, { everyMs }),
         () => remindOfCases(own),
         async () => {
-          if (channels.length > 0) await writeDigest(own);
+          if (channels.some(({ filter }) => filter === undefined)) await writeDigest(own);
         },
         () => deliverAlerts(own, channels, signal),
         () => sampleTrends(own),

@@ -31,6 +31,14 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   return z.array(item).readonly();
 }
 
+/** The field of a list that leads to what changes afterwards. */
+export const CURSOR = z.nullable(
+  TEXT.meta({
+    description:
+      "`changedSince` of a later request, which gives what changed after this answer; null on a later page: use that of the first page",
+  }),
+);
+
 /** The field of a list that leads to its next page. */
 export const NEXT = z.nullable(TEXT.meta({ description: "`after` of the next page; null: there is none" }));
 

@@ -52,6 +52,7 @@ export const ERROR_CODES = [
   "too-many-reports",
   "report-left",
   "bets-deleted",
+  "cursor-unknown",
   "archive-unusable",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];

@@ -1,7 +1,18 @@
 /** Mismatches: lasting differences between the provider and the ledger. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, DATE, INSTANT, LIST_COUNT, listOf, NEXT, objectOf, TEXT } from "./answer.ts";
+import {
+  AMOUNT,
+  type AnswerOf,
+  CURSOR,
+  DATE,
+  INSTANT,
+  LIST_COUNT,
+  listOf,
+  NEXT,
+  objectOf,
+  TEXT,
+} from "./answer.ts";
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
@@ -186,7 +197,22 @@ export const MISMATCH = objectOf({
 });
 export type Mismatch = AnswerOf<typeof MISMATCH>;
 
-export const MISMATCH_LIST = objectOf({ mismatches: listOf(MISMATCH), next: NEXT, ...LIST_COUNT });
+export const MISMATCH_LIST = objectOf({
+  mismatches: listOf(MISMATCH),
+  next: NEXT,
+  cursor: CURSOR,
+  ...LIST_COUNT,
+});
+
+/** The events of a single mismatch that endpoints get. */
+export const MISMATCH_EVENT_TYPES = [
+  "mismatch.opened",
+  "mismatch.changed",
+  "mismatch.decided",
+  "mismatch.resolved",
+  "mismatch.reopened",
+] as const;
+export type MismatchEventType = (typeof MISMATCH_EVENT_TYPES)[number];
 
 /** One change of a mismatch in a transaction. Incidents count these changes. */
 export interface MismatchChange {
@@ -203,6 +229,8 @@ export interface MismatchChange {
   readonly currency: string | null;
   readonly at: Instant;
   readonly occurredAt: Instant;
+  /** the reviewer who acted; absent: recon */
+  readonly by?: string;
 }
 
 export function isMismatchStatus(text: string): text is MismatchStatus {

@@ -1,6 +1,7 @@
 /** One invented alert of each kind, to try out a channel before anything happens. */
 
 import { formatInstant, type Instant } from "../clock.ts";
+import { MISMATCH_EVENT_TYPES, type Mismatch } from "../mismatch.ts";
 import { type Alert, type DueReminder, incidentAlert, type KnownMismatch, reminderAlerts } from "./alert.ts";
 import { beginningAlert, type Condition, endAlert, type StandingCondition } from "./condition.ts";
 import { digestAlert, type Unresolved } from "./digest.ts";
@@ -178,6 +179,24 @@ export function exampleAlerts(now: Instant): Alert[] {
     idempotencyKey: `test/${formatInstant(now)}/${alert.kind}`,
     body: { ...alert.body, test: true },
   }));
+}
+
+/** One invented event of each type of a single mismatch; its payload says that it is a test. */
+export function exampleEvents(now: Instant): Alert[] {
+  const [at, username, currency] = [formatInstant(now - HOUR_MS), "example-player", "USD"];
+  const mismatch: Mismatch = {
+    ...{ id: "0", kind: "missing-settlement", status: "open", productId: PRODUCT, username, currency },
+    ...{ betId: "0", transactionId: "0", roundId: "0", transactionRef: null, amountAtRisk: "12.5" },
+    ...{ effect: "-12.5", otherCurrencies: [], provider: null, ledger: null },
+    reason: "SETTLED with a payout of 12.50 USD at the provider, still open in the ledger",
+    ...{ occurredAt: at, firstSeenAt: at, lastSeenAt: at, countsOn: at.slice(0, 10) },
+    ...{ resolvedAt: null, resolvedBy: null, note: null },
+    ...{ owner: null, ticket: null, withProvider: null, remindAt: null },
+  };
+  return MISMATCH_EVENT_TYPES.map((kind) => {
+    const body = { what: `${kind}: a test, nothing happened`, by: "recon", test: true, mismatch };
+    return { idempotencyKey: `test/${formatInstant(now)}/${kind}`, kind, productId: PRODUCT, body, at: now };
+  });
 }
 
 function exampleIncident(news: IncidentNews, since: Instant, now: Instant): Alert {

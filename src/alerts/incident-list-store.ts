@@ -1,6 +1,7 @@
 /** Lists of incidents, their sums and trends, and who was notified. */
 
 import type { Instant } from "../clock.ts";
+import { type ChangePlace, type ChangesEnd, changedBetween } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
 import { countList, type ListCount } from "../db/row-counts.ts";
 import { type MismatchKind, type MismatchStatus, NOBODY } from "../mismatch.ts";
@@ -126,6 +127,38 @@ function isChosen(sql: Query, { isOpen, productId, owner = null, isDue = null }:
 /** The number of chosen incidents. */
 export async function countIncidents(sql: Query, choice: IncidentChoice): Promise<ListCount> {
   return await countList(sql, "incidents", sql`${isChosen(sql, choice)} ${hasCurrency(sql, choice)}`);
+}
+
+/**
+ * Incidents that changed after a place, or one of whose mismatches did, in the order of their last changes; both open and ended
+ * ones, if the choice does not say which.
+ * @returns the place of the last one, if others follow; null: these are all
+ */
+export async function listChangedIncidents(
+  sql: Query,
+  choice: IncidentChoice,
+  limit: number,
+  from: ChangePlace,
+  end: ChangesEnd,
+): Promise<{ incidents: ListedIncident[]; last: ChangePlace | null }> {
+  const rows = await sql<(ListedIncident & { readonly transaction: string })[]>`
+    with touched as (
+      select i.id, i.changed_in from incidents i where i.changed_in >= ${from.transaction}::text::xid8 and i.changed_in < ${end.transaction}::text::xid8
+      union all
+      select incident_id, m.changed_in from mismatches m join incident_members on mismatch_id = m.id
+      where m.changed_in >= ${from.transaction}::text::xid8 and m.changed_in < ${end.transaction}::text::xid8
+    ),
+    newest as (select distinct on (id) id, changed_in from touched order by id, changed_in desc)
+    select ${columns(sql)}, newest.changed_in::text as transaction
+    from newest join incidents using (id)
+    where ${changedBetween(sql, "newest", from, end)} and ${isChosen(sql, choice)} ${hasCurrency(sql, choice)}
+    order by newest.changed_in, id limit ${limit + 1}`;
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    incidents: page.map(({ transaction: _, ...incident }) => incident),
+    last: rows.length > limit && last !== undefined ? last : null,
+  };
 }
 
 /** The open incidents and their number: first those with the most undecided mismatches, then the one that grew last. */

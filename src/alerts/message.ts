@@ -5,6 +5,7 @@ import { NOBODY } from "../mismatch.ts";
 import { formatMoney, parseAmount } from "../money.ts";
 import { type Alert, type LargeMismatch, REMINDER_DUE } from "./alert.ts";
 import type { AgeOfMoney, OwnerOfMoney } from "./digest.ts";
+import type { MismatchEventBody } from "./event.ts";
 import type { Money } from "./incident.ts";
 import { MEANING_OF_KIND } from "./kind-meanings.ts";
 import { STATEMENT_CLOSED } from "./statement-closed.ts";
@@ -115,6 +116,8 @@ const REJECTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** The path of the page that shows what an alert speaks of: its incident, the rejected ones, the backfills, or the health of all work. */
 export function pageOf({ kind, body, productId }: Pick<Alert, "kind" | "body" | "productId">): string {
   if (kind === "digest") return "/mismatches";
+  if (kind.startsWith("mismatch."))
+    return `/mismatches/${(body as unknown as MismatchEventBody).mismatch.id}`;
   if (kind === STATEMENT_CLOSED) return `/report?${new URLSearchParams({ day: String(body["day"]) })}`;
   const rejected = REJECTED[kind];
   if (rejected !== undefined) {

@@ -384,18 +384,6 @@ create table fetched_times (
 );
 alter table fetched_times add constraint fetched_times_pkey PRIMARY KEY (product_id);
 
-create table idempotency_keys (
-  id text not null,
-  body_hash text not null,
-  claim text not null,
-  claimed_at timestamp(6) with time zone not null,
-  status integer,
-  answer text,
-  location text
-);
-alter table idempotency_keys add constraint idempotency_keys_pkey PRIMARY KEY (id);
-CREATE INDEX idempotency_keys_claimed ON public.idempotency_keys USING btree (claimed_at);
-
 create table incident_members (
   mismatch_id bigint not null,
   incident_id bigint not null
@@ -414,16 +402,10 @@ create table incidents (
   total integer not null,
   open integer not null,
   alerted_total integer not null,
-  ended_at timestamp(6) with time zone,
-  owner text,
-  ticket text,
-  with_provider timestamp(6) with time zone,
-  remind_at timestamp(6) with time zone,
-  reminded_at timestamp(6) with time zone
+  ended_at timestamp(6) with time zone
 );
 alter table incidents add constraint incidents_once UNIQUE (product_id, kind, backfill_id, number);
 alter table incidents add constraint incidents_pkey PRIMARY KEY (id);
-CREATE INDEX incidents_to_remind ON public.incidents USING btree (remind_at) WHERE ((remind_at IS NOT NULL) AND (reminded_at IS NULL));
 
 create table installations (
   id integer not null,
@@ -524,12 +506,7 @@ create table mismatches (
   resolved_by text,
   note text,
   ceased_at timestamp(6) with time zone,
-  effect numeric,
-  owner text,
-  ticket text,
-  with_provider timestamp(6) with time zone,
-  remind_at timestamp(6) with time zone,
-  reminded_at timestamp(6) with time zone
+  effect numeric
 );
 alter table mismatches add constraint mismatches_identity UNIQUE (product_id, username, subject, kind);
 alter table mismatches add constraint mismatches_pkey PRIMARY KEY (id);
@@ -540,11 +517,8 @@ CREATE INDEX mismatches_last_seen ON public.mismatches USING btree (last_seen_at
 CREATE INDEX mismatches_misnamed ON public.mismatches USING btree (product_id, ((provider ->> 'username'::text))) WHERE (kind = 'username-differs'::text);
 CREATE INDEX mismatches_occurred ON public.mismatches USING btree (status, occurred_at, id);
 CREATE INDEX mismatches_over ON public.mismatches USING btree (resolved_at) WHERE (resolved_at IS NOT NULL);
-CREATE INDEX mismatches_owner ON public.mismatches USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX mismatches_player ON public.mismatches USING btree (username, id);
-CREATE INDEX mismatches_remind ON public.mismatches USING btree (status, remind_at, id) WHERE (remind_at IS NOT NULL);
 CREATE INDEX mismatches_status ON public.mismatches USING btree (status, id);
-CREATE INDEX mismatches_to_remind ON public.mismatches USING btree (remind_at) WHERE ((remind_at IS NOT NULL) AND (reminded_at IS NULL));
 CREATE INDEX mismatches_unsettled ON public.mismatches USING btree (product_id) WHERE ((status = ANY (ARRAY['open'::text, 'acknowledged'::text])) OR ((ceased_at IS NULL) AND (resolved_by <> 'recon'::text)));
 CREATE TRIGGER note_changed_mismatches AFTER UPDATE ON public.mismatches REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changed_mismatches();
 alter table mismatches enable  trigger note_changed_mismatches;

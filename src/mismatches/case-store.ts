@@ -1,7 +1,9 @@
 /** Who works on a mismatch or an incident, the provider's ticket, and the reminder. One table's columns are the other's. */
 
 import { formatInstant, type Instant } from "../clock.ts";
+import { CHANGING_NOW } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
+import type { MismatchChange } from "../mismatch.ts";
 import type { CaseChange } from "./act.ts";
 import { type CommentSubject, insertComment } from "./comment-store.ts";
 
@@ -47,26 +49,28 @@ function lineOf(sql: Query, { change, note }: MadeChange) {
 /**
  * Changes owner, ticket or reminder of mismatches that the transaction has locked, each with a line of its history. Every change of
  * these columns is made here. One that has the value already stays as it is, without a line.
- * @returns the changed ones
+ * @returns the changed ones, for their events
  */
 export async function changeMismatchCases(
   tx: Query,
   ids: readonly number[],
   made: MadeChange,
-): Promise<number[]> {
+): Promise<MismatchChange[]> {
   if (ids.length === 0) return [];
+  const { by, at } = made;
   const { set, differs } = valuesOf(tx, made);
-  const rows = await tx<{ id: number }[]>`
+  const rows = await tx<Omit<MismatchChange, "change" | "at" | "by">[]>`
     with changed as (
-      update mismatches set ${set} where id = any(${ids as number[]}::bigint[]) and ${differs} returning *
+      update mismatches set ${set}, changed_in = ${tx.unsafe(CHANGING_NOW)} where id = any(${ids as number[]}::bigint[]) and ${differs} returning *
     ),
     recorded as (
       insert into mismatch_events (mismatch_id, at, from_status, to_status, by, note, amount_at_risk, reason, provider, ledger)
       select id, ${made.at}, status, status, ${made.by}, ${lineOf(tx, made)}, amount_at_risk, reason, provider, ledger
       from changed order by id
     )
-    select id from changed order by id`;
-  return rows.map(({ id }) => id);
+    select id, kind, product_id as "productId", amount_at_risk as amount, currency, occurred_at as "occurredAt"
+    from changed order by id`;
+  return rows.map((row) => ({ ...row, change: "refresh", at, by }));
 }
 
 /**
@@ -88,7 +92,7 @@ export async function changeIncidentCase(
   const { change } = made;
   if (known.isOver && change.what === "remind" && change.remindAt !== null) return "over";
   const [row] = await tx<{ line: string }[]>`
-    update incidents set ${set} where id = ${id} and ${differs} returning ${lineOf(tx, made)} as line`;
+    update incidents set ${set}, changed_in = ${tx.unsafe(CHANGING_NOW)} where id = ${id} and ${differs} returning ${lineOf(tx, made)} as line`;
   if (row === undefined) return "same";
   const said = { at: made.at, by: made.by, note: row.line };
   return (await insertComment(tx, "incident", id, said, most)) === "full" ? "full" : "changed";

@@ -220,6 +220,13 @@ export async function readMismatch(sql: Query, id: string): Promise<StoredMismat
   return row === undefined ? null : toMismatch(row);
 }
 
+/** Those of these mismatches that exist, in the order of their ids. */
+export async function readMismatches(sql: Query, ids: readonly number[]): Promise<StoredMismatch[]> {
+  const rows = await sql<MismatchRow[]>`
+    select ${columns(sql)} from mismatches chosen where id = any(${ids as number[]}::bigint[]) order by id`;
+  return rows.map(toMismatch);
+}
+
 /** One change of a mismatch's status, or of its owner, ticket or reminder, with the values at that time. */
 export const MISMATCH_EVENT = MISMATCH.pick({ amountAtRisk: true, provider: true, ledger: true }).extend({
   at: INSTANT,

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { exampleAlerts } from "../../src/alerts/examples.ts";
 import { configSchema, parseConfig } from "../../src/config-file.ts";
+import { EVENT_TYPES } from "../../src/endpoints.ts";
 import { ERROR_CODES } from "../../src/errors.ts";
 import { LEDGER_COLUMNS } from "../../src/ledger/relation.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../src/mismatch.ts";
@@ -27,7 +28,9 @@ interface Node {
 
 /** Every setting by its path, with its default from the schema. */
 function settingsOf(node: Node, path = ""): [path: string, fallback: unknown][] {
-  if (node.items?.properties !== undefined) return settingsOf(node.items, `${path}[]`);
+  // The fields of an endpoint have a table of their own.
+  if (node.items?.properties !== undefined && path !== "alerts.endpoints")
+    return settingsOf(node.items, `${path}[]`);
   if (node.properties === undefined) return [[path, node.default]];
   return Object.entries(node.properties).flatMap(([name, child]) =>
     name === "$schema" ? [] : settingsOf(child, path === "" ? name : `${path}.${name}`),
@@ -63,6 +66,11 @@ describe("docs/settings.md", () => {
     expect(withIt).toEqual(parseConfig({ products: [{ productId: "P1" }] }));
   });
 
+  test("leads to docs/alerts.md, which has every field of an endpoint", () => {
+    const endpoint = schema.properties?.["alerts"]?.properties?.["endpoints"]?.items?.properties ?? {};
+    expect(namesIn("docs/alerts.md", "field").sort()).toEqual(Object.keys(endpoint).sort());
+  });
+
   test("has every environment variable, and no other", () => {
     const text = readFileSync(join(ROOT, "src/environment.ts"), "utf8");
     const [, schemaText = ""] = /const environmentSchema = z\.object\(\{([\s\S]*?)^\}\);/m.exec(text) ?? [];
@@ -83,6 +91,7 @@ test("docs/errors.md has every error code once with an anchor, and no other", ()
 test("docs/alerts.md has every kind of alert once, and no other", () => {
   const kinds = exampleAlerts(NOON).map(({ kind }) => kind);
   expect(namesIn("docs/alerts.md", "`type`").sort()).toEqual(kinds.sort());
+  expect(namesIn("docs/alerts.md", "event").sort()).toEqual([...EVENT_TYPES].sort());
 });
 
 test("docs/mismatches.md has every kind and status of mismatches once", () => {

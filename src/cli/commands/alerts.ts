@@ -18,7 +18,7 @@ export function addAlertCommands(program: Command): void {
     .option("--json", "one JSON document")
     .action(async ({ kind, json }: { readonly kind?: string; readonly json?: boolean }) => {
       // The test stores nothing, so it needs neither database nor worker.
-      const settings = readSettings([]);
+      const settings = readSettings(["alerts"]);
       const channels = openChannels(settings.alerts, settings.ops);
       if (channels.length === 0) {
         throw new ReconError(

@@ -4,12 +4,11 @@ import type { Command } from "commander";
 import { adviceOfSome } from "../../advice.ts";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import {
-  describeIncident,
   type IncidentDocument,
   type IncidentStoryDocument,
+  listIncidentDocuments,
   readIncidentDocument,
 } from "../../flows/read/incident-document.ts";
-import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import type { Mismatch } from "../../mismatch.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { type IncidentQuery, readIncidentQuery } from "../../ops/input/incident-query.ts";
@@ -41,15 +40,17 @@ export function addIncidentCommands(program: Command): void {
     )
     .option("--limit <count>", "the most rows to list, up to 1000", "100")
     .option("--after <next>", 'the "next" of the page before')
+    .option("--changed-since <cursor>", 'only what changed since the answer with this "cursor"')
     .option("--json", "one JSON document")
     .action(
       withRecon(["database"], async ({ context }, { json, due, ...typed }: ListOptions) => {
         const asked = { ...typed, ...(due ? { due: "true" } : {}) };
-        const { choice, page } = await readIncidentQuery(context, asked, actorName());
-        const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
-        const documents = incidents.map(describeIncident);
-        if (json) printJson({ incidents: documents, next });
-        else printList(documents, next);
+        const list = await listIncidentDocuments(
+          context,
+          await readIncidentQuery(context, asked, actorName()),
+        );
+        if (json) printJson(list);
+        else printList(list.incidents, list.next);
       }),
     );
   incidents

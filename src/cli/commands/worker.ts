@@ -129,7 +129,12 @@ export function addWorkerCommand(program: Command): void {
     .command("worker")
     .description("the long-running worker: every scheduled job and the ops HTTP server")
     .action(
-      runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker, announceSteps),
+      runUntilStopped(
+        "the worker",
+        ["database", "queue", "provider", "ops", "alerts"],
+        openWorker,
+        announceSteps,
+      ),
     );
 }
 

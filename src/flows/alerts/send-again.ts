@@ -4,20 +4,23 @@ import { z } from "zod";
 import type { Alert } from "../../alerts/alert.ts";
 import {
   claimAttempt,
+  getsAlert,
   type ListedAlert,
   noteSentAgain,
   readListedAlert,
 } from "../../alerts/alert-list-store.ts";
-import type { AlertChannel, ChannelName } from "../../alerts/channel.ts";
+import type { AlertChannel } from "../../alerts/channel.ts";
 import { closeDelivered } from "../../alerts/delivery-store.ts";
-import { exampleAlerts } from "../../alerts/examples.ts";
+import { alertKindsOf, type EventFilter } from "../../alerts/event.ts";
+import { exampleAlerts, exampleEvents } from "../../alerts/examples.ts";
 import { type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { type Clock, formatInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
+import { MISMATCH_EVENT_TYPES } from "../../mismatch.ts";
 import type { FlowContext } from "../context.ts";
 
 export interface TestedChannel {
-  readonly channel: ChannelName;
+  readonly channel: string;
   /** whether all alerts arrived */
   readonly ok: boolean;
   readonly sent: number;
@@ -40,7 +43,7 @@ export async function testAlerts(
   signal: AbortSignal,
   kind?: string,
 ): Promise<TestedChannel[]> {
-  const examples = exampleAlerts(clock.now());
+  const examples = [...exampleAlerts(clock.now()), ...exampleEvents(clock.now())];
   const alerts = kind === undefined ? examples : examples.filter((one) => one.kind === kind);
   if (alerts.length === 0) {
     const kinds = [...new Set(examples.map((one) => one.kind))].join(", ");
@@ -51,10 +54,11 @@ export async function testAlerts(
 
 async function testChannel(
   channel: AlertChannel,
-  alerts: readonly Alert[],
+  examples: readonly Alert[],
   clock: Clock,
   signal: AbortSignal,
 ): Promise<TestedChannel> {
+  const alerts = examples.filter((one) => isTaken(channel.filter, one));
   let sent = 0;
   for (const alert of alerts) {
     let result = await channel.send(alert, clock.now(), signal);
@@ -69,6 +73,13 @@ async function testChannel(
     sent += 1;
   }
   return { channel: channel.name, ok: true, sent, of: alerts.length, error: null };
+}
+
+/** A channel without a filter takes every alert, and no event of a single mismatch. */
+function isTaken(filter: EventFilter | undefined, { kind }: Alert): boolean {
+  const isEvent = MISMATCH_EVENT_TYPES.some((type) => type === kind);
+  if (filter === undefined) return !isEvent;
+  return isEvent ? filter.events.some((type) => type === kind) : alertKindsOf(filter).includes(kind);
 }
 
 /** @throws ReconError `not-found` */
@@ -145,6 +156,13 @@ export async function sendAgain(
   if (to === undefined) {
     const set = names.length === 0 ? "no channel is set" : `it is one of ${names.join(", ")}`;
     throw new ReconError("usage", `there is no channel "${channel.slice(0, 60)}": ${set}`);
+  }
+  const kinds = to.filter === undefined ? null : alertKindsOf(to.filter);
+  if (!getsAlert({ channel, kinds }, alert)) {
+    throw new ReconError(
+      "usage",
+      `${channel.slice(0, 60)} does not get "${alert.kind}": see its deliveries for those that do`,
+    );
   }
   if (!(await claimAttempt(sql, alert.id, channel, attempts))) {
     throw new ReconError("conflict", `alert ${id} was sent to ${channel} meanwhile: see its attempts first`);

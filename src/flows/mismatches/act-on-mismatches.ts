@@ -236,7 +236,8 @@ export async function undoStep(
     if (members.length === 0) throw new ReconError("not-found", "there is no such step to undo");
     const chosen = await chooseByIds(tx, members, true);
     const undone = await writeUndo(tx, step, { by, at });
-    const changes = undone.flatMap(({ change, ...one }) => (change === null ? [] : [{ ...one, change }]));
+    // An acknowledgement that is undone changes the mismatch, and no number of an incident.
+    const changes = undone.map(({ change, status: _, ...one }) => ({ ...one, change: change ?? "refresh" }));
     await recordChanges(tx, changes, context.config, at);
     const reopened = new Set(changes.filter(({ change }) => change === "restore").map(({ id }) => id));
     await markReopened(

@@ -19,6 +19,7 @@ import {
   throwRefusals,
   tooManyComments,
 } from "./act-on-mismatches.ts";
+import { recordChanges } from "./record-transitions.ts";
 
 export interface RequestedChange {
   readonly change: CaseChange;
@@ -55,7 +56,8 @@ export async function changeCases(
     const at = context.clock.now();
     const chosen = await choose(tx, target, requested, at, true);
     const ids = chosen.map(({ id }) => id);
-    await changeMismatchCases(tx, ids, { ...requested, at });
+    const changes = await changeMismatchCases(tx, ids, { ...requested, at });
+    await recordChanges(tx, changes, context.config, at);
     return describe(chosen);
   });
 }

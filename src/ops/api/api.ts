@@ -8,6 +8,7 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { listAudit } from "../../access/audit-store.ts";
 import type { AlertChannel } from "../../alerts/channel.ts";
+import { EVENTS } from "../../alerts/event.ts";
 import { STATEMENT_CLOSED, STATEMENT_CLOSED_EVENT } from "../../alerts/statement-closed.ts";
 import { COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant } from "../../clock.ts";
@@ -301,6 +302,12 @@ async function addDocument(api: FastifyInstance): Promise<void> {
       security: [{ token: [] }, { session: [] }],
       webhooks: {
         [STATEMENT_CLOSED]: describeWebhook("A day was closed (ALERT_WEBHOOK_URL)", STATEMENT_CLOSED_EVENT),
+        ...Object.fromEntries(
+          EVENTS.map(({ type, summary, schema }) => [
+            type,
+            describeWebhook(`${summary} (alerts.endpoints)`, schema),
+          ]),
+        ),
       },
     },
   });

@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import pLimit from "p-limit";
 import { z } from "zod";
-import { FLAG, objectOf } from "../../answer.ts";
 import { countIncidents } from "../../alerts/incident-list-store.ts";
+import { FLAG, objectOf } from "../../answer.ts";
 import { ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import {
@@ -16,14 +16,13 @@ import {
 } from "../../flows/mismatches/act-on-mismatches.ts";
 import { changeCases, changeIncidents, previewChange } from "../../flows/mismatches/change-cases.ts";
 import {
-  describeIncident,
   INCIDENT_LIST,
   INCIDENT_STORY,
+  listIncidentDocuments,
   readIncidentDocument,
 } from "../../flows/read/incident-document.ts";
 import { listMismatches } from "../../flows/read/list-mismatches.ts";
 import { EVIDENCE, type EvidenceTarget, readEvidence } from "../../flows/read/read-evidence.ts";
-import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import { MISMATCH_STORY, readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_LIST } from "../../mismatch.ts";
 import {
@@ -231,10 +230,9 @@ const ADD_COMMENT = describeOperation({
 export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): void {
   api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async (request) => {
     const { isCounted, query } = takeCount(request.query);
-    const { choice, page } = await readIncidentQuery(context, query, request.asker.name);
-    const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
-    const count = isCounted ? await countIncidents(context.sql, choice) : {};
-    return { incidents: incidents.map(describeIncident), next, ...count };
+    const asked = await readIncidentQuery(context, query, request.asker.name);
+    const list = await listIncidentDocuments(context, asked);
+    return isCounted ? { ...list, ...(await countIncidents(context.sql, asked.choice)) } : list;
   });
   api.get<{ Params: { id: string } }>("/incidents/:id", { schema: SHOW_INCIDENT }, ({ params }) =>
     readIncidentDocument(context, params.id),

@@ -58,8 +58,7 @@ export function addIdempotency(
     const held = claims.get(request);
     if (held === undefined) return;
     const { keyed, claim } = held;
-    const isKept =
-      reply.statusCode < 500 && typeof payload === "string" && payload.length <= LONGEST_ANSWER;
+    const isKept = reply.statusCode < 500 && typeof payload === "string" && payload.length <= LONGEST_ANSWER;
     try {
       if (isKept) await keepAnswer(sql, keyed, claim, toKept(reply.statusCode, payload, locationOf(reply)));
       else await releaseKey(sql, keyed, claim);

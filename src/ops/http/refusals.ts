@@ -120,6 +120,7 @@ const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
   "idempotency-key-reused": 409,
   "idempotency-key-in-use": 409,
   "bets-deleted": 410,
+  "cursor-unknown": 410,
   "round-too-wide": 422,
   "session-too-long": 422,
   "database-limit": 503,

@@ -10,15 +10,17 @@ import type { MismatchSort, OrderPosition } from "../../mismatches/order-store.t
 import { hasMismatches, type MismatchChoice } from "../../mismatches/store.ts";
 import type { TimeRange } from "../../window.ts";
 import {
+  AFTER,
   amountIn,
+  CHANGED_SINCE,
   CURRENCY,
+  checkAfter,
   FILTER,
   orNull,
   PAGE,
   type PageQuery,
   read,
   readOneOf,
-  readPage,
   severalOf,
   type Typed,
   timeIn,
@@ -104,9 +106,8 @@ export function descendsUsually(by: MismatchSort): boolean {
 
 export const LIST_QUERY = CHOICE.extend({
   ...PAGE,
-  after: orNull(FILTER).meta({
-    description: "the `next` of the page before in the same order; without it the first page",
-  }),
+  after: AFTER,
+  changedSince: CHANGED_SINCE,
   sort: orNull(z.enum(SORT_NAMES)).meta({
     description:
       "the newest or largest first; remind-at: only those with a reminder, the earliest first; default: in the order of their discovery",
@@ -115,7 +116,8 @@ export const LIST_QUERY = CHOICE.extend({
 
 /** As typed. */
 export type ChoiceQuery = { readonly [Name in keyof typeof CHOICE.shape]?: string | undefined };
-export type MismatchQuery = ChoiceQuery & PageQuery & { readonly sort?: string | undefined };
+export type MismatchQuery = ChoiceQuery &
+  PageQuery & { readonly sort?: string | undefined; readonly changedSince?: string | undefined };
 
 /** The names of the filters. */
 export const CHOICES = Object.keys(CHOICE.shape) as readonly (keyof ChoiceQuery)[];
@@ -130,11 +132,19 @@ export async function readMismatchQuery(
   typed: Typed,
   me: string,
 ): Promise<MismatchFilter> {
-  const { limit, after, sort, ...asked } = read(LIST_QUERY, typed);
+  const { limit, after, sort, changedSince, ...asked } = read(LIST_QUERY, typed);
   const order = sort === null ? null : { by: SORTED_BY[sort], descending: descendsUsually(SORTED_BY[sort]) };
-  if (after !== null && sort === null) readPage({ after });
-  else if (after !== null && sort !== null) readPlace("after", after, sort);
-  return { ...(await checkChoice(context, typed, asked, me)), order, limit, after };
+  checkUnsorted(sort, changedSince);
+  if (sort === null) checkAfter(after, changedSince);
+  else if (after !== null) readPlace("after", after, sort);
+  return { ...(await checkChoice(context, typed, asked, me)), order, limit, after, changedSince };
+}
+
+/** Changes have an order of their own. @throws ReconError `usage` */
+export function checkUnsorted(sort: string | null, changedSince: string | null): void {
+  if (sort === null || changedSince === null) return;
+  const words = `sort ${show(sort)} is not possible with changedSince, which has the order of the changes`;
+  throw usage(words, "sort");
 }
 
 /**

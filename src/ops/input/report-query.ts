@@ -7,8 +7,20 @@ import { findOtherProducts } from "../../diff/outside-store.ts";
 import type { ItemFilter } from "../../flows/closing/read-items.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { EXPLAINED_BY } from "../../report-item.ts";
-import { CURRENCY, FILTER, ONCE, orNull, PAGE, read, readOneOf, TEXT, type Typed, usage, words } from "./fields.ts";
-import { bodyWith, must, show } from "./messages.ts";
+import {
+  CURRENCY,
+  FILTER,
+  ONCE,
+  orNull,
+  PAGE,
+  read,
+  readOneOf,
+  TEXT,
+  type Typed,
+  usage,
+  words,
+} from "./fields.ts";
+import { bodyWith, must } from "./messages.ts";
 import { LONGEST_NOTE } from "./transfer-query.ts";
 
 const REPORT_QUERY = z.strictObject({
@@ -155,7 +167,9 @@ const MOST_GAPS = 1_000;
 export const CLOSING_FORM = z.strictObject(
   {
     day: TEXT.meta({ format: "date", description: "either this or month; of closing.zone" }).optional(),
-    month: TEXT.meta({ description: "such as 2026-11: its days in order, up to the first that stays open" }).optional(),
+    month: TEXT.meta({
+      description: "such as 2026-11: its days in order, up to the first that stays open",
+    }).optional(),
     acceptGap: z
       .array(TEXT, must("be a list of products"))
       .min(1, must("be a list of products"))
@@ -183,7 +197,8 @@ export function readClosing(body: unknown, zone: string): AskedClosing {
   if ((acceptGap === undefined) !== (note === undefined))
     throw usage("note is the reason of acceptGap: give both", acceptGap === undefined ? "note" : "acceptGap");
   if (month === undefined) {
-    const gaps = acceptGap === undefined || note === undefined ? null : { productIds: [...new Set(acceptGap)], note };
+    const gaps =
+      acceptGap === undefined || note === undefined ? null : { productIds: [...new Set(acceptGap)], note };
     return { day: parseDay(day ?? "", zone), gaps };
   }
   if (acceptGap !== undefined) throw usage("acceptGap is about one day: give day, not month", "acceptGap");
@@ -191,4 +206,6 @@ export function readClosing(body: unknown, zone: string): AskedClosing {
 }
 
 /** Whose sealed files are checked. */
-export const ARCHIVE_QUERY = z.strictObject({ day: ONCE.meta({ format: "date", description: "a closed day" }) });
+export const ARCHIVE_QUERY = z.strictObject({
+  day: ONCE.meta({ format: "date", description: "a closed day" }),
+});

@@ -281,6 +281,7 @@ export function addMismatchCommands(program: Command): void {
     )
     .option("--limit <count>", "the most rows to list, up to 1000; default 100, with --csv all")
     .option("--after <next>", 'the "next" of the page before')
+    .option("--changed-since <cursor>", 'only those that changed since the answer with this "cursor"')
     .option("--csv", "comma-separated values, every field")
     .option("--json", "one JSON document")
     .action(withRecon(["database"], ({ context }, options: ListOptions) => list(context, options)));
@@ -317,9 +318,9 @@ async function list(context: FlowContext, { json, csv, ...query }: ListOptions):
     }
     return;
   }
-  const { mismatches, next } = await listMismatches(context, filter);
-  if (json) printJson({ mismatches, next });
-  else printList(mismatches, next);
+  const found = await listMismatches(context, filter);
+  if (json) printJson(found);
+  else printList(found.mismatches, found.next);
 }
 
 function printList(mismatches: readonly Mismatch[], next: string | null): void {

@@ -28,7 +28,7 @@ export function addIncidentsPage(
   worker: OwnWorker | null,
 ): void {
   // Without a worker, the channels are unknown.
-  const hasNoChannel = worker?.channels.length === 0;
+  const hasNoChannel = worker?.channels.every(({ filter }) => filter !== undefined) === true;
   pages.get("/incidents", (request: ListRequest, reply) => sendList(context, request, reply));
   pages.get("/incidents/:id", (request: OneRequest, reply) =>
     sendIncident(context, request, reply, {
@@ -111,7 +111,8 @@ async function sendList(
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   const shared = { title: "Incidents", path: "/incidents", notice: takeNotice(request, reply) };
   try {
-    const asked = { limit: PAGE_SIZE, ...request.query };
+    const { changedSince: _, ...query } = request.query;
+    const asked = { limit: PAGE_SIZE, ...query };
     const { choice, page } = await readIncidentQuery(context, asked, request.asker.name);
     const order = page.order === "at-risk" ? page.order : "growth";
     const list = await listIncidentsWithMoney(context, choice, { ...page, order });

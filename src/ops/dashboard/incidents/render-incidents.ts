@@ -70,7 +70,9 @@ function renderList(
 ): SafeHtml {
   const { currency, sort, ...others } = filters;
   if (incidents.length === 0) {
-    const isAll = others.state === "open" && [others.product, currency, others.owner, others.due].every((one) => one === "");
+    const isAll =
+      others.state === "open" &&
+      [others.product, currency, others.owner, others.due].every((one) => one === "");
     return html`<p class="sheet">${isAll ? "No incident is open." : "There is no such incident."}</p>`;
   }
   const typed = Object.entries(filters).filter(([, text]) => text !== "");

@@ -13,7 +13,6 @@ import {
   readMonthlyShares,
   type Trends,
 } from "../../../flows/trends/read-trends.ts";
-import type { TimeRange } from "../../../window.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readTrendQuery } from "../../input/range-query.ts";
 import { type Problem, problemOf, typedFields } from "../parts/fields.ts";
