@@ -219,7 +219,10 @@ test("a player's page lists the latest bets with both sides, the newest first", 
   await world.listed(recordOf("5", { ...ids, ...later }));
   const { html, words } = await (await visit())("anna");
   const rows = [...html.matchAll(/<tr[^>]*><th scope="row".*?<\/tr>/gs)].map(([row]) =>
-    row.replace(/<[^>]+>/g, " ").replace(/\s+/g, " ").replaceAll(" ,", ","),
+    row
+      .replace(/<[^>]+>/g, " ")
+      .replace(/\s+/g, " ")
+      .replaceAll(" ,", ","),
   );
   // A bet with another id on each side is one row.
   expect(rows).toHaveLength(4);
