@@ -43,7 +43,7 @@ export interface IncidentChoice {
  * that grew last. "at-risk": by currency, and of each currency the one with the most money at risk; one with several
  * currencies counts with the chosen one, or the one that most of its mismatches have.
  */
-export type IncidentOrder = "newest" | "growth" | "at-risk";
+type IncidentOrder = "newest" | "growth" | "at-risk";
 
 export interface IncidentRange {
   readonly limit: number;

@@ -166,8 +166,9 @@ test("a worker in a terminal lists the mismatches that are found while it runs, 
     PROVIDER_USERNAME: "a",
     PROVIDER_PASSWORD: "b",
   };
-  const env = { PATH: process.env["PATH"], ...SETTINGS, ...provider, OPS_PORT: "0", NO_COLOR: "1" };
-  const worker = spawn("script", ["-qec", `${process.execPath} ${PROGRAM} worker`, "/dev/null"], { env });
+  const COMMAND = `${process.execPath} ${PROGRAM} worker`;
+  const env = { PATH: process.env["PATH"], ...SETTINGS, ...provider, OPS_PORT: "0", NO_COLOR: "1", COMMAND };
+  const worker = spawn("/bin/sh", ["-c", 'exec script -qec "$COMMAND" /dev/null'], { env });
   let said = "";
   worker.stdout.on("data", (chunk: Buffer) => (said += chunk.toString()));
   const ended = once(worker, "exit");

@@ -32,7 +32,7 @@ function problemOf(typed: string): string | null {
   // Values of options, and what follows in a script, are ignored.
   const words =
     typed
-      .split(/\s+(?:<<|\||&&|>|2>|#)/)[0]
+      .split(/\s+(?:<|\||&&|>|2>|#)/)[0]
       ?.split(/\s+/)
       .slice(1) ?? [];
   let command: Command = program;
