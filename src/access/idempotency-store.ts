@@ -47,7 +47,9 @@ export async function claimKey(
     where k.claimed_at < ${now - KEEP_KEYS_MS}
       or (k.status is null and k.claimed_at < ${now - CLAIM_MS} and k.body_hash = excluded.body_hash)`;
   if (count > 0) return "claimed";
-  const [row] = await sql<{ bodyHash: string; status: number | null; answer: string; location: string | null }[]>`
+  const [row] = await sql<
+    { bodyHash: string; status: number | null; answer: string; location: string | null }[]
+  >`
     select body_hash as "bodyHash", status, answer, location from idempotency_keys where id = ${id}`;
   // Released between the two statements: the caller asks again.
   if (row === undefined) return "in-use";

@@ -49,7 +49,9 @@ describe("a day", () => {
     const close = (body: object, { token } = CLOSER as { token: string }) =>
       ask("POST", "/api/close", { body, token });
     const get = (path: string) => ask("GET", path, { token: DECIDER.token });
-    expect(await close({ day: "2026-11-19" }, DECIDER)).toEqual(problemWith(403, "this needs the role close"));
+    expect(await close({ day: "2026-11-19" }, DECIDER)).toEqual(
+      problemWith(403, "this needs the role close"),
+    );
     expect(await get("/api/archive/verify?day=2026-11-19")).toEqual(
       problemWith(404, "2026-11-19 is not closed, so it has no sealed files"),
     );
@@ -113,13 +115,18 @@ describe("a day", () => {
     const verify = async (day: string, of = context) =>
       await (await serveApi(of))("GET", `/api/archive/verify?day=${encodeURIComponent(day)}`);
     expect(await verify("2026-11-20", contextOf())).toEqual(problemWith(400, "closing.archive is not set"));
-    expect(await verify("../../etc")).toEqual(problemWith(400, 'day must be a date such as 2026-11-20, but is'));
+    expect(await verify("../../etc")).toEqual(
+      problemWith(400, "day must be a date such as 2026-11-20, but is"),
+    );
   });
 });
 
 test("an alert is sent again, once for each attempt that was seen", async () => {
   const answers: SendResult[] = [{ outcome: "refused", error: "it answered 500" }, { outcome: "delivered" }];
-  const channel: AlertChannel = { name: "webhook", send: async () => answers.shift() ?? { outcome: "delivered" } };
+  const channel: AlertChannel = {
+    name: "webhook",
+    send: async () => answers.shift() ?? { outcome: "delivered" },
+  };
   const worker: OwnWorker = {
     channels: [channel],
     hasHeartbeat: false,
@@ -139,7 +146,10 @@ test("an alert is sent again, once for each attempt that was seen", async () => 
   ]);
   expect((await resend({ channel: "webhook", attempts: 0 })).json).toMatchObject({
     error: "it answered 500",
-    alert: { deliveredAt: null, deliveries: [{ channel: "webhook", attempts: 1, lastError: "it answered 500" }] },
+    alert: {
+      deliveredAt: null,
+      deliveries: [{ channel: "webhook", attempts: 1, lastError: "it answered 500" }],
+    },
   });
   expect(await resend({ channel: "webhook", attempts: 0 })).toMatchObject({
     status: 409,
@@ -150,7 +160,10 @@ test("an alert is sent again, once for each attempt that was seen", async () => 
     alert: { deliveredAt: expect.any(String), deliveries: [{ attempts: 2, lastError: null }] },
   });
   expect((await get("/api/alerts?state=waiting")).json.alerts).toEqual([]);
-  expect((await get("/api/alerts/1")).json.alert).toMatchObject({ what: expect.any(String), body: { kind: "payout-differs" } });
+  expect((await get("/api/alerts/1")).json.alert).toMatchObject({
+    what: expect.any(String),
+    body: { kind: "payout-differs" },
+  });
   for (const [body, detail] of [
     [{ channel: "pigeon" }, 'there is no channel "pigeon": it is one of webhook'],
     [{ channel: "webhook", attempts: -1 }, "attempts must be a whole number from 0 up, but is the number -1"],
@@ -226,7 +239,11 @@ describe("an answer", () => {
     for (const accept of ["application/json", "text/csv"]) {
       const plain = await readBytes("/api/mismatches", { accept });
       const packed = await readBytes("/api/mismatches", { accept, "accept-encoding": coding });
-      expect([plain.coding, packed.coding, packed.vary]).toEqual(["", coding, expect.stringMatching(/accept-encoding/i)]);
+      expect([plain.coding, packed.coding, packed.vary]).toEqual([
+        "",
+        coding,
+        expect.stringMatching(/accept-encoding/i),
+      ]);
       expect(packed.vary).toMatch(/accept(?!-)/i);
       expect(unpack(packed.bytes).equals(plain.bytes)).toBe(true);
       expect(packed.bytes.length).toBeLessThan(plain.bytes.length / 4);

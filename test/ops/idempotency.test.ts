@@ -106,7 +106,9 @@ describe("a request with a key", () => {
     const sent = Buffer.from(key, "utf8").toString("latin1");
     const answer = await post(ask, "/api/backfills", sent, RANGE);
     expect(answer).toMatchObject({ status: 400, json: { code: "usage" } });
-    expect(answer.json.detail).toMatch(/^Idempotency-Key must be 1 to 255 printable ASCII characters without/);
+    expect(answer.json.detail).toMatch(
+      /^Idempotency-Key must be 1 to 255 printable ASCII characters without/,
+    );
     expect(await countOf("backfills")).toBe(0);
   });
 });
@@ -189,7 +191,10 @@ describe("a crash", () => {
     const first = send().then((answer) => answer);
     await eventually("the first request works", async () => (tries === 1 ? true : null));
     const meanwhile = await send();
-    expect([meanwhile.json().code, meanwhile.headers["retry-after"]]).toEqual(["idempotency-key-in-use", "1"]);
+    expect([meanwhile.json().code, meanwhile.headers["retry-after"]]).toEqual([
+      "idempotency-key-in-use",
+      "1",
+    ]);
     clock.set(NOON + 2 * MINUTE_MS + 1);
     expect((await send()).json()).toEqual({ tries: 2 });
     slow.resolve();

@@ -263,7 +263,8 @@ test("the document names its schemas, and has each in one place", async () => {
     Array.from(JSON.stringify(json).matchAll(/"#\/components\/schemas\/(\w+)"/g), ([, name]) => name),
   );
   expect([...named].sort()).toEqual(Object.keys(schemas));
-  for (const [name, schema] of Object.entries<AnySchema>(schemas)) expect([name, schema.title]).toEqual([name, name]);
+  for (const [name, schema] of Object.entries<AnySchema>(schemas))
+    expect([name, schema.title]).toEqual([name, name]);
   expect(schemas.MismatchList.properties.mismatches.items).toEqual({ $ref: "#/components/schemas/Mismatch" });
 });
 

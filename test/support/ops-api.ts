@@ -54,5 +54,11 @@ export function problemWith(status: number, detail: string) {
 
 /** The fields of every problem. @param detail its text, or what matches it */
 export function problemJson(status: number, detail: unknown, code: unknown = expect.any(String)) {
-  return { type: expect.stringMatching(/\/docs\/errors\.md#[a-z0-9-]+$/), title: expect.any(String), status, detail, code };
+  return {
+    type: expect.stringMatching(/\/docs\/errors\.md#[a-z0-9-]+$/),
+    title: expect.any(String),
+    status,
+    detail,
+    code,
+  };
 }

@@ -92,7 +92,9 @@ export async function verifyDay(
 export const ARCHIVED_DAY = objectOf({
   day: DATE,
   number: z.nullable(COUNT),
-  hash: z.nullable(HASH).meta({ description: "of the statement that the files belong to; null: the manifest cannot be read" }),
+  hash: z
+    .nullable(HASH)
+    .meta({ description: "of the statement that the files belong to; null: the manifest cannot be read" }),
   files: COUNT,
   lines: COUNT,
   flaws: listOf(
@@ -108,14 +110,19 @@ export const ARCHIVED_DAY = objectOf({
  * Checks the sealed files of a closed day against their manifest, and the manifest against the stored statement.
  * @throws ReconError `usage` if closing.archive is not set; `not-found` if the day is not closed
  */
-export async function verifyClosedDay({ sql, config }: FlowContext, day: string): Promise<AnswerOf<typeof ARCHIVED_DAY>> {
+export async function verifyClosedDay(
+  { sql, config }: FlowContext,
+  day: string,
+): Promise<AnswerOf<typeof ARCHIVED_DAY>> {
   const { archive: folder } = config.closing;
-  if (folder === null) throw new ReconError("usage", "closing.archive is not set, so there are no sealed files");
+  if (folder === null)
+    throw new ReconError("usage", "closing.archive is not set, so there are no sealed files");
   const closed = await readClosedDay(sql, day);
   if (closed === null) throw new ReconError("not-found", `${day} is not closed, so it has no sealed files`);
   const { flaws, manifest: found } = await verifyDay(folder, day);
   const hash = found === null ? null : hashOfManifest(found.manifest, found.text);
-  const ofOther = hash === null || hash === closed.hash ? [] : [{ file: MANIFEST, line: null, what: OF_OTHER }];
+  const ofOther =
+    hash === null || hash === closed.hash ? [] : [{ file: MANIFEST, line: null, what: OF_OTHER }];
   const files = found?.manifest.files ?? [];
   return {
     day,

@@ -45,7 +45,9 @@ export async function verifyBooks(context: FlowContext): Promise<BooksCheck> {
 
 /** The check as JSON, with the last closed day; null: there is none. */
 export const BOOKS_CHECK = objectOf({
-  days: COUNT.meta({ description: "closed days that are as they were closed: all, or those before the flaw" }),
+  days: COUNT.meta({
+    description: "closed days that are as they were closed: all, or those before the flaw",
+  }),
   flaw: z.nullable(objectOf({ day: DATE, what: TEXT })).meta({ description: "null: nothing was altered" }),
   sums: z.nullable(
     objectOf({

@@ -154,5 +154,16 @@ export const IMPORT_STORY = IMPORT.extend({ rejected: IMPORT_COUNTS.shape.reject
 export function describeImport({ id, at, endedAt, ...rest }: PastImport): AnswerOf<typeof IMPORT> {
   const { who, via, format, name, bytes, totals, error } = rest;
   const ended = endedAt === null ? null : formatInstant(endedAt);
-  return { id: String(id), at: formatInstant(at), endedAt: ended, who, via, format, name, bytes, totals, error };
+  return {
+    id: String(id),
+    at: formatInstant(at),
+    endedAt: ended,
+    who,
+    via,
+    format,
+    name,
+    bytes,
+    totals,
+    error,
+  };
 }

@@ -1,7 +1,17 @@
 /** Incidents as JSON, for commands and HTTP. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, COUNT, INSTANT, LIST_COUNT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
+import {
+  AMOUNT,
+  type AnswerOf,
+  COUNT,
+  INSTANT,
+  LIST_COUNT,
+  listOf,
+  NEXT,
+  objectOf,
+  TEXT,
+} from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { MISMATCH, MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
 import { COMMENT } from "../../mismatches/comment-store.ts";

@@ -1,7 +1,18 @@
 /** Reads transfers and top-ups by their ref, with every stored answer. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, COUNT, FLAG, INSTANT, LIST_COUNT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
+import {
+  AMOUNT,
+  type AnswerOf,
+  COUNT,
+  FLAG,
+  INSTANT,
+  LIST_COUNT,
+  listOf,
+  NEXT,
+  objectOf,
+  TEXT,
+} from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import { formatMoney } from "../../money.ts";

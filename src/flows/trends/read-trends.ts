@@ -209,7 +209,9 @@ export const TRENDS = objectOf({
   from: INSTANT,
   to: INSTANT,
   stepSeconds: COUNT,
-  open: listOf(z.nullable(COUNT)).meta({ description: "open and acknowledged mismatches at the end of each step" }),
+  open: listOf(z.nullable(COUNT)).meta({
+    description: "open and acknowledged mismatches at the end of each step",
+  }),
   atRisk: listOf(objectOf({ currency: z.nullable(TEXT), amounts: listOf(z.nullable(AMOUNT)) })).meta({
     description: "their money at the end of each step, by currency",
   }),
@@ -223,9 +225,13 @@ export const TRENDS = objectOf({
   months: listOf(
     CONFIRMED_SHARES.extend({
       month: TEXT.regex(/^\d{4}-\d{2}$/),
-      isWhole: FLAG.meta({ description: "false: an older version, which measured nothing, closed some of its days" }),
+      isWhole: FLAG.meta({
+        description: "false: an older version, which measured nothing, closed some of its days",
+      }),
     }),
-  ).meta({ description: "the share of the money of closed days that both sides confirmed in time, the newest first" }),
+  ).meta({
+    description: "the share of the money of closed days that both sides confirmed in time, the newest first",
+  }),
 });
 
 export function describeTrends(

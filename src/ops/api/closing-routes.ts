@@ -64,8 +64,10 @@ export function addClosingRoutes(api: FastifyInstance, context: FlowContext): vo
   const { zone } = context.config.closing;
   api.post("/close", { schema: CLOSE, config: { needs: "close" } }, async ({ body, asker }) => {
     const asked = readClosing(body, zone);
-    if ("day" in asked && asked.gaps !== null) await acceptGaps(context, asked.day, { ...asked.gaps, by: asker.name });
-    const results = "day" in asked ? [await closeDay(context, asked.day)] : await closeMonth(context, asked.dates);
+    if ("day" in asked && asked.gaps !== null)
+      await acceptGaps(context, asked.day, { ...asked.gaps, by: asker.name });
+    const results =
+      "day" in asked ? [await closeDay(context, asked.day)] : await closeMonth(context, asked.dates);
     // What changed in other closed days meanwhile.
     await findCorrections(context, new AbortController().signal);
     return await describeClosings(context, results);

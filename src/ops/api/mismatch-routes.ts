@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import pLimit from "p-limit";
 import { z } from "zod";
-import { FLAG, objectOf } from "../../answer.ts";
 import { countIncidents } from "../../alerts/incident-list-store.ts";
+import { FLAG, objectOf } from "../../answer.ts";
 import { ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import {

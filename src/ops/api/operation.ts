@@ -201,5 +201,9 @@ export function nameSchemas<Document extends object>(document: Document): Docume
   };
   const named = { paths: visit(paths), webhooks: visit(webhooks) };
   const sorted = Object.fromEntries([...schemas].sort(([one], [other]) => (one < other ? -1 : 1)));
-  return { ...rest, ...named, components: { ...(components as object), schemas: sorted } } as unknown as Document;
+  return {
+    ...rest,
+    ...named,
+    components: { ...(components as object), schemas: sorted },
+  } as unknown as Document;
 }

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { html } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorCode, WrongField } from "../../errors.ts";
-import { cameByHttps } from "./same-origin.ts";
 import { renderPage } from "./layout.ts";
+import { cameByHttps } from "./same-origin.ts";
 
 /** The code of a refusal that is no error of the program, by its status. docs/errors.md explains each. */
 export const CODE_OF_STATUS = {

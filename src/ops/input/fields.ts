@@ -162,7 +162,10 @@ export const COUNTED = {
 };
 
 /** Takes `count` out of a query. @throws ReconError `usage` that names its value */
-export function takeCount({ count, ...query }: Typed): { readonly isCounted: boolean; readonly query: Typed } {
+export function takeCount({ count, ...query }: Typed): {
+  readonly isCounted: boolean;
+  readonly query: Typed;
+} {
   const asked = read(z.strictObject(COUNTED), count === undefined ? {} : { count });
   return { isCounted: asked.count === "true", query };
 }

@@ -160,7 +160,9 @@ const MOST_GAPS = 1_000;
 export const CLOSING_FORM = z.strictObject(
   {
     day: TEXT.meta({ format: "date", description: "either this or month; of closing.zone" }).optional(),
-    month: TEXT.meta({ description: "such as 2026-11: its days in order, up to the first that stays open" }).optional(),
+    month: TEXT.meta({
+      description: "such as 2026-11: its days in order, up to the first that stays open",
+    }).optional(),
     acceptGap: z
       .array(TEXT, must("be a list of products"))
       .min(1, must("be a list of products"))
@@ -188,7 +190,8 @@ export function readClosing(body: unknown, zone: string): AskedClosing {
   if ((acceptGap === undefined) !== (note === undefined))
     throw usage("note is the reason of acceptGap: give both", acceptGap === undefined ? "note" : "acceptGap");
   if (month === undefined) {
-    const gaps = acceptGap === undefined || note === undefined ? null : { productIds: [...new Set(acceptGap)], note };
+    const gaps =
+      acceptGap === undefined || note === undefined ? null : { productIds: [...new Set(acceptGap)], note };
     return { day: parseDay(day ?? "", zone), gaps };
   }
   if (acceptGap !== undefined) throw usage("acceptGap is about one day: give day, not month", "acceptGap");
@@ -196,4 +199,6 @@ export function readClosing(body: unknown, zone: string): AskedClosing {
 }
 
 /** Whose sealed files are checked. */
-export const ARCHIVE_QUERY = z.strictObject({ day: ONCE.meta({ format: "date", description: "a closed day" }) });
+export const ARCHIVE_QUERY = z.strictObject({
+  day: ONCE.meta({ format: "date", description: "a closed day" }),
+});

@@ -18,7 +18,12 @@ import { closeMonth, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
 import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
-import { type BooksCheck, openBooksCheck, sayRest, type WholeCheck } from "../../../flows/closing/verify-books.ts";
+import {
+  type BooksCheck,
+  openBooksCheck,
+  sayRest,
+  type WholeCheck,
+} from "../../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { may } from "../../access/access.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
