@@ -59,8 +59,6 @@ const RIGHT: Readonly<
   checkInvoice: { query: { month: "2026-11" }, lines: "product,currency,turnover,ggr\nP1,THB,1,1" },
   readTrends: { query: { span: "week", product: "P1" } },
   verifyBooks: {},
-  closeDays: { body: { day: "2026-11-19" } },
-  verifyArchivedDay: { query: { day: "2026-11-19" } },
   listAlerts: { query: { state: "all", product: "P1", limit: "5", after: "9" } },
   readAlert: { path: { id: "1" } },
   resendAlert: { path: { id: "1" }, body: { channel: "webhook", attempts: 0 } },
@@ -145,6 +143,8 @@ const RIGHT: Readonly<
   readRejected: { path: { id: "record-1" } },
   retryRejected: { body: { limit: 5, after: "record-9" } },
   listAudit: { query: { limit: "5", after: "9" } },
+  closeDays: { body: { day: "2026-11-19" } },
+  verifyArchivedDay: { query: { day: "2026-11-19" } },
 };
 
 /** Each makes a program fail that turns what it was sent into a text. */
