@@ -1,5 +1,6 @@
 /** The description of an API route, for the OpenAPI document. */
 
+import { STATUS_CODES } from "node:http";
 import "@fastify/swagger";
 import type { FastifySchema } from "fastify";
 import { z } from "zod";
@@ -120,10 +121,16 @@ const NAMES: ReadonlyMap<unknown, string> = new Map<z.ZodType, string>([
   [RETRY_RESULT, "RetryResult"],
 ]);
 
-/** The problems that any route may answer. `default`, because generators of clients write "4XX" into their code as a number. */
-const PROBLEMS: Schema = {
-  default: asProblem("Refused (4xx) or failed (5xx): `code` says why, `detail` names the field or the state"),
-};
+/**
+ * The problems that any route may answer. Each by its status: generators of clients write "4XX" into their code as a number, and with
+ * "default" a status decides no type.
+ */
+const PROBLEMS: Schema = Object.fromEntries(
+  [400, 401, 403, 404, 409, 410, 413, 415, 422, 429, 500, 503].map((status) => [
+    status,
+    asProblem(STATUS_CODES[status] ?? ""),
+  ]),
+);
 
 /** The `schema` of a Fastify route. */
 export function describeOperation(operation: Operation): FastifySchema {

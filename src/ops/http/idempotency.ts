@@ -58,7 +58,9 @@ export function addIdempotency(
     const held = claims.get(request);
     if (held === undefined) return;
     const { keyed, claim } = held;
-    const isKept = reply.statusCode < 500 && typeof payload === "string" && payload.length <= LONGEST_ANSWER;
+    // What says "try again later" must not be the answer to all that is sent then.
+    const isFinal = reply.statusCode < 500 && !reply.hasHeader("retry-after");
+    const isKept = isFinal && typeof payload === "string" && payload.length <= LONGEST_ANSWER;
     try {
       if (isKept) await keepAnswer(sql, keyed, claim, toKept(reply.statusCode, payload, locationOf(reply)));
       else await releaseKey(sql, keyed, claim);

@@ -248,8 +248,13 @@ export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socke
   socket.setTimeout(LONGEST_GOODBYE_MS, () => socket.destroy());
 }
 
+/** After a refusal that may not last: another process closes days, or too many reports wait. */
+const RETRY_AFTER_SECONDS = 60;
+
 async function sendError(reply: FastifyReply, status: number, error: Error): Promise<FastifyReply> {
   const parts = error instanceof ReconError ? { code: error.code, fields: error.fields } : {};
+  const mayRepeat = error instanceof ReconError && error.retryable;
+  if (mayRepeat && !reply.hasHeader("retry-after")) reply.header("retry-after", RETRY_AFTER_SECONDS);
   return await sendProblem(reply, status, STATUS_CODES[status] ?? "Refused", error.message, parts);
 }
 
