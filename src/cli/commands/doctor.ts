@@ -67,7 +67,7 @@ async function diagnose(): Promise<PlacedDiagnosis[]> {
   let recon: OpenRecon;
   let unusable: Diagnosis | null = null;
   try {
-    recon = await openRecon(["database", "queue", "provider", "ops"], 0, (error) => {
+    recon = await openRecon(["database", "queue", "provider", "ops", "alerts"], 0, (error) => {
       // Every other check would call what another role has planted.
       if (error instanceof ReconError && error.code === "schema-unsafe") throw error;
       [unusable = null] = whyNotOpened(error);
