@@ -55,7 +55,7 @@ test("the overview begins with the open incidents, each with its money, and lead
   await page.goto("/");
   await page.getByRole("heading", { name: "2 open incidents" }).waitFor();
   expect((await page.locator("#incident-1").innerText()).replace(/\s+/g, " ")).toMatch(
-    /^payout-differs #1: the two sides have .* P1 20 min ago 0 s ago 12 1 244 567\.891 THB 0\.50 USD$/,
+    /^payout-differs #1: the two sides have .* P1 nobody 20 min ago 0 s ago 12 1 244 567\.891 THB 0\.50 USD$/,
   );
   await page.locator("#incident-1").getByRole("link").click();
   await page.getByRole("heading", { name: "payout-differs in P1" }).waitFor();

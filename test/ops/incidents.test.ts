@@ -42,6 +42,10 @@ describe("incidents", () => {
         { currency: "THB", amount: "4.5" },
         { currency: "USD", amount: "0.5" },
       ],
+      owner: null,
+      ticket: null,
+      withProvider: null,
+      remindAt: null,
     });
     expect((await ask("GET", "/api/incidents?product=P2&state=all")).json.incidents).toMatchObject([
       { id: "2" },

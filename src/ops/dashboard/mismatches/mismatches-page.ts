@@ -17,7 +17,7 @@ import {
 import { changeCases, previewChange } from "../../../flows/mismatches/change-cases.ts";
 import { listOrdered } from "../../../flows/read/list-mismatches.ts";
 import type { MismatchStatus } from "../../../mismatch.ts";
-import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
+import { ACTS, type CaseChange, type MismatchAction } from "../../../mismatches/act.ts";
 import { sumChosen } from "../../../mismatches/order-store.ts";
 import type { MismatchChoice } from "../../../mismatches/store.ts";
 import { DECIDES, may } from "../../access/access.ts";
@@ -43,15 +43,8 @@ import {
   readUndoForm,
 } from "./mismatch-form.ts";
 import { type ListQuery, pathOfList, readListQuery } from "./mismatch-list-query.ts";
-import { sayCount } from "./mismatch-words.ts";
-import {
-  type PreviewOfAll,
-  renderConfirm,
-  renderFilter,
-  renderMismatches,
-  renderRefusedFilters,
-  type TypedStep,
-} from "./render-mismatches.ts";
+import { type PreviewOfAll, renderConfirm, renderFilter, sayCount } from "./mismatch-words.ts";
+import { renderMismatches, renderRefusedFilters, type TypedStep } from "./render-mismatches.ts";
 
 type MismatchesRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>;
 
@@ -182,13 +175,14 @@ async function changeChosen(
   }
   const all = isAll ? await readChoice(context, query.filters, by) : null;
   const target = all === null ? { ids: [...selected.keys()] } : { filter: all, shown: null };
-  const nothing = { change: { what: "assign", owner: null }, note: null, by } as const;
-  const preview = await previewChange(context, target, nothing);
+  const previewOf = (change: CaseChange) => previewChange(context, target, { change, note: null, by });
+  const preview = await previewOf({ what: "assign", owner: null });
   const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`;
-  const chosen =
-    all === null
-      ? html`${[...selected].map(([id, status]) => hidden("id", `${id}:${status}`))}`
-      : html`${hidden("scope", "all")}${hidden("shown", digestOf(preview))}`;
+  const ids = [...selected].map(([id, status]) => hidden("id", `${id}:${status}`));
+  const allOf = (digest: string) => html`${hidden("scope", "all")}${hidden("shown", digest)}`;
+  // Decided ones get no reminder.
+  const waiting =
+    all === null ? null : await previewOf({ what: "remind", remindAt: context.clock.now() + 1_000 });
   const title = `Owner, ticket and reminder of ${sayCount(preview.count)}`;
   const main = html`<h1>${title}</h1>
 <div class="sheet"><p class="wrap">${all === null ? null : renderFilter(query)} ${sayAmounts(preview.amounts)} at risk. Each form changes one thing of all of them.</p>
@@ -197,7 +191,8 @@ ${renderCaseForms(
   () => pathOfList(query),
   typed,
   problem,
-  (one) => html`${hidden("action", one)}${hidden("back", back)}${chosen}`,
+  (one) =>
+    html`${hidden("action", one)}${hidden("back", back)}${waiting === null ? ids : allOf(digestOf(one === "remind" ? waiting : preview))}`,
 )}
 <p><a href="${back === "" ? pathOfList(query) : readOwnPath(back)}">Back</a></p></div>`;
   return await sendPage(request, reply, { title, path: "/mismatches", main, notice: null });

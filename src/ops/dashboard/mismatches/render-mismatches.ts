@@ -1,10 +1,8 @@
-/** The list of mismatches as a page: filters, sums, rows, possible actions, and the question before an action on all. */
+/** The list of mismatches as a page: filters, sums, rows, and possible actions. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { type Instant, localIso, parseInstant } from "../../../clock.ts";
-import type { ActionResult } from "../../../flows/mismatches/act-on-mismatches.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES, type Mismatch } from "../../../mismatch.ts";
-import { ACTS } from "../../../mismatches/act.ts";
 import {
   MISMATCH_SORTS,
   type MismatchSort,
@@ -13,11 +11,9 @@ import {
 } from "../../../mismatches/order-store.ts";
 import { statusesOf } from "../../../mismatches/store.ts";
 import { formatAmount, parseAmount, sumAmounts } from "../../../money.ts";
-import { readOwnPath } from "../../http/same-origin.ts";
 import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
 import { renderCaseFilters, sayCase } from "../comments/render-comments.ts";
 import { nameItself, type Problem, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
-import { renderUnsaved } from "../parts/notice.ts";
 import {
   sayAmount,
   sayAmounts,
@@ -28,7 +24,6 @@ import {
   showTime,
 } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
-import type { Decision } from "./mismatch-form.ts";
 import {
   isUsual,
   type ListQuery,
@@ -37,13 +32,7 @@ import {
   pathOfList,
   pathOfMismatch,
 } from "./mismatch-list-query.ts";
-import {
-  ACTION_NAMES,
-  actionsFor,
-  renderActionButtons,
-  renderCaseButtons,
-  sayCount,
-} from "./mismatch-words.ts";
+import { actionsFor, renderActionButtons, renderCaseButtons, sayCount } from "./mismatch-words.ts";
 
 /** The typed and selected values of a failed action, which the page shows again. */
 export interface TypedStep {
@@ -285,78 +274,4 @@ function renderPager({ query, before, after }: MismatchList): SafeHtml | null {
       ? null
       : html`<a class="button quiet" href="${pathOfList({ ...query, from: null })}">First page</a>`;
   return html`<nav class="row" aria-label="Pages of the list" id="pager">${first}${link(before, "before", "Previous")}${link(after, "after", "Next")}</nav>`;
-}
-
-/** The effect of an action on all chosen mismatches. */
-export interface PreviewOfAll extends ActionResult {
-  /** a mark of the shown mismatches, which the confirmation must repeat */
-  readonly shown: string;
-}
-
-/** Asks before an action on all that match. */
-export function renderConfirm(
-  query: ListQuery,
-  { action, note, back }: Decision,
-  preview: PreviewOfAll,
-): SafeHtml {
-  const { count, amounts, shown } = preview;
-  const list = pathOfList(query);
-  const cancel =
-    back === ""
-      ? html`<a href="${list}">Back to the list</a>`
-      : html`<a href="${readOwnPath(back)}">Back</a>`;
-  if (count === 0) {
-    return html`<h1>${ACTION_NAMES[action]} all matching</h1>
-<p class="sheet">No matching mismatch can be ${ACTS[action].done} now. ${cancel}</p>
-${renderUnsaved("Your note", note)}`;
-  }
-  const table = renderTable({
-    name: "Money",
-    caption: "Money at risk in these mismatches",
-    of: "confirmed",
-    columns: [
-      { name: "Currency", as: "head" },
-      { name: "Mismatches", as: "number" },
-      { name: "At risk", as: "number" },
-    ],
-    rows: amounts.map((sum) => ({
-      cells: [sum.currency ?? "without a currency", showCount(sum.count), showAmount(sum.amount, null)],
-    })),
-  });
-  return html`<h1>${ACTION_NAMES[action]} ${sayCount(count)}?</h1>
-<div class="sheet">
-<p class="wrap">${renderFilter(query)} ${showCount(count)} of them can be ${ACTS[action].done}.</p>
-${table}
-<form method="post" action="${list}">
-<input type="hidden" name="scope" value="all"><input type="hidden" name="back" value="${back}"><input type="hidden" name="shown" value="${shown}">
-<p><label class="note">Note <textarea name="note" rows="2" maxlength="2000" required>${note}</textarea></label></p>
-<p class="row"><button name="action" value="${action}"${action === "ack" ? html` formnovalidate` : null}>${ACTION_NAMES[action]} ${sayCount(count)}</button> ${cancel}</p>
-</form>
-</div>`;
-}
-
-const NAMES: Readonly<Record<string, string>> = {
-  product: "product",
-  kind: "kind",
-  status: "status",
-  username: "player",
-  minAmount: "at risk at least",
-  from: "first seen from",
-  to: "first seen before",
-  happenedFrom: "happened from",
-  happenedTo: "happened before",
-  incident: "incident",
-  owner: "owner",
-  due: "reminder due",
-  withProvider: "with the provider",
-};
-
-/** Which mismatches an action is about. */
-export function renderFilter({ filters }: ListQuery): SafeHtml {
-  const named = Object.entries(filters).filter(([, text]) => text !== undefined);
-  if (named.length === 0) return html`This is about <strong>all</strong> open and acknowledged mismatches.`;
-  const parts = named.map(
-    ([name, text], index) => html`${index === 0 ? "" : ", "}${NAMES[name] ?? name} <strong>${text}</strong>`,
-  );
-  return html`This is about all mismatches with ${parts}.`;
 }
