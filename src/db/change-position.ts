@@ -37,9 +37,9 @@ export function cursorAt({ database }: ChangesEnd, { transaction, id }: ChangePl
 /** Read it before the rows: a change that commits in between belongs to the next answer. */
 export async function readChangesEnd(sql: Query): Promise<ChangesEnd> {
   const [row] = await sql<{ database: string; transaction: string }[]>`
-    select left(md5(concat_ws('/', system_identifier, timeline_id)), 8) as database,
+    select left(md5(concat_ws('/', to_jsonb(s) -> 'system_identifier', to_jsonb(c) -> 'timeline_id')), 8) as database,
       pg_snapshot_xmin(pg_current_snapshot())::text as transaction
-    from pg_control_system(), pg_control_checkpoint()`;
+    from pg_control_system() s, pg_control_checkpoint() c`;
   if (row === undefined) throw new Error("the database did not say where its changes end");
   return { ...row, id: 0 };
 }

@@ -326,7 +326,11 @@ describe("mismatches", () => {
     await open(exampleFinding());
     const { status, type, json } = await ask(`${await serve()}/api/mismatches`);
     expect({ status, type }).toEqual({ status: 200, type: expect.stringMatching(/^application\/json/) });
-    expect(json).toEqual({ mismatches: [{ ...shown, amountAtRisk: "4.5" }], next: null });
+    expect(json).toEqual({
+      mismatches: [{ ...shown, amountAtRisk: "4.5" }],
+      next: null,
+      cursor: expect.any(String),
+    });
   });
 
   test("a field that does not apply, and a side that does not exist, is null", async () => {
