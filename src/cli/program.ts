@@ -100,6 +100,12 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "ledger import - --format callbacks",
   ],
   "ledger accept": ['ledger accept --day 2026-11-20 --note "test entries, deleted on purpose"'],
+  "mismatches assign": ["mismatches assign 7 8 --owner mia", "mismatches assign --kind stuck-open --nobody"],
+  "mismatches ticket": ["mismatches ticket 7 --ticket PRV-12", "mismatches ticket 7 --answered"],
+  "mismatches remind": ["mismatches remind 7 --at 2026-11-23T09:00:00Z", "mismatches remind 7 --none"],
+  "incidents assign": ["incidents assign 3 --owner mia"],
+  "incidents ticket": ["incidents ticket 3 --ticket PRV-12"],
+  "incidents remind": ["incidents remind 3 --at 2026-11-23T09:00:00Z"],
   "wallet credit": ["wallet credit --username anna --currency THB --amount 100.00 --ref R-1"],
   "wallet show": ["wallet show --username anna"],
   "provider seamless-logIn": [
