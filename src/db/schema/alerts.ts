@@ -40,7 +40,9 @@ export const incidents = pgTable(
   },
   (t) => [
     unique("incidents_once").on(t.productId, t.kind, t.backfillId, t.number),
-    index("incidents_to_remind").on(t.remindAt).where(sql`remind_at is not null and reminded_at is null`),
+    index("incidents_to_remind")
+      .on(t.remindAt)
+      .where(sql`remind_at is not null and reminded_at is null and ended_at is null`),
     index("incidents_changed").on(t.changedIn, t.id),
   ],
 );

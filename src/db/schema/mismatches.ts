@@ -136,7 +136,9 @@ export const mismatches = pgTable(
     index("mismatches_counted").on(t.status, t.productId, t.kind),
     index("mismatches_owner").on(t.owner, t.id).where(sql`owner is not null`),
     index("mismatches_remind").on(t.status, t.remindAt, t.id).where(sql`remind_at is not null`),
-    index("mismatches_to_remind").on(t.remindAt).where(sql`remind_at is not null and reminded_at is null`),
+    index("mismatches_to_remind")
+      .on(t.remindAt)
+      .where(sql`remind_at is not null and reminded_at is null and status in ('open', 'acknowledged')`),
   ],
 );
 
