@@ -429,7 +429,7 @@ create table incidents (
 alter table incidents add constraint incidents_once UNIQUE (product_id, kind, backfill_id, number);
 alter table incidents add constraint incidents_pkey PRIMARY KEY (id);
 CREATE INDEX incidents_changed ON public.incidents USING btree (changed_in, id);
-CREATE INDEX incidents_to_remind ON public.incidents USING btree (remind_at) WHERE ((remind_at IS NOT NULL) AND (reminded_at IS NULL));
+CREATE INDEX incidents_to_remind ON public.incidents USING btree (remind_at) WHERE ((remind_at IS NOT NULL) AND (reminded_at IS NULL) AND (ended_at IS NULL));
 
 create table installations (
   id integer not null,
@@ -552,7 +552,7 @@ CREATE INDEX mismatches_owner ON public.mismatches USING btree (owner, id) WHERE
 CREATE INDEX mismatches_player ON public.mismatches USING btree (username, id);
 CREATE INDEX mismatches_remind ON public.mismatches USING btree (status, remind_at, id) WHERE (remind_at IS NOT NULL);
 CREATE INDEX mismatches_status ON public.mismatches USING btree (status, id);
-CREATE INDEX mismatches_to_remind ON public.mismatches USING btree (remind_at) WHERE ((remind_at IS NOT NULL) AND (reminded_at IS NULL));
+CREATE INDEX mismatches_to_remind ON public.mismatches USING btree (remind_at) WHERE ((remind_at IS NOT NULL) AND (reminded_at IS NULL) AND (status = ANY (ARRAY['open'::text, 'acknowledged'::text])));
 CREATE INDEX mismatches_unsettled ON public.mismatches USING btree (product_id) WHERE ((status = ANY (ARRAY['open'::text, 'acknowledged'::text])) OR ((ceased_at IS NULL) AND (resolved_by <> 'recon'::text)));
 CREATE TRIGGER note_changed_mismatches AFTER UPDATE ON public.mismatches REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changed_mismatches();
 alter table mismatches enable  trigger note_changed_mismatches;
