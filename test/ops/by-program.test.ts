@@ -253,17 +253,19 @@ describe("an answer", () => {
   });
 });
 
+const PAGE = "/docs/errors.md";
+
 test("the type of a problem leads to the explanation of its code, for everybody", async () => {
   const ask: AskRaw = await serveOps(context);
   const { json } = await ask("GET", "/api/status", { headers: { host: "recon.example.com:8443" } });
   expect(json).toMatchObject({
     code: "unauthenticated",
-    type: "http://recon.example.com:8443/docs/errors.md#unauthenticated",
+    type: `http://recon.example.com:8443${PAGE}#unauthenticated`,
   });
-  const page = await ask("GET", "/docs/errors.md", { headers: { accept: "text/html" } });
+  const page = await ask("GET", PAGE, { headers: { accept: "text/html" } });
   expect([page.status, page.headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
   expect(page.text).toContain('<h2 id="unauthenticated">unauthenticated</h2>');
-  const text = await ask("GET", "/docs/errors.md");
+  const text = await ask("GET", PAGE);
   expect([text.headers["content-type"], text.text]).toEqual([
     "text/markdown; charset=utf-8",
     expect.stringContaining('<a id="unauthenticated"></a>'),

@@ -104,7 +104,7 @@ test("a generated client compiles with a program that uses it, and works", async
   await node(join(ROOT, "node_modules/typescript/bin/tsc"), "-p", ".");
   const { stdout } = await node("program.ts");
   const taken = (id: number) => [
-    `${id} payout-differs 2 THB of 10`,
+    `${id} payout-differs 4.5 THB of 10.00`,
     `comment ${id} by hand`,
     `comment ${id} by hand`,
   ];

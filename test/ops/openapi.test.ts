@@ -307,9 +307,9 @@ describe("an answer", () => {
       const operation = byId.get(operationId) as DescribedOperation;
       if (operationId === "closeTransfer") await sql`update transfers set status = 'inconclusive'`;
       const answer = await request(ask, operation);
-      expect(`${operationId} ${answer.status} ${answer.status < 300 ? "" : answer.text}`).toMatch(
-        / 20[01] $/,
-      );
+      // No day of this world is complete, so none has sealed files; test/ops/by-program.test.ts closes days.
+      const isRight = operationId === "verifyArchivedDay" ? / 404 .*"not-found"/ : / 20[01] $/;
+      expect(`${operationId} ${answer.status} ${answer.status < 300 ? "" : answer.text}`).toMatch(isRight);
       await expectAsTold(operation, answer);
     }
     for (const operation of operations) {
