@@ -24,34 +24,90 @@ export interface IncidentChoice {
   /** null: both open and ended ones */
   readonly isOpen: boolean | null;
   readonly productId: string | null;
-}
-
-export interface IncidentRange {
-  readonly limit: number;
-  readonly after: number | null;
-  readonly byGrowth?: boolean;
+  /** with money at risk in this currency; null: in any, or none */
+  readonly currency: string | null;
 }
 
 /**
- * One page, in the order in which they began, the newest first; `byGrowth`: those with an undecided mismatch first, and
- * of these and of the others the one that grew last.
- * @param after the id of the last one of the page before; null: the first page
+ * "newest": the one that began last. "growth": those with an undecided mismatch, and of these and of the others the one
+ * that grew last. "at-risk": by currency, and of each currency the one with the most money at risk; one with several
+ * currencies counts with the chosen one, or the one that most of its mismatches have.
  */
+type IncidentOrder = "newest" | "growth" | "at-risk";
+
+export interface IncidentRange {
+  readonly limit: number;
+  /** the `next` of the page before in the same order; null: the first page */
+  readonly after: string | null;
+  readonly order: IncidentOrder;
+}
+
+/** One page. */
 export async function listIncidents(
   sql: Query,
-  { isOpen, productId }: IncidentChoice,
-  { limit, after, byGrowth = false }: IncidentRange,
-): Promise<{ incidents: ListedIncident[]; next: number | null }> {
+  choice: IncidentChoice,
+  { limit, after, order }: IncidentRange,
+): Promise<{ incidents: ListedIncident[]; next: string | null }> {
+  if (order === "at-risk") return await listByRisk(sql, choice, { limit, after });
+  const { currency } = choice;
+  const byGrowth = order === "growth";
   const growth = sql`${isUndecided(sql)}, last_at, id`;
   const rows = await sql<ListedIncident[]>`
     select ${columns(sql)} from incidents
-    where true
-      ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
-      ${productId === null ? sql`` : sql`and product_id = ${productId}`}
-      ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${after})` : sql`and id < ${after}`}
+    where ${isChosen(sql, choice)}
+      ${currency === null ? sql`` : sql`and exists (${atRisk(sql)} and currency = ${currency})`}
+      ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${Number(after)})` : sql`and id < ${Number(after)}`}
     order by ${byGrowth ? sql`${isUndecided(sql)} desc, last_at desc,` : sql``} id desc limit ${limit + 1}`;
   const incidents = rows.slice(0, limit);
-  return { incidents, next: rows.length > limit ? (incidents.at(-1)?.id ?? null) : null };
+  const last = incidents.at(-1);
+  return { incidents, next: rows.length > limit && last !== undefined ? String(last.id) : null };
+}
+
+/** Those without a currency are the last group. */
+async function listByRisk(
+  sql: Query,
+  choice: IncidentChoice,
+  { limit, after }: Pick<IncidentRange, "limit" | "after">,
+): Promise<{ incidents: ListedIncident[]; next: string | null }> {
+  const { currency } = choice;
+  const place = after === null ? null : placeAtRisk(after);
+  const key = sql`code is null, coalesce(code, '') collate "C", -amount, -id`;
+  const rows = await sql<(ListedIncident & { readonly code: string | null; readonly amount: string })[]>`
+    select * from (
+      select ${columns(sql)}, code, coalesce(amount, 0) as amount from incidents
+      left join lateral (
+        select nullif(currency, '') as code, sum(amount_at_risk) as amount from (${atRisk(sql)}) members
+        ${currency === null ? sql`` : sql`where currency = ${currency}`}
+        group by code order by count(*) desc, code limit 1
+      ) risk on true
+      where ${isChosen(sql, choice)} ${currency === null ? sql`` : sql`and amount is not null`}
+    ) listed
+    ${place === null ? sql`` : sql`where (${key}) > (${place.currency === null}, ${place.currency ?? ""}::text collate "C", -(${place.amount}::text::numeric), ${-Number(place.id)}::bigint)`}
+    order by ${key} limit ${limit + 1}`;
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    incidents: page.map(({ code: _, amount: __, ...incident }) => incident),
+    next: rows.length > limit && last !== undefined ? `${last.code ?? ""}~${last.amount}~${last.id}` : null,
+  };
+}
+
+/** Reads a position in the order of the money at risk: "THB~3000~17", "~0~4" without a currency. */
+export function placeAtRisk(name: string): { currency: string | null; amount: string; id: string } {
+  const [, currency = "", amount = "", id = ""] = /^(.*)~([^~]*)~([^~]*)$/s.exec(name) ?? [];
+  return { currency: currency === "" ? null : currency, amount, id };
+}
+
+/** The mismatches of an incident whose money is at risk: once it is over, all of them. */
+function atRisk(sql: Query) {
+  return sql`select currency, amount_at_risk from incident_members join mismatches m on m.id = mismatch_id
+    where incident_id = incidents.id and (incidents.ended_at is not null or status in ('open', 'acknowledged'))`;
+}
+
+function isChosen(sql: Query, { isOpen, productId }: IncidentChoice) {
+  return sql`true
+      ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
+      ${productId === null ? sql`` : sql`and product_id = ${productId}`}`;
 }
 
 /** The open incidents and their number: first those with the most undecided mismatches, then the one that grew last. */

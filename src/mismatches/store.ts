@@ -63,6 +63,10 @@ export interface MismatchChoice {
   readonly from?: Instant | null;
   /** first seen before then */
   readonly to?: Instant | null;
+  /** `occurredAt` then or later */
+  readonly happenedFrom?: Instant | null;
+  /** `occurredAt` before then */
+  readonly happenedTo?: Instant | null;
   /** the least amount at risk; decimal text */
   readonly minAmount?: string | null;
   /** of this incident */
@@ -142,7 +146,7 @@ export function chosenBy(sql: Query, choice: MismatchChoice) {
 /** The condition of a choice beside the status. */
 export function narrowedBy(sql: Query, choice: MismatchChoice) {
   const { kind, productId, username, from = null, to = null, minAmount = null, incidentId = null } = choice;
-  const { currency = null, countsIn = null } = choice;
+  const { currency = null, countsIn = null, happenedFrom = null, happenedTo = null } = choice;
   return sql`${kind === null ? sql`` : sql`and kind = ${kind}`}
     ${productId === null ? sql`` : sql`and product_id = ${productId}`}
     ${username === null ? sql`` : sql`and username = ${username}`}
@@ -150,6 +154,8 @@ export function narrowedBy(sql: Query, choice: MismatchChoice) {
     ${countsIn === null ? sql`` : sql`and ${stands(sql)} and ${countsAt(sql)} >= ${countsIn.from} and ${countsAt(sql)} < ${countsIn.to}`}
     ${from === null ? sql`` : sql`and first_seen_at >= ${from}`}
     ${to === null ? sql`` : sql`and first_seen_at < ${to}`}
+    ${happenedFrom === null ? sql`` : sql`and occurred_at >= ${happenedFrom}`}
+    ${happenedTo === null ? sql`` : sql`and occurred_at < ${happenedTo}`}
     ${minAmount === null ? sql`` : sql`and amount_at_risk >= ${minAmount}::numeric`}
     ${incidentId === null ? sql`` : sql`and id in (select mismatch_id from incident_members where incident_id = ${incidentId})`}`;
 }

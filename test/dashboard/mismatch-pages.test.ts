@@ -121,6 +121,8 @@ describe("the list", () => {
     expect(await list("?minAmount=4.51")).toMatch(/^2 /);
     expect(await list("?from=2026-11-20T12:30:00Z")).toMatch(/^5 4 /);
     expect(await list("?to=2026-11-20T19:30:00%2B07:00&sort=-happened")).toMatch(/^1 2 /);
+    expect(await list("?happenedTo=2000-01-01T00:00:00Z")).toBe(" | 0 mismatches");
+    expect(await list("?happenedFrom=2000-01-01T00:00:00Z")).toMatch(/^5 4 2 1 /);
     expect(await list("?kind=stuck-open")).toBe(" | 0 mismatches");
   });
 

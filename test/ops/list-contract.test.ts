@@ -102,7 +102,7 @@ async function read(list: string, query: Readonly<Record<string, string>>) {
   }
   const options = Object.entries(query).flatMap(([name, value]) => [`--${name}`, value]);
   const ended = await callRecon([...list.split(" ").slice(1), ...options, "--json"], SETTINGS);
-  return ended.code === 0 ? pageOf(JSON.parse(ended.stdout)) : `${ended.code} ${ended.stdout}${ended.stderr}`;
+  return ended.code === 0 ? pageOf(JSON.parse(ended.stdout)) : `${ended.code} ${ended.stderr}`;
 }
 
 function pageOf({ next, ...rest }: { readonly next: string | null }) {

@@ -22,9 +22,14 @@ export function addIncidentCommands(program: Command): void {
     .description("what alerts are about: mismatches of one product and kind that are close in time");
   incidents
     .command("list")
-    .description("list incidents, the newest first; without --state the open ones")
+    .description("list incidents; without --state the open ones")
     .option("--state <state>", "open, over or all")
     .option("--product <product>", "one product")
+    .option("--currency <currency>", "those with money at risk in this currency, such as THB")
+    .option(
+      "--sort <order>",
+      "at-risk: the most money first, within each currency; default: the newest first",
+    )
     .option("--limit <count>", "the most rows to list, up to 1000", "100")
     .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")
@@ -33,7 +38,7 @@ export function addIncidentCommands(program: Command): void {
         const { choice, page } = await readIncidentQuery(context, typed);
         const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
         const documents = incidents.map(describeIncident);
-        if (json) printJson({ incidents: documents, next: next === null ? null : String(next) });
+        if (json) printJson({ incidents: documents, next });
         else printList(documents, next);
       }),
     );
@@ -51,7 +56,7 @@ export function addIncidentCommands(program: Command): void {
     );
 }
 
-function printList(incidents: readonly IncidentDocument[], next: number | null): void {
+function printList(incidents: readonly IncidentDocument[], next: string | null): void {
   if (incidents.length === 0) {
     printLine("No incidents.");
     return;

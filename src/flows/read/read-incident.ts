@@ -59,7 +59,7 @@ export async function listIncidentsWithMoney(
   { sql }: FlowContext,
   choice: IncidentChoice,
   page: IncidentRange,
-): Promise<{ incidents: IncidentWithMoney[]; next: number | null }> {
+): Promise<{ incidents: IncidentWithMoney[]; next: string | null }> {
   const { incidents, next } = await listIncidents(sql, choice, page);
   const sums = await sumIncidents(
     sql,

@@ -126,7 +126,7 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
 
 const LIST_INCIDENTS = describeOperation({
   id: "listIncidents",
-  summary: "incidents, the newest first",
+  summary: "incidents, the newest or those with the most money at risk first",
   query: INCIDENT_QUERY,
   answers: { 200: INCIDENT_LIST },
 });
@@ -150,7 +150,7 @@ export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): v
   api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async ({ query }) => {
     const { choice, page } = await readIncidentQuery(context, query);
     const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
-    return { incidents: incidents.map(describeIncident), next: next === null ? null : String(next) };
+    return { incidents: incidents.map(describeIncident), next };
   });
   api.get<{ Params: { id: string } }>("/incidents/:id", { schema: SHOW_INCIDENT }, ({ params }) =>
     readIncidentDocument(context, params.id),

@@ -6,6 +6,7 @@
 import { z } from "zod";
 import { AMOUNT_TEXT } from "../../answer.ts";
 import { parseInstant } from "../../clock.ts";
+import { CURRENCY_CODE } from "../../config-file.ts";
 import { ReconError, type WrongField } from "../../errors.ts";
 import { formatAmount, parseAmount } from "../../money.ts";
 import { bodyWith, fieldOf, messageOf, sayNone, sayRepeated, show, type TextReader } from "./messages.ts";
@@ -66,6 +67,11 @@ export const ONCE = z.string({
 /** A filter. No stored text contains a NUL, and PostgreSQL refuses to search for it. */
 export const FILTER = ONCE.refine((text) => !text.includes("\0"), {
   error: (issue) => `${fieldOf(issue)} has a character that cannot be stored`,
+});
+
+/** A filter by currency: a code such as THB. */
+export const CURRENCY = FILTER.regex(CURRENCY_CODE, {
+  error: ({ input }) => `currency must be a code in capital letters such as THB, but is ${show(input)}`,
 });
 
 /** A flag; not set if it is missing. */

@@ -1,7 +1,6 @@
 /** The filters and orders of the mismatch list, with the same names for HTTP and the command line. */
 
 import { z } from "zod";
-import { CURRENCY_CODE } from "../../config-file.ts";
 import { checkNotLeftOut } from "../../flows/closing/left-out-date.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { type MismatchFilter, placeOf, readStatementDays } from "../../flows/read/list-mismatches.ts";
@@ -11,6 +10,7 @@ import { hasMismatches, type MismatchChoice } from "../../mismatches/store.ts";
 import type { TimeRange } from "../../window.ts";
 import {
   amountIn,
+  CURRENCY,
   FILTER,
   orNull,
   PAGE,
@@ -36,17 +36,17 @@ export const CHOICE = z.strictObject({
   kind: orNull(z.enum(MISMATCH_KINDS)),
   product: orNull(FILTER),
   username: orNull(FILTER),
-  currency: orNull(
-    FILTER.regex(CURRENCY_CODE, {
-      error: ({ input }) => `currency must be a code in capital letters such as THB, but is ${show(input)}`,
-    }),
-  ),
+  currency: orNull(CURRENCY),
   day: orNull(FILTER).meta({
     format: "date",
     description: "those that count in the statement of this day (`countsOn`)",
   }),
   from: orNull(timeIn(FILTER)).meta({ description: "first seen at this time or later" }),
   to: orNull(timeIn(FILTER)).meta({ description: "first seen before this time" }),
+  happenedFrom: orNull(timeIn(FILTER)).meta({
+    description: "`occurredAt`, the time of the bet, is this time or later",
+  }),
+  happenedTo: orNull(timeIn(FILTER)).meta({ description: "`occurredAt` is before this time" }),
   minAmount: orNull(amountIn(FILTER)).meta({ description: "the least amount at risk" }),
   incident: orNull(
     FILTER.regex(/^[1-9]\d{0,14}$/, {
@@ -103,7 +103,8 @@ export function readPlace(name: string, text: string, sort: (typeof SORT_NAMES)[
   throw usage(`${name} ${show(text)} is not a position in the list by ${sort}`, name);
 }
 
-function isAmount(text: string): boolean {
+/** Whether it is an amount at risk: decimal text, never negative. */
+export function isAmount(text: string): boolean {
   return /^\d{1,1000}(\.\d{1,1000})?$/.test(text);
 }
 
@@ -133,6 +134,8 @@ export async function checkChoice(
 ): Promise<MismatchChoice> {
   await checkProduct(context, productId);
   checkOrder(typed, rest);
+  const { happenedFrom: from, happenedTo: to } = rest;
+  checkOrder(typed, { from, to }, { from: "happenedFrom", to: "happenedTo" });
   const countsIn = day === null ? null : await readDay(context, day);
   return { statuses, productId, incidentId: incident === null ? null : Number(incident), countsIn, ...rest };
 }

@@ -48,14 +48,24 @@ export function readBackfill(body: unknown, config: Config): ProductRange & { re
   return asked;
 }
 
-/** @param typed the times as typed @throws ReconError `usage` if a range ends before it begins */
+/**
+ * @param typed the times as typed
+ * @param names of the fields
+ * @throws ReconError `usage` if a range ends before it begins
+ */
 export function checkOrder(
   typed: Typed,
   { from, to }: { readonly [End in keyof TimeRange]: TimeRange[End] | null },
+  names: TimeRangeNames = { from: "from", to: "to" },
 ): void {
   if (from === null || to === null || from < to) return;
-  throw usage(`from "${typed["from"]}" is not before to "${typed["to"]}"`, "from");
+  throw usage(
+    `${names.from} "${typed[names.from]}" is not before ${names.to} "${typed[names.to]}"`,
+    names.from,
+  );
 }
+
+type TimeRangeNames = Readonly<Record<keyof TimeRange, string>>;
 
 function checkPulled(field: string, value: string, { products }: Config): void {
   const known = products.map((one) => one.productId);

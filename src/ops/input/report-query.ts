@@ -3,13 +3,11 @@
 import { z } from "zod";
 import { type Instant, isZoneName, ZONE_RULE } from "../../clock.ts";
 import { datesOf, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
-import { CURRENCY_CODE } from "../../config-file.ts";
 import { findOtherProducts } from "../../diff/outside-store.ts";
 import type { ItemFilter } from "../../flows/closing/read-items.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { EXPLAINED_BY } from "../../report-item.ts";
-import { FILTER, ONCE, orNull, PAGE, read, readOneOf, type Typed, usage } from "./fields.ts";
-import { show } from "./messages.ts";
+import { CURRENCY, FILTER, ONCE, orNull, PAGE, read, readOneOf, type Typed, usage } from "./fields.ts";
 
 const REPORT_QUERY = z.strictObject({
   day: ONCE.meta({ format: "date", description: "the day; either this or month" }).optional(),
@@ -125,11 +123,7 @@ export function parseMonth(month: string): AskedMonth {
 
 export const ITEMS_QUERY = REPORT_QUERY.extend({
   productId: orNull(FILTER),
-  currency: orNull(
-    FILTER.regex(CURRENCY_CODE, {
-      error: ({ input }) => `currency must be a code in capital letters such as THB, but is ${show(input)}`,
-    }),
-  ),
+  currency: orNull(CURRENCY),
   explainedBy: orNull(z.enum([...EXPLAINED_BY, "nothing"])).meta({
     description: "what explains the line; nothing: it is in the rest",
   }),

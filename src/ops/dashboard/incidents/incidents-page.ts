@@ -88,13 +88,14 @@ async function sendList(
   const tidy = tidyQuery(request.query, [], zoneOf(request));
   if (tidy !== null) return await reply.redirect(`/incidents?${new URLSearchParams(tidy)}`, 303);
   const products = context.config.products.map(({ productId }) => productId);
-  const { state, product } = typedFields(request.query, FILTERS);
-  const filters = { state: state || "open", product };
+  const typed = typedFields(request.query, FILTERS);
+  const filters = { ...typed, state: typed.state || "open" };
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   const shared = { title: "Incidents", path: "/incidents", notice: takeNotice(request, reply) };
   try {
     const { choice, page } = await readIncidentQuery(context, { limit: PAGE_SIZE, ...request.query });
-    const list = await listIncidentsWithMoney(context, choice, { ...page, byGrowth: true });
+    const order = page.order === "at-risk" ? page.order : "growth";
+    const list = await listIncidentsWithMoney(context, choice, { ...page, order });
     const main = renderIncidents(filters, { products, list, problem: null }, when);
     return await sendPage(request, reply, { ...shared, main, live: ["mismatches"] });
   } catch (error) {

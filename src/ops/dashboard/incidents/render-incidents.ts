@@ -6,7 +6,14 @@ import type { Instant } from "../../../clock.ts";
 import type { IncidentWithMoney } from "../../../flows/read/read-incident.ts";
 import { filtersOf } from "../../input/fields.ts";
 import { INCIDENT_QUERY } from "../../input/incident-query.ts";
-import { nameItself, type Problem, renderProblem, renderSelect, type TypedFields } from "../parts/fields.ts";
+import {
+  nameItself,
+  type Problem,
+  renderInput,
+  renderProblem,
+  renderSelect,
+  type TypedFields,
+} from "../parts/fields.ts";
 import { showAge, showCount, showSum } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
@@ -17,7 +24,7 @@ type IncidentFilters = TypedFields<typeof FILTERS>;
 interface IncidentList {
   readonly products: readonly string[];
   /** null: the filters have an error */
-  readonly list: { readonly incidents: readonly IncidentWithMoney[]; readonly next: number | null } | null;
+  readonly list: { readonly incidents: readonly IncidentWithMoney[]; readonly next: string | null } | null;
   readonly problem: Problem | null;
 }
 
@@ -28,10 +35,11 @@ interface When {
 }
 
 export function renderIncidents(
-  { state, product }: IncidentFilters,
+  filters: IncidentFilters,
   { products, list, problem }: IncidentList,
   when: When,
 ): SafeHtml {
+  const { state, product, currency, sort } = filters;
   return html`<h1>Incidents</h1>
 <p>An incident groups mismatches that probably have one cause: one kind, one product, each first seen soon after the one before.</p>
 <form method="get" action="/incidents" class="sheet fields" aria-label="Filters">
@@ -41,22 +49,36 @@ ${renderSelect({ label: "State", name: "state", value: state, problem }, [
   ["all", "all"],
 ])}
 ${renderSelect({ label: "Product", name: "product", value: product, problem }, [["", "all"], ...products.map(nameItself)])}
+${renderInput({ label: "Currency", name: "currency", value: currency, problem }, html`size="5" autocomplete="off"`)}
+${renderSelect({ label: "First", name: "sort", value: sort, problem }, [
+  ["", "recently grown"],
+  ["at-risk", "most at risk"],
+])}
 <button>Filter</button>
 </form>
 ${renderProblem(problem, FILTERS)}
-${list === null ? null : renderList({ state, product }, list, when)}`;
+${list === null ? null : renderList(filters, list, when)}`;
 }
 
 function renderList(
-  { state, product }: IncidentFilters,
+  filters: IncidentFilters,
   { incidents, next }: NonNullable<IncidentList["list"]>,
   when: When,
 ): SafeHtml {
+  const { state, product, currency, sort } = filters;
   if (incidents.length === 0) {
-    return html`<p class="sheet">${state === "open" ? "No incident is open." : "There is no such incident."}</p>`;
+    const isAll = state === "open" && product === "" && currency === "";
+    return html`<p class="sheet">${isAll ? "No incident is open." : "There is no such incident."}</p>`;
   }
-  const more = new URLSearchParams({ state, ...(product === "" ? {} : { product }), after: String(next) });
-  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, "Those with undecided mismatches first, then the most recently grown", when)}
+  const typed = Object.entries(filters).filter(([, text]) => text !== "");
+  const more = new URLSearchParams([...typed, ["after", next ?? ""]]);
+  const caption =
+    sort === ""
+      ? "Those with undecided mismatches first, then the most recently grown"
+      : currency === ""
+        ? "By currency, and of each currency those with the most money at risk first"
+        : `Those with the most ${currency} at risk first`;
+  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, caption, when)}
 ${next === null ? null : html`<p><a class="button quiet" href="/incidents?${String(more)}">More</a></p>`}</section>`;
 }
 

@@ -83,6 +83,8 @@ const NAMES: Readonly<Record<string, string>> = {
   minAmount: "at risk at least",
   from: "first seen from",
   to: "first seen before",
+  happenedFrom: "happened from",
+  happenedTo: "happened before",
   incident: "incident",
 };
 
@@ -138,7 +140,7 @@ async function sendList(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const zone = zoneOf(request);
-  const tidy = tidyQuery(request.query, ["from", "to"], zone);
+  const tidy = tidyQuery(request.query, ["from", "to", "happenedFrom", "happenedTo"], zone);
   if (tidy !== null) return await reply.redirect(`/mismatches?${new URLSearchParams(tidy)}`, 303);
   try {
     const query = readListQuery(request.query);

@@ -89,7 +89,7 @@ function renderFilters({ filters, order }: ListQuery, { products, zone, problem 
           html`size="6" inputmode="numeric" autocomplete="off"`,
         );
   const field = (label: string, name: keyof ChoiceQuery) => ({ label, name, value: filters[name], problem });
-  const time = (label: string, name: "from" | "to") => {
+  const time = (label: string, name: "from" | "to" | "happenedFrom" | "happenedTo") => {
     const [value, type] = typedTime(filters[name] ?? "", zone);
     return renderInput({ ...field(label, name), value }, type);
   };
@@ -107,6 +107,8 @@ ${renderInput(field("Statement of", "day"), html`size="10" autocomplete="off" pl
 ${renderInput(field("At risk, at least", "minAmount"), html`size="8" inputmode="decimal" autocomplete="off"`)}
 ${time("First seen from", "from")}
 ${time("First seen before", "to")}
+${time("Happened from", "happenedFrom")}
+${time("Happened before", "happenedTo")}
 ${incident}${sort}<button>Filter</button>
 <a href="/mismatches">Clear</a>
 </form>`;
