@@ -2,6 +2,7 @@
 
 import { type Config, readConfigFile } from "./config-file.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
+import { ReconError } from "./errors.ts";
 import type { Role, RoleName } from "./roles.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
 
@@ -118,7 +119,7 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   problems.push(...proxyProblems(given));
   if (parsed.success && production) problems.push(...tokenProblems(parsed.data.OPS_TOKENS));
 
-  const path = given["RECON_CONFIG"] ?? "recon.config.json";
+  const path = configPath(given);
   const required =
     production || given["RECON_CONFIG"] !== undefined || given["PROVIDER_BASE_URL"] !== undefined;
   const config = needs.includes("tap") ? null : readConfigFile(path, required, problems);
@@ -133,6 +134,26 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   if (!parsed.success || problems.length > 0) throw settingsError(problems);
 
   return settingsOf(parsed.data, { production, tracing: readTracing(given), config });
+}
+
+/** Where the config file is. */
+export function configPath(environment: NodeJS.ProcessEnv = process.env): string {
+  return environment["RECON_CONFIG"] || "recon.config.json";
+}
+
+/**
+ * What a worker in production would miss or refuse in the settings.
+ * @returns a line for each problem, as `readSettings` says it
+ */
+export function findMissingSettings(environment: NodeJS.ProcessEnv = process.env): string[] {
+  try {
+    readSettings(["database", "queue", "provider", "ops"], { ...environment, NODE_ENV: "production" });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ReconError) || error.code !== "settings-invalid") throw error;
+    const [, ...problems] = error.message.split("\n");
+    return problems.map((line) => line.trim());
+  }
 }
 
 function settingsOf(

@@ -47,8 +47,11 @@ export function addCloseCommand(program: Command): void {
     .description(
       "closes a day: its statement is numbered and stays; later changes become corrections; no day before the first closed one can be closed any more; says what it gives up, and asks first",
     )
-    .option("--day <YYYY-MM-DD>", "which day of closing.zone")
-    .option("--month <YYYY-MM>", "the days of the month in order, up to the first that must stay open")
+    .option("--day <day>", "which day of closing.zone, such as 2026-11-20 or yesterday")
+    .option(
+      "--month <month>",
+      "the days of the month, such as 2026-11 or last, in order, up to the first that must stay open",
+    )
     .option(
       "--accept-gap <product>",
       "close the day without the time of this product that cannot be fetched; can be repeated",

@@ -1,6 +1,7 @@
 /** Opens and closes the resources of a command: settings, database, log. */
 
 import { join, resolve } from "node:path";
+import { stderr } from "node:process";
 import { calmLog } from "../../calm-log.ts";
 import { systemClock } from "../../clock.ts";
 import { type Need, readSettings, type Settings } from "../../config.ts";
@@ -46,6 +47,14 @@ export const EMBEDDED_HOME = import.meta.filename.endsWith(".ts")
   ? join(import.meta.dirname, "../../../.recon")
   : resolve(".recon");
 
+/**
+ * Whether an operator reads this output in a terminal: sentences then replace the log's JSON. Production and LOG_LEVEL ask
+ * for the log itself.
+ */
+export function isWatched({ production, logLevel }: Settings, output: { readonly isTTY?: boolean }): boolean {
+  return output.isTTY === true && !production && logLevel === null;
+}
+
 export interface OpenRecon {
   readonly settings: Settings;
   /** its clock is the database's */
@@ -74,7 +83,7 @@ export async function openRecon(
   const config = settings.config ?? tryOutConfig();
   const isTryOut = withoutProvider && settings.config === null && settings.logLevel === null;
   const log = calmLog(
-    isTryOut
+    isTryOut || isWatched(settings, stderr)
       ? createLog("warn", secretsOf(settings), readableLog)
       : createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings)),
     systemClock,

@@ -1,5 +1,6 @@
 /** Sends alerts on request: one again to one channel, or an example to every channel. */
 
+import type { Alert } from "../../alerts/alert.ts";
 import {
   claimAttempt,
   type ListedAlert,
@@ -26,16 +27,32 @@ export interface TestedChannel {
 /** The longest pause that the test waits for: the caller waits at the terminal. */
 const LONGEST_PAUSE_MS = 15_000;
 
+/**
+ * Sends an example of each alert.
+ * @param kind only the one of this kind
+ * @throws ReconError `usage` that names the kinds if there is no such kind
+ */
 export async function testAlerts(
   channels: readonly AlertChannel[],
   clock: Clock,
   signal: AbortSignal,
+  kind?: string,
 ): Promise<TestedChannel[]> {
-  return await Promise.all(channels.map((channel) => testChannel(channel, clock, signal)));
+  const examples = exampleAlerts(clock.now());
+  const alerts = kind === undefined ? examples : examples.filter((one) => one.kind === kind);
+  if (alerts.length === 0) {
+    const kinds = [...new Set(examples.map((one) => one.kind))].join(", ");
+    throw new ReconError("usage", `there is no kind "${kind?.slice(0, 60)}"; it is one of ${kinds}`);
+  }
+  return await Promise.all(channels.map((channel) => testChannel(channel, alerts, clock, signal)));
 }
 
-async function testChannel(channel: AlertChannel, clock: Clock, signal: AbortSignal): Promise<TestedChannel> {
-  const alerts = exampleAlerts(clock.now());
+async function testChannel(
+  channel: AlertChannel,
+  alerts: readonly Alert[],
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<TestedChannel> {
   let sent = 0;
   for (const alert of alerts) {
     let result = await channel.send(alert, clock.now(), signal);

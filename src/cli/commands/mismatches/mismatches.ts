@@ -48,9 +48,14 @@ function addMismatchChoice(command: Command): Command {
     .option("--product <product>", "one product")
     .option("--username <username>", "one player")
     .option("--currency <currency>", "one currency, such as THB")
-    .option("--day <day>", "only those that count in this day's statement, such as 2026-11-20")
-    .option("--from <time>", "first seen at this time or later, such as 2026-11-01T00:00:00Z")
+    .option("--day <day>", "only those that count in this day's statement, such as 2026-11-20 or yesterday")
+    .option(
+      "--from <time>",
+      "first seen at this time or later, such as 2026-11-01T10:00:00Z, 2026-11-01 or yesterday",
+    )
     .option("--to <time>", "first seen before this time")
+    .option("--happened-from <time>", "of bets that happened at this time or later")
+    .option("--happened-to <time>", "of bets that happened before this time")
     .option("--min-amount <amount>", "the least amount at risk")
     .option("--incident <id>", "only those of this incident");
 }
