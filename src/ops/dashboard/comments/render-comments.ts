@@ -86,7 +86,7 @@ const CASE_FIELDS = ["owner", "ticket", "withProvider", "at"] as const;
 /** The fields of the case forms as typed. */
 export type TypedCase = ReturnType<typeof typedFields<typeof CASE_FIELDS>>;
 
-export function typedCase(body: unknown): TypedCase {
+function typedCase(body: unknown): TypedCase {
   return typedFields((body ?? {}) as Readonly<Record<string, unknown>>, CASE_FIELDS);
 }
 

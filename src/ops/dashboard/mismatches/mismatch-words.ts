@@ -11,7 +11,7 @@ import { renderTable } from "../parts/table.ts";
 import type { Decision } from "./mismatch-form.ts";
 import { type ListQuery, pathOfList } from "./mismatch-list-query.ts";
 
-export const ACTION_NAMES: Readonly<Record<MismatchAction, string>> = {
+const ACTION_NAMES: Readonly<Record<MismatchAction, string>> = {
   ack: "Acknowledge",
   resolve: "Resolve",
   ignore: "Ignore",
