@@ -366,7 +366,7 @@ describe("mismatches", () => {
   test("are listed as one JSON document", async () => {
     await open(exampleFinding({ betId: "a" }));
     const page = JSON.parse((await recon(["mismatches", "list", "--json"])).stdout);
-    expect(Object.keys(page)).toEqual(["mismatches", "next"]);
+    expect(Object.keys(page)).toEqual(["mismatches", "next", "cursor"]);
     expect(page.mismatches).toMatchObject([{ betId: "a", amountAtRisk: "4.5" }]);
   });
 
