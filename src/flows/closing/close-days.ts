@@ -27,7 +27,7 @@ export async function sayGivenUp(context: FlowContext, first: ZonedDay): Promise
 }
 
 /** The day that was closed as the first of all; undefined: another day is closed. */
-export function findFirst(results: readonly Closing[]): ZonedDay | undefined {
+function findFirst(results: readonly Closing[]): ZonedDay | undefined {
   return results.flatMap((one) =>
     "closed" in one && one.isNew && one.closed.number === 1 ? [one.closed] : [],
   )[0];
