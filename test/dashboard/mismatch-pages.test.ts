@@ -560,11 +560,11 @@ describe("owner, ticket and reminder", () => {
         location: `${path}#case-head`,
       });
       await go(`${path}/ticket`, { ticket: "PRV-12", withProvider: "true" });
-      await go(`${path}/remind`, { at: "2026-11-20 20:00" }, "recon_zone=Asia/Bangkok");
+      await go(`${path}/remind`, { remindAt: "2026-11-20 20:00" }, "recon_zone=Asia/Bangkok");
       expect(caseOf((await go(path)).html)).toBe(
         "local, ticket PRV-12, with the provider since 2026-11-20 12:00:00, reminder 2026-11-20 13:00:00",
       );
-      const refused = await go(`${path}/remind`, { at: "soon" });
+      const refused = await go(`${path}/remind`, { remindAt: "soon" });
       expect(refused.status).toBe(400);
       expect(refused.html).toContain("“Remind” must be a time such as 2026-11-20 10:00, but is");
       expect(refused.html).toContain('name="at" value="soon"');

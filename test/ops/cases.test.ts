@@ -58,7 +58,7 @@ test("a mismatch has an owner, a ticket and a reminder, and its history says who
   for (let times = 0; times < 2; times += 1) {
     await mia("/mismatches/1/assign", { owner: "mia" });
     await mia("/mismatches/1/ticket", { ticket: "PRV-123" });
-    await mia("/mismatches/1/remind", { at: "2026-12-03T16:00:00+07:00" });
+    await mia("/mismatches/1/remind", { remindAt: "2026-12-03T16:00:00+07:00" });
   }
   const { json } = await mia("/mismatches/1");
   const withProvider = "2026-11-20T13:00:00.000Z";
@@ -80,7 +80,7 @@ test("a mismatch has an owner, a ticket and a reminder, and its history says who
   expect(caseOf((await mia("/mismatches/1")).json)).toEqual({ ...whole, ticket: "PRV-124" });
   await mia("/mismatches/1/ticket", { withProvider: false });
   await mia("/mismatches/1/assign", { owner: "nobody" });
-  await mia("/mismatches/1/remind", { at: null });
+  await mia("/mismatches/1/remind", { remindAt: null });
   expect(caseOf((await mia("/mismatches/1")).json)).toEqual({ ...NO_CASE, ticket: "PRV-124" });
   expect(caseOf((await mia("/mismatches/1/ticket", { ticket: null })).json)).toEqual(NO_CASE);
 });
@@ -100,8 +100,8 @@ test("many are handed over by a filter, and a dry run only counts", async () => 
   expect(await ids("owner=tom")).toBe("1 2");
   expect(await ids("owner=nobody")).toBe("3");
   expect(await ids("owner=me")).toBe("");
-  await mia("/mismatches/remind", { ids: ["3"], at: "2026-11-20T14:00:00Z" });
-  await mia("/mismatches/remind", { ids: ["1"], at: "2026-11-20T13:00:00Z" });
+  await mia("/mismatches/remind", { ids: ["3"], remindAt: "2026-11-20T14:00:00Z" });
+  await mia("/mismatches/remind", { ids: ["1"], remindAt: "2026-11-20T13:00:00Z" });
   await mia("/mismatches/ticket", { ids: ["2"], ticket: "PRV-1" });
   clock.advance(1.5 * HOUR_MS);
   expect(await ids("due=true")).toBe("1");
@@ -120,7 +120,7 @@ test("a change of a case is no decision: an undo, a status and the resolution st
   await mia("/mismatches/1/resolve", { note: "paid" });
   const { json } = await mia("/mismatches/1/ticket", { ticket: "PRV-1" });
   expect(json).toMatchObject({ status: "resolved", resolvedBy: "mia", note: "paid", owner: "tom" });
-  expect(await mia("/mismatches/1/remind", { at: THURSDAY })).toEqual(
+  expect(await mia("/mismatches/1/remind", { remindAt: THURSDAY })).toEqual(
     problemWith(409, "mismatch 1 is resolved (by mia): only open and acknowledged ones have reminders"),
   );
   expect((await mia("/mismatches/remind", { filter: { status: "resolved" }, at: THURSDAY })).json.count).toBe(
@@ -135,7 +135,7 @@ test("an incident has its own owner, ticket and reminder, and a comment says who
   await mia("/incidents/1/assign", { owner: "tom" });
   await mia("/incidents/1/assign", { owner: "tom" });
   await mia("/incidents/1/ticket", { ticket: "PRV-7", withProvider: false });
-  const { json } = await mia("/incidents/1/remind", { at: "2026-11-20T13:00:00Z", note: "ask again" });
+  const { json } = await mia("/incidents/1/remind", { remindAt: "2026-11-20T13:00:00Z", note: "ask again" });
   const remindAt = "2026-11-20T13:00:00.000Z";
   expect(caseOf(json)).toEqual({ owner: "tom", ticket: "PRV-7", withProvider: null, remindAt });
   expect(json.comments.map(({ by, note }: { by: string; note: string }) => [by, note])).toEqual([
@@ -150,7 +150,9 @@ test("an incident has its own owner, ticket and reminder, and a comment says who
   clock.advance(HOUR_MS);
   expect([await count("due=true"), await count("due=false")]).toEqual([1, 0]);
   await mia("/mismatches/resolve", { ids: ["1", "2"], note: "done" });
-  expect(await mia("/incidents/1/remind", { at: THURSDAY })).toEqual(problemWith(409, "incident 1 is over"));
+  expect(await mia("/incidents/1/remind", { remindAt: THURSDAY })).toEqual(
+    problemWith(409, "incident 1 is over"),
+  );
 });
 
 describe("a refused change", () => {
@@ -164,14 +166,18 @@ describe("a refused change", () => {
     ["ticket", {}, "ticket is missing"],
     ["ticket", { ticket: "x".repeat(201) }, "ticket has 201 characters, more than 200"],
     ["ticket", { ticket: "P", withProvider: "yes" }, 'withProvider must be true or false, but is "yes"'],
-    ["remind", {}, "at is missing"],
+    ["remind", {}, "remindAt is missing"],
     [
       "remind",
-      { at: "thursday" },
-      'at must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is "thursday"',
+      { remindAt: "thursday" },
+      'remindAt must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is "thursday"',
     ],
-    ["remind", { at: "2026-11-20T12:00:00Z" }, 'at "2026-11-20T12:00:00.000Z" has passed'],
-    ["remind", { at: "2036-12-20T12:00:00Z" }, 'at "2036-12-20T12:00:00.000Z" is more than 10 years away'],
+    ["remind", { remindAt: "2026-11-20T12:00:00Z" }, 'remindAt "2026-11-20T12:00:00.000Z" has passed'],
+    [
+      "remind",
+      { remindAt: "2036-12-20T12:00:00Z" },
+      'remindAt "2036-12-20T12:00:00.000Z" is more than 10 years away',
+    ],
   ])("%s with %j names the field and its value, alone and in bulk", async (what, body, detail) => {
     await open({});
     const { mia } = await serve();

@@ -119,13 +119,13 @@ const RIGHT: Readonly<
     ["Mismatch", "Incident"].flatMap((about) => [
       [`assign${about}`, { path: { id: "1" }, body: { owner: "mia", ...NOTE } }],
       [`ticket${about}`, { path: { id: "1" }, body: { ticket: "PRV-1", withProvider: true, ...NOTE } }],
-      [`remind${about}`, { path: { id: "1" }, body: { at: null, ...NOTE } }],
+      [`remind${about}`, { path: { id: "1" }, body: { remindAt: null, ...NOTE } }],
     ]),
   ),
   assignMismatches: { body: { ids: ["1"], dryRun: true, owner: null, ...NOTE } },
   ticketMismatches: { body: { ids: ["1"], dryRun: true, ticket: null, withProvider: false, ...NOTE } },
   remindMismatches: {
-    body: { filter: { product: "P1" }, dryRun: true, at: "2027-01-01T00:00:00Z", ...NOTE },
+    body: { filter: { product: "P1" }, dryRun: true, remindAt: "2027-01-01T00:00:00Z", ...NOTE },
   },
   requestBackfill: { body: { ...RANGE, dryRun: false } },
   listBackfills: { query: { limit: "5", after: "9", count: "true" } },

@@ -128,6 +128,6 @@ function checkReminder(change: CaseChange, now: Instant): void {
         ? `is more than ${LONGEST_YEARS} years away`
         : null;
   if (wrong === null) return;
-  const message = `at "${formatInstant(remindAt)}" ${wrong}`;
-  throw new ReconError("usage", message, { fields: [{ name: "at", message }] });
+  const message = `remindAt "${formatInstant(remindAt)}" ${wrong}`;
+  throw new ReconError("usage", message, { fields: [{ name: "remindAt", message }] });
 }

@@ -97,7 +97,7 @@ const CASE_FORMS = {
   ),
   remind: z.strictObject(
     {
-      at: z.nullable(timeIn(TEXT)).meta({ description: "in the future; null: no reminder" }),
+      remindAt: z.nullable(timeIn(TEXT)).meta({ description: "in the future; null: no reminder" }),
       note: words(LONGEST_NOTE).optional(),
     },
     bodyWith("a time"),
@@ -138,7 +138,7 @@ type ReadCase =
       readonly ticket?: string | null | undefined;
       readonly withProvider?: boolean | undefined;
     }
-  | { readonly what: "remind"; readonly at: Instant | null };
+  | { readonly what: "remind"; readonly remindAt: Instant | null };
 
 function readCaseBody(
   typed: unknown,
@@ -151,7 +151,7 @@ function readCaseBody(
 }
 
 function toChange(said: ReadCase, me: string): CaseChange {
-  if (said.what === "remind") return { what: "remind", remindAt: said.at };
+  if (said.what === "remind") return { what: "remind", remindAt: said.remindAt };
   if (said.what === "assign") {
     const owner = said.owner === null ? NOBODY : nameOf(said.owner, me);
     return { what: "assign", owner: owner === NOBODY ? null : owner };

@@ -262,7 +262,7 @@ function caseBodyOf(what: CaseChangeName, options: CaseOptions) {
   const isAnswered = what === "ticket" && answered === true;
   if (value !== undefined && no) throw usage(`give either --${named} or ${flag}`);
   if (value === undefined && !no && !isAnswered) throw usage(`give --${named}, or ${flag}`);
-  const said = value === undefined && !no ? {} : { [named]: no ? null : value };
+  const said = value === undefined && !no ? {} : { [named === "at" ? "remindAt" : named]: no ? null : value };
   return { ...said, ...(isAnswered ? { withProvider: false } : {}), ...(note === undefined ? {} : { note }) };
 }
 

@@ -82,7 +82,7 @@ ${items.length === 0 ? html`<p class="faint">No comments yet.</p>` : html`<ol cl
 ${mayAct ? form : null}</section>`;
 }
 
-const CASE_FIELDS = ["owner", "ticket", "withProvider", "at"] as const;
+const CASE_FIELDS = ["owner", "ticket", "withProvider", "remindAt"] as const;
 /** The fields of the case forms as typed. */
 export type TypedCase = ReturnType<typeof typedFields<typeof CASE_FIELDS>>;
 
@@ -96,7 +96,7 @@ function typedCase(body: unknown): TypedCase {
  * @throws ReconError `usage` that names the field and its value
  */
 export function readTypedCase(
-  { owner, ticket, withProvider, at }: TypedCase,
+  { owner, ticket, withProvider, remindAt }: TypedCase,
   what: CaseChangeName,
   me: string,
   zone: string,
@@ -105,7 +105,7 @@ export function readTypedCase(
   const body = {
     assign: { owner: orNone(owner) },
     ticket: { ticket: orNone(ticket), withProvider: withProvider !== "" },
-    remind: { at: orNone(at) === null ? null : (withOffset(at, zone) ?? at) },
+    remind: { remindAt: orNone(remindAt) === null ? null : (withOffset(remindAt, zone) ?? remindAt) },
   };
   return readCase(body[what], what, me);
 }
@@ -163,7 +163,7 @@ export function renderCase({ actionOf, of, mayAct, me, typed, problem, zone, now
     owner: of.owner ?? "",
     ticket: of.ticket ?? "",
     withProvider: of.withProvider === null ? "" : "true",
-    at: of.remindAt === null ? "" : typedLocal(of.remindAt, zone),
+    remindAt: of.remindAt === null ? "" : typedLocal(of.remindAt, zone),
   };
   const mine = html`<form method="post" action="${actionOf("assign")}" id="assign-me"><input type="hidden" name="owner" value="me"><button>Assign to me</button></form>`;
   const forms = html`${of.owner === me ? null : mine}
@@ -177,7 +177,7 @@ ${mayAct ? forms : null}</section>`;
 /** The three forms: each changes one thing. @param hidden fields of each; null: none */
 export function renderCaseForms(
   actionOf: (what: CaseChangeName) => string,
-  { owner, ticket, withProvider, at }: TypedCase,
+  { owner, ticket, withProvider, remindAt }: TypedCase,
   problem: Problem | null,
   hidden: ((what: CaseChangeName) => SafeHtml) | null,
 ): SafeHtml {
@@ -197,7 +197,7 @@ ${form(
 )}
 ${form(
   "remind",
-  html`${renderInput({ label: "Remind", name: "at", value: at, problem }, html`size="20" autocomplete="off" placeholder="2026-11-20 10:00"`)}
+  html`${renderInput({ label: "Remind", name: "remindAt", value: remindAt, problem }, html`size="20" autocomplete="off" placeholder="2026-11-20 10:00"`)}
 <button class="quiet">Save the reminder</button>`,
 )}`;
 }

@@ -20,7 +20,7 @@ const BULK_FORM = z.strictObject({
   owner: BLANK,
   ticket: BLANK,
   withProvider: BLANK,
-  at: BLANK,
+  remindAt: BLANK,
   note: BLANK,
   scope: BLANK,
   shown: orNull(ONCE),
@@ -59,8 +59,8 @@ export interface BulkForm {
 
 /** @throws ReconError `usage` that names the field and its value */
 export function readBulkForm(body: unknown): BulkForm {
-  const { scope, id, owner, ticket, withProvider, at, ...form } = read(BULK_FORM, body ?? {});
-  const typed = { owner, ticket, withProvider, at };
+  const { scope, id, owner, ticket, withProvider, remindAt, ...form } = read(BULK_FORM, body ?? {});
+  const typed = { owner, ticket, withProvider, remindAt };
   return { ...form, typed, isAll: scope === "all", selected: new Map(id) };
 }
 

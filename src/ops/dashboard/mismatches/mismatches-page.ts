@@ -186,7 +186,7 @@ async function changeChosen(
   const title = `Owner, ticket and reminder of ${sayCount(preview.count)}`;
   const main = html`<h1>${title}</h1>
 <div class="sheet"><p class="wrap">${all === null ? null : renderFilter(query)} ${sayAmounts(preview.amounts)} at risk. Each form changes one thing of all of them.</p>
-${renderProblem(problem, ["owner", "ticket", "at"])}
+${renderProblem(problem, ["owner", "ticket", "remindAt"])}
 ${renderCaseForms(
   () => pathOfList(query),
   typed,
