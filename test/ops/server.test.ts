@@ -320,6 +320,10 @@ describe("mismatches", () => {
     resolvedAt: null,
     resolvedBy: null,
     note: null,
+    owner: null,
+    ticket: null,
+    withProvider: null,
+    remindAt: null,
   };
 
   test("the list shows every field of each mismatch, amounts as decimal text", async () => {
