@@ -166,7 +166,8 @@ export async function findLatestOfPlayer(
     ? all
     : await latest(sql`
         select newest.* from unnest(${products as string[]}::text[]) p cross join lateral (
-          select ${records} from bet_records where product_id = p order by accounting_date desc limit ${mostNewest}
+          select product_id, username, round_id, bet_id as ref, accounting_date as at from bet_records
+          where product_id = p order by accounting_date desc limit ${mostNewest}
         ) newest where username = ${username}
         union all
         select newest.* from (

@@ -39,11 +39,17 @@ function valuesOf(sql: Query, { change, at }: MadeChange) {
 /** The line of the history: "assigned to mia", "ticket PRV-12, with the provider". In SQL, because a kept ticket differs by row. */
 function lineOf(sql: Query, { change, note }: MadeChange) {
   const why = note === null ? "" : `: ${note}`;
-  if (change.what === "assign") return sql`${`assigned to ${change.owner ?? "nobody"}${why}`}::text`;
-  if (change.what === "remind")
-    return sql`${`${change.remindAt === null ? "no reminder" : `reminder at ${formatInstant(change.remindAt)}`}${why}`}::text`;
-  const where = change.isWithProvider ? "with the provider" : "not with the provider";
-  return sql`coalesce('ticket ' || ticket, 'no ticket') || ${`, ${where}${why}`}::text`;
+  if (change.what === "ticket") {
+    const rest = `, ${change.isWithProvider ? "with the provider" : "not with the provider"}${why}`;
+    return sql`coalesce('ticket ' || ticket, 'no ticket') || ${rest}::text`;
+  }
+  const line =
+    change.what === "assign"
+      ? `assigned to ${change.owner ?? "nobody"}`
+      : change.remindAt === null
+        ? "no reminder"
+        : `reminder at ${formatInstant(change.remindAt)}`;
+  return sql`${line + why}::text`;
 }
 
 /**
