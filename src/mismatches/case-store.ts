@@ -40,7 +40,7 @@ function valuesOf(sql: Query, { change, at }: MadeChange) {
 function lineOf(sql: Query, { change, note }: MadeChange) {
   const why = note === null ? "" : `: ${note}`;
   if (change.what === "ticket") {
-    const rest = `, ${change.isWithProvider ? "with the provider" : "not with the provider"}${why}`;
+    const rest = `, ${change.isWithProvider ? "" : "not "}with the provider${why}`;
     return sql`coalesce('ticket ' || ticket, 'no ticket') || ${rest}::text`;
   }
   const line =
