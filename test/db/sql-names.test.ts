@@ -45,7 +45,7 @@ const TABLES: Readonly<Record<string, string>> = {
   answers: "transfer_answers",
 };
 const TAKES_TABLE = /\b(?:from|join|update|into)\s+$/;
-const IS_PART = /\bas \($/;
+const IS_PART = /\bas (?:materialized )?\($/;
 /** PostgreSQL knows every name, but not the type of a value, because the test left out what stands before it. */
 const OF_NO_TYPE = "42P18";
 const UNKNOWN_NAME = new Set(["42P01", "42703", "42883", "42704"]);
