@@ -144,7 +144,7 @@ const STATEMENT_EVENT = objectOf({
 const SUMMARIES: Readonly<Record<EventType, string>> = {
   "mismatch.opened": "A mismatch was found",
   "mismatch.changed":
-    "A value of an open or acknowledged mismatch changed, or a person undid an acknowledgement",
+    "A value of an open or acknowledged mismatch changed, a person undid an acknowledgement, or one of any status got another owner, ticket or reminder: compare the amounts before you repair",
   "mismatch.decided": "A person acknowledged, resolved or ignored a mismatch",
   "mismatch.resolved": "The difference is gone, so recon resolved the mismatch",
   "mismatch.reopened":

@@ -22,6 +22,8 @@ export interface ChangePlace {
 export interface ChangesEnd extends ChangePlace {
   /** differs after a restore and after a failover, whose transactions count anew */
   readonly database: string;
+  /** no transaction has this id yet, or a higher one */
+  readonly unused: string;
 }
 
 const CURSOR = /^([0-9a-f]{8})-(\d{1,20})-(\d{1,15})$/;
@@ -36,21 +38,23 @@ export function cursorAt({ database }: ChangesEnd, { transaction, id }: ChangePl
 
 /** Read it before the rows: a change that commits in between belongs to the next answer. */
 export async function readChangesEnd(sql: Query): Promise<ChangesEnd> {
-  const [row] = await sql<{ database: string; transaction: string }[]>`
-    select left(md5(concat_ws('/', to_jsonb(s) -> 'system_identifier', to_jsonb(c) -> 'timeline_id')), 8) as database,
-      pg_snapshot_xmin(pg_current_snapshot())::text as transaction
-    from pg_control_system() s, pg_control_checkpoint() c`;
+  const [row] = await sql<{ database: string; transaction: string; unused: string }[]>`
+    select left(md5(concat_ws('/', to_jsonb(s) -> 'system_identifier', to_jsonb(c) -> 'timeline_id', d.oid)), 8) as database,
+      pg_snapshot_xmin(pg_current_snapshot())::text as transaction, pg_snapshot_xmax(pg_current_snapshot())::text as unused
+    from pg_control_system() s, pg_control_checkpoint() c, pg_database d where d.datname = current_database()`;
   if (row === undefined) throw new Error("the database did not say where its changes end");
   return { ...row, id: 0 };
 }
 
 /**
  * The place that a cursor names.
- * @throws ReconError `cursor-unknown` if another database gave it: transactions before and after a restore cannot be compared
+ * @throws ReconError `cursor-unknown` if another database gave it, or this one before it was set back: transactions before and after
+ * a restore cannot be compared
  */
 export function placeOfCursor(cursor: string, end: ChangesEnd): ChangePlace {
   const [, database, transaction = "0", id = "0"] = CURSOR.exec(cursor) ?? [];
-  if (database === end.database) return { transaction, id: Number(id) };
+  if (database === end.database && BigInt(transaction) <= BigInt(end.unused))
+    return { transaction, id: Number(id) };
   throw new ReconError(
     "cursor-unknown",
     `changedSince "${cursor}" is not a cursor of this database, which was restored or replaced since: read the list without changedSince, and continue with its cursor`,

@@ -54,7 +54,8 @@ function lineOf(sql: Query, { change, note }: MadeChange) {
 
 /**
  * Changes owner, ticket or reminder of mismatches that the transaction has locked, each with a line of its history. Every change of
- * these columns is made here. One that has the value already stays as it is, without a line.
+ * these columns is made here. One that has the value already stays as it is, without a line, unless
+ * a note says something new.
  * @returns the changed ones, for their events
  */
 export async function changeMismatchCases(
@@ -67,7 +68,8 @@ export async function changeMismatchCases(
   const { set, differs } = valuesOf(tx, made);
   const rows = await tx<Omit<MismatchChange, "change" | "at" | "by">[]>`
     with changed as (
-      update mismatches set ${set}, changed_in = ${tx.unsafe(CHANGING_NOW)} where id = any(${ids as number[]}::bigint[]) and ${differs} returning *
+      update mismatches set ${set}, changed_in = ${tx.unsafe(CHANGING_NOW)} where id = any(${ids as number[]}::bigint[])
+        and (${made.note !== null} or ${differs}) returning *
     ),
     recorded as (
       insert into mismatch_events (mismatch_id, at, from_status, to_status, by, note, amount_at_risk, reason, provider, ledger)
@@ -98,7 +100,7 @@ export async function changeIncidentCase(
   const { change } = made;
   if (known.isOver && change.what === "remind" && change.remindAt !== null) return "over";
   const [row] = await tx<{ line: string }[]>`
-    update incidents set ${set}, changed_in = ${tx.unsafe(CHANGING_NOW)} where id = ${id} and ${differs} returning ${lineOf(tx, made)} as line`;
+    update incidents set ${set}, changed_in = ${tx.unsafe(CHANGING_NOW)} where id = ${id} and (${made.note !== null} or ${differs}) returning ${lineOf(tx, made)} as line`;
   if (row === undefined) return "same";
   const said = { at: made.at, by: made.by, note: row.line };
   return (await insertComment(tx, "incident", id, said, most)) === "full" ? "full" : "changed";

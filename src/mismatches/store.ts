@@ -199,9 +199,14 @@ function countsAt(sql: Query) {
     else coalesce(${provider}, ${ledger})::timestamptz end`;
 }
 
-/** The number of chosen mismatches. */
-export async function countMismatches(sql: Query, choice: MismatchChoice): Promise<ListCount> {
-  return await countList(sql, "mismatches", chosenBy(sql, choice));
+/** The number of chosen mismatches, on all pages of an order: by reminder only those that have one are listed. */
+export async function countMismatches(
+  sql: Query,
+  choice: MismatchChoice,
+  order: { readonly by: string } | null,
+): Promise<ListCount> {
+  const listed = order?.by === "remindAt" ? sql`and remind_at is not null` : sql``;
+  return await countList(sql, "mismatches", sql`${chosenBy(sql, choice)} ${listed}`);
 }
 
 /** Whether a mismatch of this product exists. The product may have left the config since. */

@@ -350,12 +350,12 @@ describe("mismatches", () => {
     const { code, stdout, stderr } = await recon(["mismatches", "list"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const [head, ...lines] = stdout.trimEnd().split("\n");
-    expect(head).toMatch(/^ID +KIND +STATUS +PRODUCT +PLAYER +AT RISK +EFFECT +DAY +SINCE +WHY$/);
+    expect(head).toMatch(/^ID +KIND +STATUS +OWNER +PRODUCT +PLAYER +AT RISK +EFFECT +DAY +SINCE +WHY$/);
     expect(lines).toEqual([
       expect.stringMatching(
-        /^1 +payout-differs +open +P1 +anna +4\.50 THB +\S+(?: THB)? +2026-11-20 +2026-11-20T12:00:00\S* +paid out 30\.00/,
+        /^1 +payout-differs +open +- +P1 +anna +4\.50 THB +\S+(?: THB)? +2026-11-20 +2026-11-20T12:00:00\S* +paid out 30\.00/,
       ),
-      expect.stringMatching(/^2 +payout-differs +open +P2 /),
+      expect.stringMatching(/^2 +payout-differs +open +- +P2 /),
     ]);
   });
 

@@ -148,7 +148,9 @@ describe("a table in a terminal", () => {
 
   test("gives sentences lines of their own if little room is left, and cuts nothing else", async () => {
     const lines = await list(80);
-    expect(lines[2]).toMatch(/^1 +payout-differs +open +- +P1 +anna +4\.50 THB .* 2026-11-20T12:00:00\.000Z$/);
+    expect(lines[2]).toMatch(
+      /^1 +payout-differs +open +- +P1 +anna +4\.50 THB .* 2026-11-20T12:00:00\.000Z$/,
+    );
     expect(lines[3]).toBe("  paid out 30.00 THB at the provider, 25.50 THB in the ledger");
   });
 

@@ -245,11 +245,16 @@ describe("an answer", () => {
         expect.stringMatching(/accept-encoding/i),
       ]);
       expect(packed.vary).toMatch(/accept(?!-)/i);
-      expect(unpack(packed.bytes).equals(plain.bytes)).toBe(true);
+      // Each answer ends at a later change.
+      const same = (bytes: Uint8Array) => bytes.toString().replace(/"cursor":"[^"]*"/, "");
+      expect(same(unpack(packed.bytes))).toBe(same(plain.bytes));
       expect(packed.bytes.length).toBeLessThan(plain.bytes.length / 4);
     }
     const small = await readBytes("/api/mismatches?kind=stuck-open", { "accept-encoding": coding });
-    expect([small.coding, small.bytes.toString()]).toEqual(["", '{"mismatches":[],"next":null}']);
+    expect([small.coding, small.bytes.toString()]).toEqual([
+      "",
+      expect.stringMatching(/^\{"mismatches":\[\],"next":null,"cursor":"[^"]+"\}$/),
+    ]);
   });
 });
 

@@ -83,6 +83,9 @@ test("a mismatch has an owner, a ticket and a reminder, and its history says who
   await mia("/mismatches/1/remind", { remindAt: null });
   expect(caseOf((await mia("/mismatches/1")).json)).toEqual({ ...NO_CASE, ticket: "PRV-124" });
   expect(caseOf((await mia("/mismatches/1/ticket", { ticket: null })).json)).toEqual(NO_CASE);
+  // The same value changes nothing, and a note is kept all the same.
+  const { json } = await mia("/mismatches/1/ticket", { ticket: null, note: "they closed it" });
+  expect(json.history.at(-1)).toMatchObject({ note: "no ticket, not with the provider: they closed it" });
 });
 
 test("many are handed over by a filter, and a dry run only counts", async () => {
@@ -161,6 +164,9 @@ describe("a refused change", () => {
     ["assign", { owner: "" }, "owner is empty"],
     ["assign", { owner: "x".repeat(201) }, "owner has 201 characters, more than 200"],
     ["assign", { owner: "a\nb" }, "owner has a character that is no text, such as a line break"],
+    ["assign", { owner: "mia\u200b" }, "owner has a character that is no text, such as a line break"],
+    ["assign", { owner: "Nobody" }, 'owner "Nobody" is written "nobody"'],
+    ["assign", { owner: "recon" }, 'owner "recon" is the name of this program'],
     ["assign", { owner: 5 }, "owner must be text, but is 5"],
     ["assign", { owner: "mia", at: "x" }, 'there is no field "at"; it is one of owner, note'],
     ["ticket", {}, "ticket is missing"],

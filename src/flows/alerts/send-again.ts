@@ -44,7 +44,9 @@ export async function testAlerts(
   kind?: string,
 ): Promise<TestedChannel[]> {
   const examples = [...exampleAlerts(clock.now()), ...exampleEvents(clock.now())];
-  const alerts = kind === undefined ? examples : examples.filter((one) => one.kind === kind);
+  // Endpoints call incident-opened incident.opened.
+  const name = kind?.replace(/^(incident|statement)\./, "$1-");
+  const alerts = name === undefined ? examples : examples.filter((one) => one.kind === name);
   if (alerts.length === 0) {
     const kinds = [...new Set(examples.map((one) => one.kind))].join(", ");
     throw new ReconError("usage", `there is no kind "${kind?.slice(0, 60)}"; it is one of ${kinds}`);

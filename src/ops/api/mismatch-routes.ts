@@ -38,7 +38,7 @@ import { listAsCsv } from "../csv/csv.ts";
 import { TYPE_OF_FORMAT, writeEvidence } from "../evidence/evidence-file.ts";
 import { keepWith } from "../http/idempotency.ts";
 import { EVIDENCE_QUERY, readEvidenceQuery } from "../input/evidence-query.ts";
-import { COMMENT_FORM, COUNTED, readComment, type Typed, takeCount } from "../input/fields.ts";
+import { COMMENT_FORM, COUNTED, readComment, type Typed, takeCount, usage } from "../input/fields.ts";
 import { INCIDENT_QUERY, readIncidentQuery } from "../input/incident-query.ts";
 import {
   actionForm,
@@ -150,14 +150,21 @@ function addCaseRoutes(api: FastifyInstance, context: FlowContext): void {
   }
 }
 
+/** Changes have no number: more follow while they are read. @throws ReconError `usage` */
+function checkCounted(isCounted: boolean, { changedSince }: Typed): void {
+  if (isCounted && changedSince !== undefined)
+    throw usage("count is not possible with changedSince: a list of changes has no end", "count");
+}
+
 export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): void {
   addCaseRoutes(api, context);
   api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async (request, reply) => {
     const { isCounted, query } = takeCount(request.query);
     const filter = await readMismatchQuery(context, query, request.asker.name);
+    checkCounted(isCounted, query);
     reply.header("vary", "accept");
     if (!/\btext\/csv\b/i.test(request.headers.accept ?? "")) {
-      const count = isCounted ? await countMismatches(context.sql, filter) : {};
+      const count = isCounted ? await countMismatches(context.sql, filter, filter.order) : {};
       return { ...(await listMismatches(context, filter)), ...count };
     }
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
@@ -231,6 +238,7 @@ export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): v
   api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async (request) => {
     const { isCounted, query } = takeCount(request.query);
     const asked = await readIncidentQuery(context, query, request.asker.name);
+    checkCounted(isCounted, query);
     const list = await listIncidentDocuments(context, asked);
     return isCounted ? { ...list, ...(await countIncidents(context.sql, asked.choice)) } : list;
   });

@@ -8,6 +8,7 @@ import type { MismatchTarget, RequestedAction } from "../../flows/mismatches/act
 import type { RequestedChange } from "../../flows/mismatches/change-cases.ts";
 import { MISMATCH_STATUSES, NOBODY } from "../../mismatch.ts";
 import type { Adjustment, CaseChange, CaseChangeName, MismatchAction } from "../../mismatches/act.ts";
+import { RESOLVED_BY_RECON } from "../../mismatches/transitions.ts";
 import { formatAmount, parseAmount, ZERO } from "../../money.ts";
 import { amountIn, FLAG, orNull, read, TEXT, type Typed, timeIn, usage, words } from "./fields.ts";
 import { bodyWith, fieldOf, must, show } from "./messages.ts";
@@ -66,7 +67,8 @@ const LONGEST_NAME = 200;
 
 /** A name or a ticket: one line. */
 const ONE_LINE = words(LONGEST_NAME)
-  .refine((text) => !/\p{Cc}/u.test(text), {
+  // An invisible character makes two names that look alike.
+  .refine((text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(text), {
     error: (issue) => `${fieldOf(issue)} has a character that is no text, such as a line break`,
   })
   .transform((text) => text.trim());
@@ -150,9 +152,18 @@ function readCaseBody(
     : { what, ...read(CASE_FORMS.remind, typed) };
 }
 
+/** @throws ReconError `usage` if the name would be taken for another */
+function checkName(owner: string | null): void {
+  const written = owner?.toLowerCase();
+  if (written === RESOLVED_BY_RECON) throw usage(`owner "${owner}" is the name of this program`, "owner");
+  const isMeant = (written === "me" || written === NOBODY) && owner !== written;
+  if (isMeant) throw usage(`owner "${owner}" is written "${written}"`, "owner");
+}
+
 function toChange(said: ReadCase, me: string): CaseChange {
   if (said.what === "remind") return { what: "remind", remindAt: said.remindAt };
   if (said.what === "assign") {
+    checkName(said.owner);
     const owner = said.owner === null ? NOBODY : nameOf(said.owner, me);
     return { what: "assign", owner: owner === NOBODY ? null : owner };
   }
