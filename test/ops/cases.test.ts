@@ -84,8 +84,8 @@ test("a mismatch has an owner, a ticket and a reminder, and its history says who
   expect(caseOf((await mia("/mismatches/1")).json)).toEqual({ ...NO_CASE, ticket: "PRV-124" });
   expect(caseOf((await mia("/mismatches/1/ticket", { ticket: null })).json)).toEqual(NO_CASE);
   // The same value changes nothing, and a note is kept all the same.
-  const { json } = await mia("/mismatches/1/ticket", { ticket: null, note: "they closed it" });
-  expect(json.history.at(-1)).toMatchObject({ note: "no ticket, not with the provider: they closed it" });
+  const { json: kept } = await mia("/mismatches/1/ticket", { ticket: null, note: "they closed it" });
+  expect(kept.history.at(-1)).toMatchObject({ note: "no ticket, not with the provider: they closed it" });
 });
 
 test("many are handed over by a filter, and a dry run only counts", async () => {
