@@ -126,9 +126,9 @@ test("a change of a case is no decision: an undo, a status and the resolution st
   expect(await mia("/mismatches/1/remind", { remindAt: THURSDAY })).toEqual(
     problemWith(409, "mismatch 1 is resolved (by mia): only open and acknowledged ones have reminders"),
   );
-  expect((await mia("/mismatches/remind", { filter: { status: "resolved" }, at: THURSDAY })).json.count).toBe(
-    0,
-  );
+  expect(
+    (await mia("/mismatches/remind", { filter: { status: "resolved" }, remindAt: THURSDAY })).json.count,
+  ).toBe(0);
 });
 
 test("an incident has its own owner, ticket and reminder, and a comment says who gave them", async () => {
