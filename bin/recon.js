@@ -16,6 +16,8 @@ if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
   );
   process.exitCode = 1;
 } else {
+  // The program takes some seconds to load at its first start. Other starts have a log, which has its own form.
+  if (process.env.npm_lifecycle_event === "start") process.stdout.write("wallet-recon starts.\n");
   const source = new URL("../src/cli/main.ts", import.meta.url);
   await import(existsSync(source) ? source.href : "../dist/src/cli/main.js");
 }

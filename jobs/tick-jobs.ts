@@ -3,7 +3,7 @@
 import type { AlertChannel } from "../src/alerts/channel.ts";
 import { refusePlanted } from "../src/db/schema-rights-store.ts";
 import { deliverAlerts } from "../src/flows/alerts/deliver-alerts.ts";
-import { watchConditions, writeDigest } from "../src/flows/alerts/watch-conditions.ts";
+import { remindOfCases, watchConditions, writeDigest } from "../src/flows/alerts/watch-conditions.ts";
 import { closeDueDays } from "../src/flows/closing/close-days.ts";
 import { findCorrections } from "../src/flows/closing/find-corrections.ts";
 import { keepBooksChecked } from "../src/flows/closing/watch-books.ts";
@@ -29,7 +29,7 @@ import { noteFailed, type WorkName } from "../src/work/work-store.ts";
 import type { TickJob } from "./schedules.ts";
 
 /**
- * Begins and ends conditions, writes the daily digest, delivers alerts, and samples the trends.
+ * Begins and ends conditions, writes reminders and the daily digest, delivers alerts, and samples the trends.
  * @param channels without any, alerts are stored until a channel is configured
  */
 export function openAlertJob(context: FlowContext, channels: readonly AlertChannel[]): TickJob {
@@ -46,8 +46,9 @@ export function openAlertJob(context: FlowContext, channels: readonly AlertChann
       await runEach(
         () => keepOutside(own),
         () => noting(own, { work: "alerting", subject: "" }, signal, watch, { everyMs }),
+        () => remindOfCases(own),
         async () => {
-          if (channels.length > 0) await writeDigest(own);
+          if (channels.some(({ filter }) => filter === undefined)) await writeDigest(own);
         },
         () => deliverAlerts(own, channels, signal),
         () => sampleTrends(own),

@@ -31,5 +31,21 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   return z.array(item).readonly();
 }
 
+/** The field of a list that leads to what changes afterwards. */
+export const CURSOR = z.nullable(
+  TEXT.meta({
+    description:
+      "`changedSince` of a later request, which gives what changed after this answer; null on a later page: use that of the first page",
+  }),
+);
+
 /** The field of a list that leads to its next page. */
 export const NEXT = z.nullable(TEXT.meta({ description: "`after` of the next page; null: there is none" }));
+
+/** The fields of a list that was asked for its `count`. */
+export const LIST_COUNT = {
+  count: COUNT.meta({
+    description: "the items on all pages, 10,000 at most; only if `count=true` asks for it",
+  }).optional(),
+  countIsLeast: FLAG.meta({ description: "whether there are more than `count`" }).optional(),
+};

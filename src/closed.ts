@@ -54,7 +54,7 @@ export const CORRECTION = objectOf({
 export type Correction = AnswerOf<typeof CORRECTION>;
 
 /** Time of a closed day that was not fetched, and that the operator accepted. */
-const ACCEPTED_GAP = objectOf({
+export const ACCEPTED_GAP = objectOf({
   productId: TEXT,
   missing: listOf(objectOf({ from: INSTANT, to: INSTANT })),
   by: TEXT.meta({ description: "who accepted it" }),

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { Duration } from "luxon";
 import { z } from "zod";
 import { isZoneName, parseInstant, ZONE_RULE } from "./clock.ts";
+import { endpointSettings, findUnknownProducts } from "./endpoints.ts";
 import { parseAmount } from "./money.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
 import { LONGEST_WINDOW_MS } from "./window.ts";
@@ -151,6 +152,12 @@ const product = z.strictObject({
 /** The table that callback entries are written to. */
 const OWN_LEDGER: ReadonlySet<string> = new Set(["callback_entries", "public.callback_entries"]);
 
+/** What the settings cannot be together. */
+function findContradictions(config: Config): string[] {
+  const known = config.products.map(({ productId }) => productId);
+  return [...findShortRetention(config), ...findUnknownProducts(config.alerts.endpoints, known)];
+}
+
 /** The shape of `recon.config.json`; defaults as documented. */
 export const configSchema = z.strictObject({
   $schema: z.string().optional(),
@@ -219,6 +226,7 @@ export const configSchema = z.strictObject({
       incidentGap: duration("PT1H"),
       minAmount: z.record(z.string(), decimalText).default({}),
       slackStatements: z.boolean().default(false),
+      endpoints: endpointSettings(z.record(currencyCode, decimalText).default({})),
     })
     .prefault({}),
   ledger: z
@@ -266,8 +274,8 @@ export type ProductConfig = Config["products"][number];
 export function parseConfig(value: unknown): Config {
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) throw settingsError(describeIssues(parsed.error, value, ""));
-  const short = findShortRetention(parsed.data);
-  if (short.length > 0) throw settingsError(short);
+  const wrong = findContradictions(parsed.data);
+  if (wrong.length > 0) throw settingsError(wrong);
   return parsed.data;
 }
 
@@ -296,9 +304,9 @@ export function readConfigFile(path: string, required: boolean, problems: string
   }
   const parsed = configSchema.safeParse(value);
   if (parsed.success) {
-    const short = findShortRetention(parsed.data);
-    problems.push(...short.map((problem) => `${path}: ${problem}`));
-    return short.length > 0 ? null : parsed.data;
+    const wrong = findContradictions(parsed.data);
+    problems.push(...wrong.map((problem) => `${path}: ${problem}`));
+    return wrong.length > 0 ? null : parsed.data;
   }
   problems.push(...describeIssues(parsed.error, value, `${path}: `));
   return null;

@@ -1,7 +1,9 @@
 /** The settings: the environment and the config file, checked completely before anything starts. */
 
 import { type Config, readConfigFile } from "./config-file.ts";
+import { type EndpointWithSecrets, readEndpoints } from "./endpoints.ts";
 import { type Environment, environmentSchema } from "./environment.ts";
+import { ReconError } from "./errors.ts";
 import type { Role, RoleName } from "./roles.ts";
 import { describeIssues, settingsError } from "./settings-problems.ts";
 
@@ -69,6 +71,8 @@ export interface ProxySignIn {
 export interface AlertSettings {
   readonly webhook: { readonly url: string; readonly secret: string } | null;
   readonly slack: { readonly url: string } | null;
+  /** absent: none, or the command sends no alert */
+  readonly endpoints?: readonly EndpointWithSecrets[];
 }
 
 /** Settings of traces. OpenTelemetry reads their destination from its own variables. */
@@ -78,11 +82,12 @@ export interface TracingSettings {
 }
 
 /**
- * What a command needs in production, which embeds nothing. "tap": the command runs without a config file, because a fault
+ * What a command needs in production, which embeds nothing. "alerts": the secrets of the endpoints, of which other commands know
+ * nothing, in production or not. "tap": the command runs without a config file, because a fault
  * of that file must not stop a proxy in the path of money.
  */
-export type Need = "database" | "queue" | "provider" | "ops" | "callers" | "tap";
-const VARIABLE_OF: Readonly<Record<Exclude<Need, "ops" | "callers" | "tap">, string>> = {
+export type Need = "database" | "queue" | "provider" | "ops" | "callers" | "tap" | "alerts";
+const VARIABLE_OF: Readonly<Record<Exclude<Need, "ops" | "callers" | "tap" | "alerts">, string>> = {
   database: "DATABASE_URL",
   queue: "REDIS_URL",
   provider: "PROVIDER_BASE_URL",
@@ -118,10 +123,13 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   problems.push(...proxyProblems(given));
   if (parsed.success && production) problems.push(...tokenProblems(parsed.data.OPS_TOKENS));
 
-  const path = given["RECON_CONFIG"] ?? "recon.config.json";
+  const path = configPath(given);
   const required =
     production || given["RECON_CONFIG"] !== undefined || given["PROVIDER_BASE_URL"] !== undefined;
   const config = needs.includes("tap") ? null : readConfigFile(path, required, problems);
+  const asked = needs.includes("alerts") ? (config?.alerts.endpoints ?? []) : [];
+  const refusesHttp = (host: string) => production && !isLoopback(host);
+  const endpoints = readEndpoints(asked, given, { path, refusesHttp }, problems);
   problems.push(...signInProblems(given));
   const opsHost = given["OPS_HOST"];
   const isSaid = production && needs.includes("ops");
@@ -132,7 +140,28 @@ export function readSettings(needs: readonly Need[], environment: NodeJS.Process
   }
   if (!parsed.success || problems.length > 0) throw settingsError(problems);
 
-  return settingsOf(parsed.data, { production, tracing: readTracing(given), config });
+  const settings = settingsOf(parsed.data, { production, tracing: readTracing(given), config });
+  return endpoints.length === 0 ? settings : { ...settings, alerts: { ...settings.alerts, endpoints } };
+}
+
+/** Where the config file is. */
+export function configPath(environment: NodeJS.ProcessEnv = process.env): string {
+  return environment["RECON_CONFIG"] || "recon.config.json";
+}
+
+/**
+ * What a worker in production would miss or refuse in the settings.
+ * @returns a line for each problem, as `readSettings` says it
+ */
+export function findMissingSettings(environment: NodeJS.ProcessEnv = process.env): string[] {
+  try {
+    readSettings(["database", "queue", "provider", "ops"], { ...environment, NODE_ENV: "production" });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ReconError) || error.code !== "settings-invalid") throw error;
+    const [, ...problems] = error.message.split("\n");
+    return problems.map((line) => line.trim());
+  }
 }
 
 function settingsOf(
@@ -228,7 +257,7 @@ function proxyProblems(given: NodeJS.ProcessEnv): string[] {
 
 /** What is missing in production for what a command needs. */
 function problemsOfNeed(need: Need, given: NodeJS.ProcessEnv): string[] {
-  if (need === "tap") return [];
+  if (need === "tap" || need === "alerts") return [];
   if (need === "ops") {
     if (hasAccessRules(given)) return [];
     return [

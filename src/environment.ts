@@ -61,7 +61,7 @@ const ipRange = z.string().refine((text) => {
 
 /** Standard Webhooks: "whsec_" and random bytes in base64. */
 const FEWEST_SECRET_BYTES = 24;
-const webhookSecret = z.string().refine((text) => {
+export const webhookSecret = z.string().refine((text) => {
   const encoded = text.replace(/^whsec_/, "");
   const isBase64 = /^[A-Za-z0-9+/]+={0,2}$/.test(encoded) && encoded.length % 4 === 0;
   return isBase64 && Buffer.from(encoded, "base64").length >= FEWEST_SECRET_BYTES;

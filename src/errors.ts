@@ -17,6 +17,8 @@ export const ERROR_CODES = [
   "listen-failed",
   "not-found",
   "conflict",
+  "idempotency-key-reused",
+  "idempotency-key-in-use",
   // requests to the provider
   "provider-timeout",
   "provider-drip",
@@ -50,6 +52,7 @@ export const ERROR_CODES = [
   "too-many-reports",
   "report-left",
   "bets-deleted",
+  "cursor-unknown",
   "archive-unusable",
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];

@@ -1,7 +1,18 @@
 /** Mismatches: lasting differences between the provider and the ledger. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, DATE, INSTANT, listOf, NEXT, objectOf, TEXT } from "./answer.ts";
+import {
+  AMOUNT,
+  type AnswerOf,
+  CURSOR,
+  DATE,
+  INSTANT,
+  LIST_COUNT,
+  listOf,
+  NEXT,
+  objectOf,
+  TEXT,
+} from "./answer.ts";
 import type { Instant } from "./clock.ts";
 import type { Amount } from "./money.ts";
 
@@ -88,7 +99,7 @@ export interface NamedRequest {
 }
 
 /** One side of a transfer or a top-up: the provider's answer, or what the operator sent. */
-const TRANSFER_SIDE = objectOf({
+export const TRANSFER_SIDE = objectOf({
   status: z.nullable(TEXT),
   amount: z.nullable(AMOUNT),
   currency: z.nullable(TEXT),
@@ -134,6 +145,19 @@ export interface MismatchContent {
   readonly occurredAt: Instant;
 }
 
+/** The word for no owner, in filters and requests; so it is the name of no owner. */
+export const NOBODY = "nobody";
+
+/** Who works on a mismatch or an incident, and what they wait for. */
+export const CASE = {
+  owner: z.nullable(TEXT.meta({ description: "the person who works on it; null: nobody" })),
+  ticket: z.nullable(TEXT.meta({ description: "the provider's ticket about it" })),
+  withProvider: z.nullable(
+    INSTANT.meta({ description: "since when an answer of the provider is awaited; null: none is" }),
+  ),
+  remindAt: z.nullable(INSTANT.meta({ description: "when the reminder is due, or was" })),
+};
+
 /** A mismatch as commands and HTTP show it. */
 export const MISMATCH = objectOf({
   id: TEXT,
@@ -169,10 +193,26 @@ export const MISMATCH = objectOf({
   resolvedAt: z.nullable(INSTANT),
   resolvedBy: z.nullable(TEXT),
   note: z.nullable(TEXT),
+  ...CASE,
 });
 export type Mismatch = AnswerOf<typeof MISMATCH>;
 
-export const MISMATCH_LIST = objectOf({ mismatches: listOf(MISMATCH), next: NEXT });
+export const MISMATCH_LIST = objectOf({
+  mismatches: listOf(MISMATCH),
+  next: NEXT,
+  cursor: CURSOR,
+  ...LIST_COUNT,
+});
+
+/** The events of a single mismatch that endpoints get. */
+export const MISMATCH_EVENT_TYPES = [
+  "mismatch.opened",
+  "mismatch.changed",
+  "mismatch.decided",
+  "mismatch.resolved",
+  "mismatch.reopened",
+] as const;
+export type MismatchEventType = (typeof MISMATCH_EVENT_TYPES)[number];
 
 /** One change of a mismatch in a transaction. Incidents count these changes. */
 export interface MismatchChange {
@@ -189,6 +229,8 @@ export interface MismatchChange {
   readonly currency: string | null;
   readonly at: Instant;
   readonly occurredAt: Instant;
+  /** the reviewer who acted; absent: recon */
+  readonly by?: string;
 }
 
 export function isMismatchStatus(text: string): text is MismatchStatus {

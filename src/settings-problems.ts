@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { ReconError } from "./errors.ts";
 
 /** The names of settings whose values are secret: errors never show them. */
-const SECRET = /PASSWORD|TOKENS|SECRET|_KEY|_URL/;
+const SECRET = /PASSWORD|TOKENS|SECRET|_KEY|_URL|\.secret\b/;
 
 /**
  * One line for each issue: its path, the problem, and the value, unless it is secret.

@@ -14,6 +14,7 @@ const READ_FILES = [
   "src/db/migrations/*.sql",
   "src/db/migrations/meta/_journal.json",
   "src/ops/dashboard/assets/*",
+  "docs/errors.md",
 ];
 const RELATIVE_IMPORT = /(?<before>(?:from |import\()")(?<to>\.{1,2}\/[^"]+)\.ts"/g;
 

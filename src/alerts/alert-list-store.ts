@@ -3,6 +3,7 @@
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import type { Alert } from "./alert.ts";
+import { isFor } from "./delivery-store.ts";
 
 /** One alert at one channel that was tried at least once. */
 export interface Delivery {
@@ -22,6 +23,8 @@ export interface ListedAlert extends Alert {
   readonly deliveredAt: Instant | null;
   /** by the names of the channels */
   readonly deliveries: readonly Delivery[];
+  /** of an event of a single mismatch: the endpoints that get it; null: an alert */
+  readonly endpoints: readonly string[] | null;
 }
 
 export interface AlertChoice {
@@ -30,7 +33,10 @@ export interface AlertChoice {
   readonly productId: string | null;
 }
 
-/** One page, the newest first. @param after the id of the last one of the page before; null: the first page */
+/**
+ * One page, the newest first: alerts, and of the events of single mismatches those that wait, if only waiting ones are asked for.
+ * @param after the id of the last one of the page before; null: the first page
+ */
 export async function listAlerts(
   sql: Query,
   { isWaiting, productId }: AlertChoice,
@@ -39,7 +45,8 @@ export async function listAlerts(
   const found = await sql<ListedAlert[]>`
     select ${columns(sql)} from alerts a
     where ${after === null ? sql`true` : sql`a.id < ${after}`}
-      ${isWaiting === null ? sql`` : isWaiting ? sql`and a.delivered_at is null` : sql`and a.delivered_at is not null`}
+      ${isWaiting === true ? sql`and a.delivered_at is null` : sql`and a.endpoints is null`}
+      ${isWaiting === false ? sql`and a.delivered_at is not null` : sql``}
       ${productId === null ? sql`` : sql`and a.product_id = ${productId}`}
     order by a.id desc limit ${limit + 1}`;
   const alerts = found.slice(0, limit);
@@ -64,14 +71,25 @@ export interface ChannelState {
   readonly lastError: string | null;
   /** when it last received an alert; null: never yet */
   readonly deliveredAt: Instant | null;
+  /** the kinds of alerts that an endpoint gets; null: all */
+  readonly kinds: readonly string[] | null;
+}
+
+/** Whether a channel gets an alert or event; as `isFor`. */
+export function getsAlert(
+  { channel, kinds }: Pick<ChannelState, "channel" | "kinds">,
+  { endpoints, kind }: Pick<ListedAlert, "endpoints" | "kind">,
+): boolean {
+  if (endpoints !== null) return endpoints.includes(channel);
+  return kinds === null || kinds.includes(kind);
 }
 
 /** @param channels the configured ones */
 export async function readChannelStates(sql: Query, channels: readonly string[]): Promise<ChannelState[]> {
   return await sql<ChannelState[]>`
     select name as channel, coalesce(c.attempts, 0) as attempts, c.next_attempt_at as "nextAttemptAt",
-      c.failing_since as "failingSince", c.last_error as "lastError",
-      (select count(*) from alerts a where a.delivered_at is null and not exists (
+      c.failing_since as "failingSince", c.last_error as "lastError", c.kinds,
+      (select count(*) from alerts a where a.delivered_at is null and ${isFor(sql)} and not exists (
         select from alert_deliveries d where d.alert_id = a.id and d.channel = name and d.delivered_at is not null)) as waiting,
       (select d.delivered_at from alert_deliveries d where d.channel = name and d.delivered_at is not null
         order by d.alert_id desc limit 1) as "deliveredAt"
@@ -125,7 +143,7 @@ export async function noteSentAgain(
 function columns(sql: Query) {
   const at = (column: string) => sql`floor(extract(epoch from ${sql(column)}) * 1000)::bigint`;
   return sql`a.id, a.idempotency_key as "idempotencyKey", a.kind, a.product_id as "productId", a.body,
-    a.created_at as at, a.delivered_at as "deliveredAt",
+    a.created_at as at, a.delivered_at as "deliveredAt", a.endpoints,
     (select coalesce(jsonb_agg(jsonb_build_object('channel', d.channel, 'attempts', d.attempts,
         'deliveredAt', ${at("d.delivered_at")}, 'nextAttemptAt', ${at("d.next_attempt_at")}, 'lastError', d.last_error)
         order by d.channel), '[]')

@@ -4,7 +4,7 @@ import { adviceOfSome } from "../advice.ts";
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Judged } from "../effect.ts";
 import type { MismatchKind } from "../mismatch.ts";
-import { formatMoney, parseAmount } from "../money.ts";
+import { formatAmount, formatMoney, parseAmount, sumAmounts } from "../money.ts";
 import type { Incident, IncidentNews, Money } from "./incident.ts";
 
 /** An alert that is to be delivered. */
@@ -128,6 +128,85 @@ function sayWhat(
   return news === "opened"
     ? `${whose}: ${many}, ${money} at risk`
     : `${whose}: grown to ${many}, ${money} at risk`;
+}
+
+/** A reminder that is due. */
+export interface DueReminder {
+  readonly about: "mismatch" | "incident";
+  readonly id: number;
+  readonly remindAt: Instant;
+  readonly kind: string;
+  readonly productId: string;
+  /** null: nobody's */
+  readonly owner: string | null;
+  readonly ticket: string | null;
+  /** of an incident these are null */
+  readonly amount: string | null;
+  readonly currency: string | null;
+  readonly username: string | null;
+  readonly reason: string | null;
+}
+
+const MOST_REMINDED = 3;
+
+/** One alert for each incident, and one for all mismatches of an owner with the same time: many are reminded of in one step. */
+export function reminderAlerts(due: readonly DueReminder[], at: Instant): Alert[] {
+  const together = Map.groupBy(due, ({ about, id, owner, remindAt }) =>
+    JSON.stringify(about === "incident" ? [about, id] : [about, owner, remindAt]),
+  );
+  return [...together.values()].map((those) => reminderAlert(those, at));
+}
+
+function reminderAlert(those: readonly DueReminder[], at: Instant): Alert {
+  const [first] = those;
+  if (first === undefined) throw new Error("no reminder");
+  const { about, id, owner, remindAt, kind, productId } = first;
+  const amounts = sumOf(those);
+  const isOne = those.length === 1;
+  const tickets = [...new Set(those.flatMap(({ ticket }) => ticket ?? []))];
+  const money = amounts.length === 0 ? "" : `, ${amounts.map(showMoney).join(", ")} at risk`;
+  const ticket = isOne && first.ticket !== null ? `, ticket ${first.ticket}` : "";
+  const what = isOne ? `${about} ${id}, ${kind} in ${productId}` : `${those.length} mismatches`;
+  const risk = (one: DueReminder) => parseAmount(one.amount ?? "0", "amountAtRisk");
+  const largest = those.toSorted((a, b) => risk(b).cmp(risk(a))).slice(0, MOST_REMINDED);
+  const body = {
+    what: `reminder${owner === null ? ", nobody's" : ` for ${owner}`}: ${what}${money}${ticket}`,
+    about,
+    owner,
+    remindAt: formatInstant(remindAt),
+    count: those.length,
+    ids: those.slice(0, MOST_NAMED).map((one) => String(one.id)),
+    tickets: tickets.slice(0, MOST_NAMED),
+    ...(about === "incident" ? { incidentId: String(id) } : { amounts, largest: largest.flatMap(asLarge) }),
+    toDo: isOne
+      ? `To see it: recon ${about === "mismatch" ? "mismatches" : "incidents"} show ${id}`
+      : "To see them: recon mismatches list --due",
+  };
+  const products = new Set(those.map((one) => one.productId));
+  return {
+    idempotencyKey: `${REMINDER_DUE}/${about}/${id}/${formatInstant(remindAt)}`,
+    kind: REMINDER_DUE,
+    productId: products.size === 1 ? productId : null,
+    body,
+    at,
+  };
+}
+
+export const REMINDER_DUE = "reminder-due";
+/** The most ids and tickets in an alert. */
+const MOST_NAMED = 100;
+
+function sumOf(those: readonly DueReminder[]): Money[] {
+  const known = those.filter(({ amount }) => amount !== null);
+  return [...Map.groupBy(known, ({ currency }) => currency)].map(([currency, own]) => ({
+    currency,
+    amount: formatAmount(sumAmounts(own.map(({ amount }) => parseAmount(amount ?? "0", "amountAtRisk")))),
+  }));
+}
+
+function asLarge({ id, username, amount, currency, reason }: DueReminder): LargeMismatch[] {
+  if (username === null || amount === null || reason === null) return [];
+  return [{ id: String(id), username, amountAtRisk: amount, currency, reason }];
 }
 
 function showMoney({ currency, amount }: Money): string {

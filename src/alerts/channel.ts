@@ -2,9 +2,15 @@
 
 import type { Instant } from "../clock.ts";
 import type { Alert } from "./alert.ts";
+import type { EventFilter } from "./event.ts";
 
 const FIRST_WAIT_MS = 5_000;
 const LONGEST_WAIT_MS = 3_600_000;
+/**
+ * An endpoint may fail for one mismatch only. A longer wait would keep the new events of others from it, and one small
+ * request a minute harms no server that is down.
+ */
+const LONGEST_ENDPOINT_WAIT_MS = 60_000;
 
 /**
  * Between half and all of a time that doubles with each attempt, up to an hour.
@@ -18,7 +24,14 @@ export function waitAfter(attempts: number, jitter: number, retryAfterMs: number
   return Math.max(wait, Math.min(retryAfterMs ?? 0, LONGEST_WAIT_MS));
 }
 
-export type ChannelName = "webhook" | "slack";
+/** As `waitAfter`, for a whole channel. */
+export function waitOfChannel(
+  { filter }: Pick<AlertChannel, "filter">,
+  ...[attempts, jitter, retryAfterMs]: Parameters<typeof waitAfter>
+): number {
+  const wait = waitAfter(attempts, jitter, retryAfterMs);
+  return filter === undefined ? wait : Math.min(wait, Math.max(LONGEST_ENDPOINT_WAIT_MS, retryAfterMs ?? 0));
+}
 
 /** The outcome of one attempt to send an alert. */
 export type SendResult =
@@ -29,7 +42,10 @@ export type SendResult =
   | { readonly outcome: "failed"; readonly error: string; readonly retryAfterMs: number | null };
 
 export interface AlertChannel {
-  readonly name: ChannelName;
+  /** webhook, slack, or the name of an endpoint */
+  readonly name: string;
+  /** of an endpoint: what it wants; absent: a channel for every alert, and for no event of a single mismatch */
+  readonly filter?: EventFilter;
   /**
    * Sends an alert once. Rejects only when the signal aborts, with the signal's reason. An error names neither URL
    * nor key.

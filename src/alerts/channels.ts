@@ -1,10 +1,12 @@
-/** The channels of alerts: signed webhooks for programs, messages in Slack for people. */
+/** The channels of alerts: signed webhooks and endpoints for programs, messages in Slack for people. */
 
 import { Webhook } from "standardwebhooks";
-import { formatInstant } from "../clock.ts";
+import { formatInstant, type Instant } from "../clock.ts";
 import type { AlertSettings } from "../config.ts";
+import type { EndpointWithSecrets } from "../endpoints.ts";
 import type { Alert } from "./alert.ts";
-import type { AlertChannel } from "./channel.ts";
+import type { AlertChannel, SendResult } from "./channel.ts";
+import { eventPayload } from "./event.ts";
 import {
   type AlertMessage,
   type DescribeAlert,
@@ -15,12 +17,55 @@ import {
 import { postOnce } from "./post.ts";
 
 /** @param ops the address of the ops server, for links in messages */
-export function openChannels({ webhook, slack }: AlertSettings, ops: OpsAddress): AlertChannel[] {
+export function openChannels(
+  { webhook, slack, endpoints = [] }: AlertSettings,
+  ops: OpsAddress,
+): AlertChannel[] {
   const describe = describeAlerts(opsUrlOf(ops));
   const channels: AlertChannel[] = [];
   if (webhook !== null) channels.push(openWebhook(webhook, describe));
   if (slack !== null) channels.push(openSlack(slack, describe));
-  return channels;
+  return [...channels, ...endpoints.map(openEndpoint)];
+}
+
+/** An endpoint gets one event at a time, signed with each of its secrets: so a secret can be changed without a gap. */
+function openEndpoint(endpoint: EndpointWithSecrets): AlertChannel {
+  const { name, url, secrets } = endpoint;
+  const signers = secrets.map((secret) => new Webhook(secret));
+  return {
+    name,
+    filter: endpoint,
+    send: (alert, now, signal) => {
+      const id = toHeader(alert.idempotencyKey);
+      return postSigned({ setting: name, url, id, payload: eventPayload(alert, id) }, signers, now, signal);
+    },
+  };
+}
+
+interface SignedPost {
+  /** names the URL in errors */
+  readonly setting: string;
+  readonly url: string;
+  readonly id: string;
+  readonly payload: object;
+}
+
+/** Standard Webhooks: several signatures stand in one header, with spaces between them. */
+function postSigned(
+  { setting, url, id, payload }: SignedPost,
+  signers: readonly Webhook[],
+  now: Instant,
+  signal: AbortSignal,
+): Promise<SendResult> {
+  const body = JSON.stringify(payload);
+  // The signature covers the time of sending: a receiver refuses messages older than some minutes.
+  const sentAt = new Date(now);
+  const headers = {
+    "webhook-id": id,
+    "webhook-timestamp": String(Math.floor(now / 1000)),
+    "webhook-signature": signers.map((signer) => signer.sign(id, sentAt, body)).join(" "),
+  };
+  return postOnce({ setting, url, body, headers }, now, signal);
 }
 
 /**
@@ -34,18 +79,18 @@ export function openWebhook(
   const signer = new Webhook(secret);
   return {
     name: "webhook",
-    send: (alert, now, signal) => {
-      const id = toHeader(alert.idempotencyKey);
-      const body = JSON.stringify(payloadOf(alert, describe));
-      // The signature covers the time of sending: a receiver refuses messages older than some minutes.
-      const sentAt = new Date(now);
-      const headers = {
-        "webhook-id": id,
-        "webhook-timestamp": String(Math.floor(now / 1000)),
-        "webhook-signature": signer.sign(id, sentAt, body),
-      };
-      return postOnce({ setting: "ALERT_WEBHOOK_URL", url, body, headers }, now, signal);
-    },
+    send: (alert, now, signal) =>
+      postSigned(
+        {
+          setting: "ALERT_WEBHOOK_URL",
+          url,
+          id: toHeader(alert.idempotencyKey),
+          payload: payloadOf(alert, describe),
+        },
+        [signer],
+        now,
+        signal,
+      ),
   };
 }
 

@@ -4,6 +4,8 @@
  * A failing channel backs off as a whole: with a backoff per alert, each of 1,000 waiting alerts would try a dead channel.
  * After ten failures of the first alert, the next one tests the channel. If that one is accepted, only the refused alert
  * backs off, so a message that is never accepted does not block the others.
+ * Events of single mismatches (decision 340) are rows of the same outbox, for the endpoints that they name. Of one mismatch
+ * they are sent in order: while one waits alone, the later ones of that mismatch wait too.
  */
 
 import type { Instant } from "../clock.ts";
@@ -28,10 +30,24 @@ export interface WaitingAlert extends Alert {
   readonly attempts: number;
   /** the channel accepted other alerts and refused this one */
   readonly waitedAlone: boolean;
+  /** null: not an event of a single mismatch */
+  readonly mismatchId: number | null;
 }
 
-export async function ensureChannel(sql: Query, channel: string): Promise<void> {
-  await sql`insert into alert_channels (channel) values (${channel}) on conflict (channel) do nothing`;
+/** @param kinds the kinds of alerts that an endpoint gets; null: all */
+export async function ensureChannel(
+  sql: Query,
+  channel: string,
+  kinds: readonly string[] | null,
+): Promise<void> {
+  await sql`
+    insert into alert_channels as c (channel, kinds) values (${channel}, ${kinds as string[] | null}::text[])
+    on conflict (channel) do update set kinds = excluded.kinds where c.kinds is distinct from excluded.kinds`;
+}
+
+/** Whether the channel `c` gets the alert or event `a`, if its name is `name`. A channel without a row gets every alert. */
+export function isFor(sql: Query) {
+  return sql`case when a.endpoints is null then c.kinds is null or a.kind = any(c.kinds) else name = any(a.endpoints) end`;
 }
 
 /** @returns null if another worker sends to the channel, or the channel must wait */
@@ -59,18 +75,28 @@ export async function releaseChannel(sql: Query, { channel, token }: LeasedChann
     where channel = ${channel} and lease_token = ${token}`;
 }
 
-/** The oldest alerts that a channel has not received and does not refuse for now. The end of an incident waits a moment. */
+/**
+ * The oldest alerts that a channel has not received and does not refuse for now. The end of an incident waits a moment, and an
+ * event waits for the earlier ones of its mismatch.
+ * @param after only those with a higher id, and no event whose earlier one has a lower id: its transaction may have ended late
+ */
 export async function readWaiting(
   sql: Query,
   channel: string,
   now: Instant,
-  most: number,
+  { after, most }: { readonly after: number; readonly most: number },
 ): Promise<WaitingAlert[]> {
   return await sql<WaitingAlert[]>`
     select a.id, a.idempotency_key as "idempotencyKey", a.kind, a.product_id as "productId", a.body,
-      a.created_at as at, coalesce(d.attempts, 0) as attempts, d.next_attempt_at is not null as "waitedAlone"
-    from alerts a left join alert_deliveries d on d.alert_id = a.id and d.channel = ${channel}
-    where a.delivered_at is null and d.delivered_at is null
+      a.created_at as at, coalesce(d.attempts, 0) as attempts, d.next_attempt_at is not null as "waitedAlone",
+      a.mismatch_id as "mismatchId"
+    from (values (${channel})) as set (name) join alert_channels c on c.channel = name
+    cross join alerts a left join alert_deliveries d on d.alert_id = a.id and d.channel = name
+    where a.delivered_at is null and a.id > ${after} and ${isFor(sql)} and d.delivered_at is null
+      and (a.mismatch_id is null or not exists (
+        select from alerts e left join alert_deliveries w on w.alert_id = e.id and w.channel = name
+        where e.mismatch_id = a.mismatch_id and e.id < a.id and e.delivered_at is null and name = any(e.endpoints)
+          and w.delivered_at is null and (e.id <= ${after} or w.next_attempt_at > ${now})))
       and (a.kind <> 'incident-over' or a.created_at <= ${now - END_SENT_AFTER_MS})
       and (d.next_attempt_at is null or d.next_attempt_at <= ${now})
     order by a.id limit ${most}`;
@@ -93,6 +119,14 @@ export async function noteDelivered(
     on conflict (alert_id, channel) do update
       set attempts = d.attempts + 1, delivered_at = coalesce(d.delivered_at, excluded.delivered_at),
         next_attempt_at = null, last_error = null`;
+}
+
+/** Notes that the channel does not want the alert, which says nothing about the channel. */
+export async function noteLeftOut(sql: Query, channel: string, alertId: number, now: Instant): Promise<void> {
+  await sql`
+    insert into alert_deliveries as d (alert_id, channel, attempts, delivered_at)
+    values (${alertId}, ${channel}, 0, ${now})
+    on conflict (alert_id, channel) do update set delivered_at = excluded.delivered_at, next_attempt_at = null`;
 }
 
 export interface FailedDelivery {
@@ -136,17 +170,38 @@ export async function noteFailed(
 }
 
 /**
- * Marks the alerts as delivered that every channel has received.
- * @param channels the configured channels, at least one
+ * How long an event waits for an endpoint that is not in the settings of this process. Another worker may have newer ones,
+ * in a rolling restart.
  */
-export async function closeDelivered(sql: Query, channels: readonly string[], now: Instant): Promise<void> {
-  await sql`
-    update alerts set delivered_at = ${now}
-    where delivered_at is null and id in (
-      select alert_id from alert_deliveries
-      where delivered_at is not null and channel = any(${channels as string[]})
-        and alert_id in (select id from alerts where delivered_at is null)
-      group by alert_id having count(*) = ${channels.length})`;
+const MISSED_AFTER_MS = 24 * 3_600_000;
+
+/**
+ * Marks the alerts as delivered that every channel which gets them has received. An event is given up if its endpoint left the
+ * settings a day ago.
+ * @param channels the configured channels
+ * @returns the number of events that were given up
+ */
+export async function closeDelivered(sql: Query, channels: readonly string[], now: Instant): Promise<number> {
+  const hasIt = sql`exists (
+    select from alert_deliveries d where d.alert_id = a.id and d.channel = name and d.delivered_at is not null)`;
+  const [row] = await sql<{ missed: number }[]>`
+    with closed as (
+      update alerts a set delivered_at = ${now}
+      where delivered_at is null and case when endpoints is null then
+        exists (select from unnest(${channels as string[]}::text[]) as set (name) where ${hasIt})
+        and not exists (
+          select from unnest(${channels as string[]}::text[]) as set (name) left join alert_channels c on c.channel = name
+          where ${isFor(sql)} and not ${hasIt})
+      else
+        not exists (
+          select from unnest(endpoints) as set (name)
+          where (name = any(${channels as string[]}::text[]) or created_at > ${now - MISSED_AFTER_MS}) and not ${hasIt})
+      end
+      returning *
+    )
+    select count(*) as missed from closed a
+    where exists (select from unnest(endpoints) as set (name) where not ${hasIt})`;
+  return row?.missed ?? 0;
 }
 
 export interface Backlog {
@@ -171,7 +226,7 @@ export async function readBacklogs(
     join alerts a on a.delivered_at is null and a.kind <> all(${["alerts-undelivered", "alerts-undelivered-over"]})
     left join alert_channels c on c.channel = name
     left join alert_deliveries d on d.alert_id = a.id and d.channel = name
-    where d.delivered_at is null
+    where d.delivered_at is null and ${isFor(sql)}
     group by name having min(a.created_at) <= ${before}
     order by name`;
 }

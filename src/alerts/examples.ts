@@ -1,9 +1,10 @@
 /** One invented alert of each kind, to try out a channel before anything happens. */
 
 import { formatInstant, type Instant } from "../clock.ts";
-import { type Alert, incidentAlert, type KnownMismatch } from "./alert.ts";
+import { MISMATCH_EVENT_TYPES, type Mismatch } from "../mismatch.ts";
+import { type Alert, type DueReminder, incidentAlert, type KnownMismatch, reminderAlerts } from "./alert.ts";
 import { beginningAlert, type Condition, endAlert, type StandingCondition } from "./condition.ts";
-import { digestAlert } from "./digest.ts";
+import { digestAlert, type Unresolved } from "./digest.ts";
 import { advanceIncident, beginIncident, type IncidentNews } from "./incident.ts";
 import { statementClosed } from "./statement-closed.ts";
 
@@ -170,13 +171,32 @@ export function exampleAlerts(now: Instant): Alert[] {
     plain("ledger-stale", `${PRODUCT}: none of the newest bets has any callback in the ledger`, now),
     plain("provider-stale", `${PRODUCT}: none of the newest settled bets has a record at the provider`, now),
     exampleStatement(now),
-    digestAlert([{ ageIndex: 0, count: 3, currency: "USD", amount: "12.50" }], now),
+    ...reminderAlerts([exampleReminder(now)], now),
+    digestAlert([exampleSum("mia", 2, since), exampleSum(null, 1, since)], now),
   ];
   return alerts.map((alert) => ({
     ...alert,
     idempotencyKey: `test/${formatInstant(now)}/${alert.kind}`,
     body: { ...alert.body, test: true },
   }));
+}
+
+/** One invented event of each type of a single mismatch; its payload says that it is a test. */
+export function exampleEvents(now: Instant): Alert[] {
+  const [at, username, currency] = [formatInstant(now - HOUR_MS), "example-player", "USD"];
+  const mismatch: Mismatch = {
+    ...{ id: "0", kind: "missing-settlement", status: "open", productId: PRODUCT, username, currency },
+    ...{ betId: "0", transactionId: "0", roundId: "0", transactionRef: null, amountAtRisk: "12.5" },
+    ...{ effect: "-12.5", otherCurrencies: [], provider: null, ledger: null },
+    reason: "SETTLED with a payout of 12.50 USD at the provider, still open in the ledger",
+    ...{ occurredAt: at, firstSeenAt: at, lastSeenAt: at, countsOn: at.slice(0, 10) },
+    ...{ resolvedAt: null, resolvedBy: null, note: null },
+    ...{ owner: null, ticket: null, withProvider: null, remindAt: null },
+  };
+  return MISMATCH_EVENT_TYPES.map((kind) => {
+    const body = { what: `${kind}: a test, nothing happened`, by: "recon", test: true, mismatch };
+    return { idempotencyKey: `test/${formatInstant(now)}/${kind}`, kind, productId: PRODUCT, body, at: now };
+  });
 }
 
 function exampleIncident(news: IncidentNews, since: Instant, now: Instant): Alert {
@@ -218,6 +238,21 @@ function exampleIncident(news: IncidentNews, since: Instant, now: Instant): Aler
     { amounts: [{ currency: "USD", amount: "12.50" }], largest: [example] },
     now,
   );
+}
+
+function exampleReminder(now: Instant): DueReminder {
+  const of = {
+    kind: "missing-settlement",
+    productId: PRODUCT,
+    username: "example-player",
+    reason: "still open",
+  };
+  const money = { amount: "12.50", currency: "USD" };
+  return { about: "mismatch", id: 0, remindAt: now, owner: "mia", ticket: "EXAMPLE-12", ...of, ...money };
+}
+
+function exampleSum(owner: string | null, count: number, oldest: Instant): Unresolved {
+  return { ageIndex: 0, owner, isOther: false, count, currency: "USD", amount: "12.50", oldest };
 }
 
 function exampleStatement(now: Instant): Alert {

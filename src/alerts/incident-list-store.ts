@@ -1,8 +1,10 @@
 /** Lists of incidents, their sums and trends, and who was notified. */
 
 import type { Instant } from "../clock.ts";
+import { type ChangePlace, type ChangesEnd, changedBetween } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
-import type { MismatchKind, MismatchStatus } from "../mismatch.ts";
+import { countList, type ListCount } from "../db/row-counts.ts";
+import { type MismatchKind, type MismatchStatus, NOBODY } from "../mismatch.ts";
 import type { Money } from "./incident.ts";
 
 export interface ListedIncident {
@@ -18,40 +20,145 @@ export interface ListedIncident {
   /** the number of its open or acknowledged mismatches */
   readonly open: number;
   readonly endedAt: Instant | null;
+  readonly owner: string | null;
+  readonly ticket: string | null;
+  readonly withProvider: Instant | null;
+  readonly remindAt: Instant | null;
 }
 
 export interface IncidentChoice {
   /** null: both open and ended ones */
   readonly isOpen: boolean | null;
   readonly productId: string | null;
-}
-
-export interface IncidentRange {
-  readonly limit: number;
-  readonly after: number | null;
-  readonly byGrowth?: boolean;
+  /** a name, or `NOBODY`: those without an owner */
+  readonly owner?: string | null;
+  /** whether the reminder is due at this time */
+  readonly isDue?: { readonly at: Instant; readonly due: boolean } | null;
+  /** with money at risk in this currency; null: in any, or none */
+  readonly currency: string | null;
 }
 
 /**
- * One page, in the order in which they began, the newest first; `byGrowth`: those with an undecided mismatch first, and
- * of these and of the others the one that grew last.
- * @param after the id of the last one of the page before; null: the first page
+ * "newest": the one that began last. "growth": those with an undecided mismatch, and of these and of the others the one
+ * that grew last. "at-risk": by currency, and of each currency the one with the most money at risk; one with several
+ * currencies counts with the chosen one, or the one that most of its mismatches have.
  */
+type IncidentOrder = "newest" | "growth" | "at-risk";
+
+export interface IncidentRange {
+  readonly limit: number;
+  /** the `next` of the page before in the same order; null: the first page */
+  readonly after: string | null;
+  readonly order: IncidentOrder;
+}
+
+/** One page. */
 export async function listIncidents(
   sql: Query,
-  { isOpen, productId }: IncidentChoice,
-  { limit, after, byGrowth = false }: IncidentRange,
-): Promise<{ incidents: ListedIncident[]; next: number | null }> {
+  choice: IncidentChoice,
+  { limit, after, order }: IncidentRange,
+): Promise<{ incidents: ListedIncident[]; next: string | null }> {
+  if (order === "at-risk") return await listByRisk(sql, choice, { limit, after });
+  const byGrowth = order === "growth";
   const growth = sql`${isUndecided(sql)}, last_at, id`;
   const rows = await sql<ListedIncident[]>`
     select ${columns(sql)} from incidents
-    where true
-      ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
-      ${productId === null ? sql`` : sql`and product_id = ${productId}`}
-      ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${after})` : sql`and id < ${after}`}
+    where ${isChosen(sql, choice)} ${hasCurrency(sql, choice)}
+      ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${Number(after)})` : sql`and id < ${Number(after)}`}
     order by ${byGrowth ? sql`${isUndecided(sql)} desc, last_at desc,` : sql``} id desc limit ${limit + 1}`;
   const incidents = rows.slice(0, limit);
-  return { incidents, next: rows.length > limit ? (incidents.at(-1)?.id ?? null) : null };
+  const last = incidents.at(-1);
+  return { incidents, next: rows.length > limit && last !== undefined ? String(last.id) : null };
+}
+
+/** Those without a currency are the last group. */
+async function listByRisk(
+  sql: Query,
+  choice: IncidentChoice,
+  { limit, after }: Pick<IncidentRange, "limit" | "after">,
+): Promise<{ incidents: ListedIncident[]; next: string | null }> {
+  const { currency } = choice;
+  const place = after === null ? null : placeAtRisk(after);
+  const key = sql`code is null, coalesce(code, '') collate "C", -amount, -id`;
+  const rows = await sql<(ListedIncident & { readonly code: string | null; readonly amount: string })[]>`
+    select * from (
+      select ${columns(sql)}, code, coalesce(amount, 0) as amount from incidents
+      left join lateral (
+        select nullif(currency, '') as code, sum(amount_at_risk) as amount from (${atRisk(sql)}) members
+        ${currency === null ? sql`` : sql`where currency = ${currency}`}
+        group by code order by count(*) desc, code limit 1
+      ) risk on true
+      where ${isChosen(sql, choice)} ${currency === null ? sql`` : sql`and amount is not null`}
+    ) listed
+    ${place === null ? sql`` : sql`where (${key}) > (${place.currency === null}, ${place.currency ?? ""}::text collate "C", -(${place.amount}::text::numeric), ${-Number(place.id)}::bigint)`}
+    order by ${key} limit ${limit + 1}`;
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    incidents: page.map(({ code: _, amount: __, ...incident }) => incident),
+    next: rows.length > limit && last !== undefined ? `${last.code ?? ""}~${last.amount}~${last.id}` : null,
+  };
+}
+
+/** Reads a position in the order of the money at risk: "THB~3000~17", "~0~4" without a currency. */
+export function placeAtRisk(name: string): { currency: string | null; amount: string; id: string } {
+  const [, currency = "", amount = "", id = ""] = /^(.*)~([^~]*)~([^~]*)$/s.exec(name) ?? [];
+  return { currency: currency === "" ? null : currency, amount, id };
+}
+
+/** The mismatches of an incident whose money is at risk: once it is over, all of them. */
+function atRisk(sql: Query) {
+  return sql`select currency, amount_at_risk from incident_members join mismatches m on m.id = mismatch_id
+    where incident_id = incidents.id and (incidents.ended_at is not null or status in ('open', 'acknowledged'))`;
+}
+
+function hasCurrency(sql: Query, { currency }: IncidentChoice) {
+  return currency === null ? sql`` : sql`and exists (${atRisk(sql)} and currency = ${currency})`;
+}
+
+function isChosen(sql: Query, { isOpen, productId, owner = null, isDue = null }: IncidentChoice) {
+  return sql`true
+      ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
+      ${productId === null ? sql`` : sql`and product_id = ${productId}`}
+      ${owner === null ? sql`` : owner === NOBODY ? sql`and owner is null` : sql`and owner = ${owner}`}
+      ${isDue === null ? sql`` : isDue.due ? sql`and remind_at <= ${isDue.at}` : sql`and (remind_at is null or remind_at > ${isDue.at})`}`;
+}
+
+/** The number of chosen incidents. */
+export async function countIncidents(sql: Query, choice: IncidentChoice): Promise<ListCount> {
+  return await countList(sql, "incidents", sql`${isChosen(sql, choice)} ${hasCurrency(sql, choice)}`);
+}
+
+/**
+ * Incidents that changed after a place, or one of whose mismatches did, in the order of their last changes; both open and ended
+ * ones, if the choice does not say which.
+ * @returns the place of the last one, if others follow; null: these are all
+ */
+export async function listChangedIncidents(
+  sql: Query,
+  choice: IncidentChoice,
+  limit: number,
+  from: ChangePlace,
+  end: ChangesEnd,
+): Promise<{ incidents: ListedIncident[]; last: ChangePlace | null }> {
+  const rows = await sql<(ListedIncident & { readonly transaction: string })[]>`
+    with touched as (
+      select i.id, i.changed_in from incidents i where i.changed_in >= ${from.transaction}::text::xid8 and i.changed_in < ${end.transaction}::text::xid8
+      union all
+      select incident_id, m.changed_in from mismatches m join incident_members on mismatch_id = m.id
+      where m.changed_in >= ${from.transaction}::text::xid8 and m.changed_in < ${end.transaction}::text::xid8
+    ),
+    newest as (select distinct on (id) id, changed_in from touched order by id, changed_in desc)
+    select ${columns(sql)}, newest.changed_in::text as transaction
+    from newest join incidents using (id)
+    where ${changedBetween(sql, "newest", from, end)} and ${isChosen(sql, choice)} ${hasCurrency(sql, choice)}
+    order by newest.changed_in, id limit ${limit + 1}`;
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    incidents: page.map(({ transaction: _, ...incident }) => incident),
+    last: rows.length > limit && last !== undefined ? last : null,
+  };
 }
 
 /** The open incidents and their number: first those with the most undecided mismatches, then the one that grew last. */
@@ -201,5 +308,6 @@ function isUndecided(sql: Query) {
 
 function columns(sql: Query) {
   return sql`id, product_id as "productId", kind, backfill_id as "backfillId", began_at as "beganAt",
-    last_at as "lastAt", total, open, ended_at as "endedAt"`;
+    last_at as "lastAt", total, open, ended_at as "endedAt", owner, ticket, with_provider as "withProvider",
+    remind_at as "remindAt"`;
 }

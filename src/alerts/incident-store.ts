@@ -4,6 +4,7 @@
  * ended incident stays ended, and later mismatches open another one. Only an undo of the decision that ended it reopens it.
  */
 
+import { CHANGING_NOW } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
 import type { KnownMismatch } from "./alert.ts";
 import type { Incident, Money } from "./incident.ts";
@@ -70,8 +71,9 @@ export async function insertIncident(tx: Query, incident: Incident): Promise<num
   // If another transaction opened the incident after this one's snapshot, the conflict is a lost race, not a
   // duplicate.
   const [row] = await tx<{ id: number }[]>`
-    insert into incidents (product_id, kind, backfill_id, number, began_at, last_at, total, open, alerted_total)
-    values (${productId}, ${kind}, ${backfillId}, ${number}, ${beganAt}, ${lastAt}, 0, 0, 0)
+    insert into incidents (product_id, kind, backfill_id, number, began_at, last_at, total, open, alerted_total,
+      changed_in)
+    values (${productId}, ${kind}, ${backfillId}, ${number}, ${beganAt}, ${lastAt}, 0, 0, 0, ${tx.unsafe(CHANGING_NOW)})
     on conflict (product_id, kind, backfill_id, number) do nothing
     returning id`;
   if (row === undefined) throw new Error(`incident ${number} of ${kind} in ${productId} began twice`);
@@ -81,7 +83,7 @@ export async function insertIncident(tx: Query, incident: Incident): Promise<num
 export async function updateIncidents(tx: Query, incidents: readonly StoredIncident[]): Promise<void> {
   await tx`
     update incidents i set last_at = u.last_at, total = u.total, open = u.open, alerted_total = u.alerted_total,
-      ended_at = u.ended_at
+      ended_at = u.ended_at, changed_in = ${tx.unsafe(CHANGING_NOW)}
     from unnest(${incidents.map((one) => one.id)}::bigint[], ${incidents.map((one) => one.lastAt)}::timestamptz[],
       ${incidents.map((one) => one.total)}::integer[], ${incidents.map((one) => one.open)}::integer[],
       ${incidents.map((one) => one.alertedTotal)}::integer[], ${incidents.map((one) => one.endedAt)}::timestamptz[])

@@ -9,7 +9,7 @@ import type { Alert } from "./alert.ts";
 
 export const STATEMENT_CLOSED = "statement-closed";
 
-const CLOSED_BODY = objectOf({
+export const CLOSED_BODY = objectOf({
   what: TEXT,
   day: DATE,
   zone: TEXT,

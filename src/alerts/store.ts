@@ -1,12 +1,13 @@
 /** Alerts in PostgreSQL: the undelivered ones, the sums of the daily digest, and the deletion of old ones. */
 
-import type { Instant } from "../clock.ts";
+import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
-import type { MismatchKind } from "../mismatch.ts";
+import type { MismatchEventType, MismatchKind } from "../mismatch.ts";
 import type { TimeRange } from "../window.ts";
 import { type Alert, keyOfIncident } from "./alert.ts";
-import { AGES, type Unresolved } from "./digest.ts";
+import { AGES, MOST_OWNERS, type Unresolved } from "./digest.ts";
+import type { MismatchEventBody } from "./event.ts";
 import type { Incident } from "./incident.ts";
 
 /** Deletes alerts that were created in a range of time, and for which no channel waits, with their deliveries. */
@@ -61,15 +62,23 @@ export async function readMismatchesOfBackfill(
     where backfill_id = ${backfillId} group by kind order by kind`;
 }
 
-/** Open and acknowledged mismatches by age and currency, youngest first. */
+/** Open and acknowledged mismatches by age, owner and currency, youngest first. */
 export async function sumUnresolved(sql: Query, now: Instant): Promise<Unresolved[]> {
   const days = AGES.flatMap(({ days }) => (days === null ? [] : [days]));
   return await sql<Unresolved[]>`
-    select (select count(*)::integer from unnest(${days}::integer[]) as older (days)
-        where first_seen_at <= ${now}::timestamptz - make_interval(days => older.days)) as "ageIndex",
-      currency, sum(amount_at_risk) as amount, count(*) as count
-    from mismatches where status in ('open', 'acknowledged')
-    group by 1, 2 order by 1, 2 nulls last`;
+    with unresolved as (
+      select (select count(*)::integer from unnest(${days}::integer[]) as older (days)
+          where first_seen_at <= ${now}::timestamptz - make_interval(days => older.days)) as age,
+        owner, currency, sum(amount_at_risk) as amount, count(*) as count, min(first_seen_at) as oldest
+      from mismatches where status in ('open', 'acknowledged') group by 1, 2, 3
+    ),
+    named as (
+      select owner from unresolved where owner is not null group by owner order by sum(count) desc, owner limit ${MOST_OWNERS}
+    )
+    select age as "ageIndex", n.owner, u.owner is not null and n.owner is null as "isOther", currency,
+      sum(amount) as amount, sum(count)::bigint as count, min(oldest) as oldest
+    from unresolved u left join named n on n.owner = u.owner
+    group by 1, 2, 3, 4 order by 1, 2 nulls first, 3, 4 nulls last`;
 }
 
 /**
@@ -82,6 +91,42 @@ export async function recordAlert(tx: Query, alert: Alert): Promise<boolean> {
     values (${alert.idempotencyKey}, ${alert.kind}, ${alert.productId}, ${JSON.stringify(alert.body, storable)}::text::jsonb, ${alert.at})
     on conflict (idempotency_key) do nothing`;
   return count > 0;
+}
+
+/** An event of a single mismatch, to be written. */
+export interface NewEvent {
+  readonly type: MismatchEventType;
+  readonly mismatchId: number;
+  readonly productId: string;
+  readonly body: MismatchEventBody;
+  readonly at: Instant;
+  /** the names of the endpoints that get it, at least one */
+  readonly endpoints: readonly string[];
+}
+
+/** Writes events in the transaction that changed their mismatches. Each gets an id that no other database has given. */
+export async function recordEvents(tx: Query, events: readonly NewEvent[]): Promise<void> {
+  const rows = events.map(({ type, mismatchId, productId, body, at, endpoints }) => {
+    const names = { product_id: productId, mismatch_id: mismatchId };
+    return { ...names, kind: type, body, at: formatInstant(at), endpoints };
+  });
+  await tx`
+    insert into alerts (idempotency_key, kind, product_id, body, created_at, mismatch_id, endpoints)
+    select 'evt_' || gen_random_uuid(), kind, product_id, body, at, mismatch_id, endpoints
+    from rows from (
+      jsonb_to_recordset(${JSON.stringify(rows, storable)}::text::jsonb)
+        as (kind text, product_id text, body jsonb, at timestamptz, mismatch_id bigint, endpoints text[])
+    ) with ordinality as event (kind, product_id, body, at, mismatch_id, endpoints, place)
+    order by place`;
+}
+
+/** The endpoints that were to get an event of each of these mismatches, by the id of the mismatch. */
+export async function readTold(tx: Query, mismatchIds: readonly number[]): Promise<Map<number, string[]>> {
+  const rows = await tx<{ mismatchId: number; told: string[] }[]>`
+    select mismatch_id as "mismatchId", array_agg(distinct name) as told
+    from alerts, unnest(endpoints) as name
+    where mismatch_id = any(${mismatchIds as number[]}::bigint[]) group by mismatch_id`;
+  return new Map(rows.map(({ mismatchId, told }) => [mismatchId, told]));
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Query, Sql } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { TimeRange } from "../window.ts";
 import type { ZonedDay } from "./day-bounds.ts";
-import { bodyOf, type ClosedBounds, type Statement, type StatementBody } from "./statement.ts";
+import { bodyOf, type ClosedBounds, type Statement, type StatementBody, StatementDays } from "./statement.ts";
 
 /** A stored closed day. */
 export interface ClosedDay extends Statement {
@@ -111,6 +111,20 @@ export async function readClosedDaysOf(tx: Query, month: string): Promise<Closed
 /** The bounds of all closed days, in their order: consecutive ranges. */
 export async function readClosedBounds(tx: Query): Promise<ClosedBounds[]> {
   return await tx`select day::text as day, from_at as "from", to_at as "to" from closed_days order by number`;
+}
+
+/** Each with the day in whose statement it counts, as the days are closed now; null: in none. */
+export async function withStatementDays<Counted extends { readonly countsAt: Instant | null }>(
+  tx: Query,
+  zone: string,
+  found: readonly Counted[],
+): Promise<(Omit<Counted, "countsAt"> & { readonly countsOn: string | null })[]> {
+  const isCounted = found.some(({ countsAt }) => countsAt !== null);
+  const days = isCounted ? new StatementDays(await readClosedBounds(tx), zone) : null;
+  return found.map(({ countsAt, ...one }) => ({
+    ...one,
+    countsOn: countsAt === null ? null : (days?.dayAt(countsAt) ?? null),
+  }));
 }
 
 /** Stores a closed day. */

@@ -6,6 +6,7 @@
  * million transfers. Writers of entries note each day's account the same way (decision 272).
  */
 
+import type { PendingQuery, Row } from "postgres";
 import type { Instant } from "../clock.ts";
 import type { Query, Sql } from "./client.ts";
 import { allowStatementTime, inSnapshot } from "./transactions.ts";
@@ -209,4 +210,22 @@ async function addNoted(tx: Query, table: CountedTable): Promise<void> {
     from noted, (select counted_at from row_counts where table_name = ${table} and product_id = '') kept
     group by product_id, counted_at
     on conflict (table_name, product_id) do update set rows = c.rows + excluded.rows`;
+}
+
+/** The largest exact number of a list's `count`. */
+const MOST_COUNTED = 10_000;
+
+/** The number of a list's items on all its pages. */
+export interface ListCount {
+  readonly count: number;
+  /** whether there are more than `count`, which is then the most that are counted */
+  readonly countIsLeast: boolean;
+}
+
+/** @param chosen SQL of the condition */
+export async function countList(sql: Query, table: string, chosen: PendingQuery<Row[]>): Promise<ListCount> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*) as count from (select from ${sql(table)} where ${chosen} limit ${MOST_COUNTED + 1}) found`;
+  const count = row?.count ?? 0;
+  return { count: Math.min(count, MOST_COUNTED), countIsLeast: count > MOST_COUNTED };
 }

@@ -22,7 +22,8 @@ create table alert_channels (
   failing_since timestamp(6) with time zone,
   last_error text,
   lease_token uuid,
-  lease_until timestamp(6) with time zone
+  lease_until timestamp(6) with time zone,
+  kinds text[]
 );
 alter table alert_channels add constraint alert_channels_pkey PRIMARY KEY (channel);
 
@@ -53,10 +54,13 @@ create table alerts (
   product_id text,
   body jsonb not null,
   created_at timestamp(6) with time zone not null,
-  delivered_at timestamp(6) with time zone
+  delivered_at timestamp(6) with time zone,
+  mismatch_id bigint,
+  endpoints text[]
 );
 alter table alerts add constraint alerts_idempotency_key_unique UNIQUE (idempotency_key);
 alter table alerts add constraint alerts_pkey PRIMARY KEY (id);
+CREATE INDEX alerts_of_mismatch ON public.alerts USING btree (mismatch_id, id) WHERE (mismatch_id IS NOT NULL);
 CREATE INDEX alerts_undelivered ON public.alerts USING btree (id) WHERE (delivered_at IS NULL);
 
 create table audit_log (
@@ -384,6 +388,18 @@ create table fetched_times (
 );
 alter table fetched_times add constraint fetched_times_pkey PRIMARY KEY (product_id);
 
+create table idempotency_keys (
+  id text not null,
+  body_hash text not null,
+  claim text not null,
+  claimed_at timestamp(6) with time zone not null,
+  status integer,
+  answer text,
+  location text
+);
+alter table idempotency_keys add constraint idempotency_keys_pkey PRIMARY KEY (id);
+CREATE INDEX idempotency_keys_claimed ON public.idempotency_keys USING btree (claimed_at);
+
 create table incident_members (
   mismatch_id bigint not null,
   incident_id bigint not null
@@ -402,10 +418,18 @@ create table incidents (
   total integer not null,
   open integer not null,
   alerted_total integer not null,
-  ended_at timestamp(6) with time zone
+  ended_at timestamp(6) with time zone,
+  owner text,
+  ticket text,
+  with_provider timestamp(6) with time zone,
+  remind_at timestamp(6) with time zone,
+  reminded_at timestamp(6) with time zone,
+  changed_in xid8
 );
 alter table incidents add constraint incidents_once UNIQUE (product_id, kind, backfill_id, number);
 alter table incidents add constraint incidents_pkey PRIMARY KEY (id);
+CREATE INDEX incidents_changed ON public.incidents USING btree (changed_in, id);
+CREATE INDEX incidents_to_remind ON public.incidents USING btree (remind_at) WHERE ((remind_at IS NOT NULL) AND (reminded_at IS NULL) AND (ended_at IS NULL));
 
 create table installations (
   id integer not null,
@@ -506,19 +530,29 @@ create table mismatches (
   resolved_by text,
   note text,
   ceased_at timestamp(6) with time zone,
-  effect numeric
+  effect numeric,
+  owner text,
+  ticket text,
+  with_provider timestamp(6) with time zone,
+  remind_at timestamp(6) with time zone,
+  reminded_at timestamp(6) with time zone,
+  changed_in xid8
 );
 alter table mismatches add constraint mismatches_identity UNIQUE (product_id, username, subject, kind);
 alter table mismatches add constraint mismatches_pkey PRIMARY KEY (id);
 CREATE INDEX mismatches_amount ON public.mismatches USING btree (status, amount_at_risk, id, currency);
+CREATE INDEX mismatches_changed ON public.mismatches USING btree (changed_in, id);
 CREATE INDEX mismatches_counted ON public.mismatches USING btree (status, product_id, kind);
 CREATE INDEX mismatches_first_seen ON public.mismatches USING btree (status, first_seen_at, id);
 CREATE INDEX mismatches_last_seen ON public.mismatches USING btree (last_seen_at);
 CREATE INDEX mismatches_misnamed ON public.mismatches USING btree (product_id, ((provider ->> 'username'::text))) WHERE (kind = 'username-differs'::text);
 CREATE INDEX mismatches_occurred ON public.mismatches USING btree (status, occurred_at, id);
 CREATE INDEX mismatches_over ON public.mismatches USING btree (resolved_at) WHERE (resolved_at IS NOT NULL);
+CREATE INDEX mismatches_owner ON public.mismatches USING btree (owner, id) WHERE (owner IS NOT NULL);
 CREATE INDEX mismatches_player ON public.mismatches USING btree (username, id);
+CREATE INDEX mismatches_remind ON public.mismatches USING btree (status, remind_at, id) WHERE (remind_at IS NOT NULL);
 CREATE INDEX mismatches_status ON public.mismatches USING btree (status, id);
+CREATE INDEX mismatches_to_remind ON public.mismatches USING btree (remind_at) WHERE ((remind_at IS NOT NULL) AND (reminded_at IS NULL) AND (status = ANY (ARRAY['open'::text, 'acknowledged'::text])));
 CREATE INDEX mismatches_unsettled ON public.mismatches USING btree (product_id) WHERE ((status = ANY (ARRAY['open'::text, 'acknowledged'::text])) OR ((ceased_at IS NULL) AND (resolved_by <> 'recon'::text)));
 CREATE TRIGGER note_changed_mismatches AFTER UPDATE ON public.mismatches REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION note_changed_mismatches();
 alter table mismatches enable  trigger note_changed_mismatches;

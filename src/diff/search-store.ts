@@ -130,6 +130,52 @@ export async function findProductsOfPlayer(
   return rows.map(({ productId }) => productId);
 }
 
+/** How far the latest bets of a player are searched. */
+interface LatestLimits {
+  readonly most: number;
+  /** of a player with at most so many records and entries, all are searched */
+  readonly mostOwn: number;
+  /** otherwise the newest records of each product, and the newest entries of all */
+  readonly mostNewest: number;
+}
+
+/**
+ * The latest bets of a player on either side, the newest first. No index has a player's rows in order of time, so the rows
+ * of one who plays much are looked for among the newest of all.
+ */
+export async function findLatestOfPlayer(
+  sql: Query,
+  products: readonly string[],
+  username: string,
+  { most, mostOwn, mostNewest }: LatestLimits,
+): Promise<LimitedSearch> {
+  const own = sql`product_id = any(${products as string[]}::text[]) and username = ${username}`;
+  const records = sql`product_id, username, round_id, bet_id as ref, accounting_date as at`;
+  const entries = sql`product_id, username, round_id, txn_id as ref, received_at as at`;
+  const latest = async (rows: ReturnType<typeof sql>) =>
+    await sql<(FoundKey & { readonly count: number })[]>`
+      with found as materialized (${rows})
+      select product_id as "productId", username, round_id as "roundId", ref, (select count(*)::integer from found) as count
+      from found group by 1, 2, 3, 4 order by max(at) desc, ref limit ${most}`;
+  const all = await latest(sql`
+    (select ${records} from bet_records where ${own} limit ${mostOwn + 1})
+    union all
+    (select ${entries} from callback_entries where ${own} limit ${mostOwn + 1})`);
+  const isWhole = (all[0]?.count ?? 0) <= mostOwn;
+  const found = isWhole
+    ? all
+    : await latest(sql`
+        select newest.* from unnest(${products as string[]}::text[]) p cross join lateral (
+          select product_id, username, round_id, bet_id as ref, accounting_date as at from bet_records
+          where product_id = p order by accounting_date desc limit ${mostNewest}
+        ) newest where username = ${username}
+        union all
+        select newest.* from (
+          select ${entries} from callback_entries order by received_at desc limit ${mostNewest}
+        ) newest where ${own}`);
+  return { isWhole, keys: found.map(({ count: _, ...key }) => key) };
+}
+
 /** A request that the callbacks server answered with success. Balances are decimal text. */
 export interface FoundRequest {
   readonly productId: string;

@@ -20,6 +20,12 @@ export function watermarkOf({ head, firstMissingAt }: PullProgress): Instant {
   return Math.min(head, firstMissingAt ?? head);
 }
 
+/** Whether the product still fetches the history that it had before it at its first start: it was never up to date. */
+function isFirstFetch(progress: PullProgress): boolean {
+  const watermark = watermarkOf(progress);
+  return watermark < (progress.firstFetchedAt ?? Number.NEGATIVE_INFINITY) || watermark === progress.begin;
+}
+
 export function isStalled({ gaps, stoppedUntil }: Pick<PullProgress, "gaps" | "stoppedUntil">): boolean {
   return gaps > 0 || stoppedUntil !== null;
 }
@@ -160,6 +166,7 @@ function judgeLag({ products, now, everyMs, settleDelayMs }: PullingSeen): Findi
     productId,
     state: stateOf(progress, now, longestMs),
     lagMs: progress === null ? 0 : now - watermarkOf(progress),
+    history: progress !== null && isFirstFetch(progress) ? sayHistory(progress, now) : null,
   }));
   const found = (wanted: PullState, say: (one: (typeof stated)[number]) => Finding) =>
     stated
@@ -167,13 +174,27 @@ function judgeLag({ products, now, everyMs, settleDelayMs }: PullingSeen): Findi
       .sort((a, b) => b.lagMs - a.lagMs)
       .map((one) => ({ ...say(one), subject: one.productId, productId: one.productId }));
   return [
-    ...found("behind", ({ productId, lagMs }) =>
-      notice("product-behind", "warn", `${productId} is ${showDuration(lagMs)} behind`, BEHIND),
+    ...found("behind", ({ productId, lagMs, history }) =>
+      history === null
+        ? notice("product-behind", "warn", `${productId} is ${showDuration(lagMs)} behind`, BEHIND)
+        : notice("product-behind", "unknown", `${productId}: ${history}`, FIRST_FETCH),
     ),
     ...found("not-begun", ({ productId }) =>
       notice("product-not-begun", "unknown", `${productId}: nothing has been fetched yet`),
     ),
   ];
+}
+
+const FIRST_FETCH =
+  "This is the first start: nothing is wrong. Differences of a time are found once it is fetched.";
+const HOUR_MS = 3_600_000;
+
+/** "fetching 2 d of history, 40 %" */
+function sayHistory(progress: PullProgress, now: Instant): string {
+  const whole = now - progress.begin;
+  const shown = whole < 3 * HOUR_MS ? whole : Math.round(whole / HOUR_MS) * HOUR_MS;
+  const share = Math.floor((100 * (watermarkOf(progress) - progress.begin)) / whole);
+  return `fetching ${showDuration(shown)} of history, ${share} %`;
 }
 
 const BEHIND =

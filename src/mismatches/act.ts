@@ -1,5 +1,6 @@
-/** The actions of reviewers on a mismatch, and the statuses from which each is possible. Pure. */
+/** The actions of reviewers on a mismatch, the statuses from which each is possible, and the changes of its case. Pure. */
 
+import type { Instant } from "../clock.ts";
 import type { MismatchChange, MismatchStatus } from "../mismatch.ts";
 
 export const MISMATCH_ACTIONS = ["ack", "resolve", "ignore", "reopen"] as const;
@@ -65,4 +66,28 @@ export interface Adjustment {
   /** signed decimal text, canonical; positive: the player received money */
   readonly amount: string;
   readonly ref: string;
+}
+
+/** The changes of a case: they change no status, and incidents have them too. */
+export const CASE_CHANGES = ["assign", "ticket", "remind"] as const;
+export type CaseChangeName = (typeof CASE_CHANGES)[number];
+
+export type CaseChange =
+  /** null: nobody works on it */
+  | { readonly what: "assign"; readonly owner: string | null }
+  /** `ticket` undefined: as it is; null: none */
+  | {
+      readonly what: "ticket";
+      readonly ticket: string | null | undefined;
+      /** whether the provider is to answer */
+      readonly isWithProvider: boolean;
+    }
+  /** null: no reminder */
+  | { readonly what: "remind"; readonly remindAt: Instant | null };
+
+/** Nobody is reminded of what is decided. @returns null if the mismatch may have a reminder */
+export function refusalOfReminder({ id, status, resolvedBy }: ActedOn): string | null {
+  if (status === "open" || status === "acknowledged") return null;
+  const by = resolvedBy === null ? "" : ` (by ${resolvedBy})`;
+  return `mismatch ${id} is ${status}${by}: only open and acknowledged ones have reminders`;
 }

@@ -2,6 +2,7 @@
 
 import { AMOUNT, type AnswerOf, INSTANT, objectOf, TEXT } from "../answer.ts";
 import { formatInstant, type Instant } from "../clock.ts";
+import { CHANGING_NOW } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
 import { ReconError } from "../errors.ts";
 import type { MismatchChange, MismatchKind, MismatchStatus } from "../mismatch.ts";
@@ -93,7 +94,8 @@ export async function writeAction(
     ),
     acted as (
       update mismatches m set status = ${to}, note = ${note},
-        resolved_at = ${ends ? at : null}, resolved_by = ${ends ? by : null}, ceased_at = null
+        resolved_at = ${ends ? at : null}, resolved_by = ${ends ? by : null}, ceased_at = null,
+        changed_in = ${tx.unsafe(CHANGING_NOW)}
       from before b where m.id = b.id and m.status = b.from_status
       returning m.*, b.from_status, b.replaced
     ),
@@ -107,7 +109,7 @@ export async function writeAction(
     select id, kind, product_id as "productId", amount_at_risk as amount, currency, occurred_at as "occurredAt"
     from acted order by id`;
   if (rows.length !== chosen.length) throw new Error("a mismatch changed although it was locked");
-  return rows.map((row) => ({ ...row, change, at }));
+  return rows.map((row) => ({ ...row, change, at, by }));
 }
 
 /** A stored adjustment; its amount has a sign. */
@@ -172,8 +174,8 @@ export interface UndoneMismatch extends Omit<MismatchChange, "change"> {
 }
 
 /**
- * Restores status, note and decider, with a line of history, if the step is the mismatch's last event and its
- * difference has not changed since. Each event keeps what its step replaced. The transaction has locked the mismatches of the step.
+ * Restores status, note and decider, with a line of history, if the step is the last event that changed the mismatch's status
+ * and its difference has not changed since. Each event keeps what its step replaced. The transaction has locked the mismatches of the step.
  */
 export async function writeUndo(
   tx: Query,
@@ -184,10 +186,12 @@ export async function writeUndo(
     with undone as (
       update mismatches m set status = e.from_status, note = e.replaced->>'note',
         resolved_at = (e.replaced->>'resolvedAt')::timestamptz, resolved_by = e.replaced->>'resolvedBy',
-        ceased_at = (e.replaced->>'ceasedAt')::timestamptz
+        ceased_at = (e.replaced->>'ceasedAt')::timestamptz,
+        changed_in = ${tx.unsafe(CHANGING_NOW)}
       from mismatch_events e
       where e.step = ${step}::uuid and m.id = e.mismatch_id and m.status = e.to_status
-        and not exists (select from mismatch_events later where later.mismatch_id = e.mismatch_id and later.id > e.id)
+        and not exists (select from mismatch_events later where later.mismatch_id = e.mismatch_id and later.id > e.id
+          and later.from_status is distinct from later.to_status)
         and (e.from_status in ('open', 'acknowledged') or (m.provider, m.ledger) is not distinct from (e.provider, e.ledger))
       returning m.*, e.to_status as was, e.note as said
     ),
@@ -198,5 +202,5 @@ export async function writeUndo(
     )
     select id, kind, product_id as "productId", amount_at_risk as amount, currency, occurred_at as "occurredAt", status, was
     from undone order by id`;
-  return rows.map(({ was, ...row }) => ({ ...row, change: changeByUndo(was, row.status), at }));
+  return rows.map(({ was, ...row }) => ({ ...row, change: changeByUndo(was, row.status), at, by }));
 }

@@ -107,7 +107,8 @@ export async function readDecisionsSinceClosing(
       or m.transaction_id in (k.ref, k.bet_id, k.transaction_id) or m.bet_id in (k.ref, k.bet_id, k.transaction_id)
       or k.ref = '' and 'round:' || m.round_id = k.subject)
     cross join lateral (select * from mismatch_events e
-      where e.mismatch_id = m.id and e.at >= d.closed_at order by e.id desc limit 1) e
+      where e.mismatch_id = m.id and e.at >= d.closed_at and e.from_status is distinct from e.to_status
+      order by e.id desc limit 1) e
     where e.by <> ${RESOLVED_BY_RECON} and e.to_status in ('resolved', 'ignored', 'open')
     order by k.place, m.id`;
   const decisions: Decision[][] = bets.map(() => []);

@@ -1,5 +1,6 @@
 /** Chosen mismatches in a chosen order, page by page in both directions, and their sums. */
 
+import { type ChangePlace, type ChangesEnd, changedBetween } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
 import type { MismatchStatus } from "../mismatch.ts";
 import {
@@ -13,10 +14,13 @@ import {
   toMismatch,
 } from "./store.ts";
 
-export const MISMATCH_SORTS = ["firstSeenAt", "occurredAt", "amountAtRisk"] as const;
+export const MISMATCH_SORTS = ["firstSeenAt", "occurredAt", "amountAtRisk", "remindAt"] as const;
 export type MismatchSort = (typeof MISMATCH_SORTS)[number];
 
-/** Mismatches with the same value follow the order of their ids, in the same direction. */
+/**
+ * Mismatches with the same value follow the order of their ids, in the same direction. By reminder only those that have one are
+ * listed.
+ */
 export interface MismatchOrder {
   readonly by: MismatchSort;
   readonly descending: boolean;
@@ -39,6 +43,7 @@ const COLUMN_OF: Readonly<Record<MismatchSort, string>> = {
   firstSeenAt: "first_seen_at",
   occurredAt: "occurred_at",
   amountAtRisk: "amount_at_risk",
+  remindAt: "remind_at",
 };
 
 /**
@@ -62,6 +67,7 @@ export async function listInOrder(
       : sql`and (${key}, id) ${descends ? sql`<` : sql`>`} (${from.place.value}::text::${type}, ${Number(from.place.id)})`;
   const ofStatus = (status: MismatchStatus) => sql`
     (select * from mismatches where status = ${status} ${narrowedBy(sql, choice)} ${beyond}
+      ${order.by === "remindAt" ? sql`and remind_at is not null` : sql``}
       ${inOrder} limit ${limit + 1})`;
   const parts = statusesOf(choice).map(ofStatus);
   const rows = await sql<(MismatchRow & { readonly place: string })[]>`
@@ -76,6 +82,32 @@ export async function listInOrder(
     mismatches: page.map(({ place: _, ...row }) => toMismatch(row)),
     before: first !== undefined && (backwards ? isMore : from !== null) ? positionOf(first) : null,
     after: last !== undefined && (backwards || isMore) ? positionOf(last) : null,
+  };
+}
+
+/**
+ * Mismatches that changed after a place, in the order of their changes; without a status in the choice those of every status, as
+ * the end of a mismatch is a change.
+ * @returns the place of the last one, if others follow; null: these are all
+ */
+export async function listChanged(
+  sql: Query,
+  choice: MismatchChoice,
+  limit: number,
+  from: ChangePlace,
+  end: ChangesEnd,
+): Promise<{ mismatches: StoredMismatch[]; last: ChangePlace | null }> {
+  const { statuses } = choice;
+  const rows = await sql<(MismatchRow & { readonly transaction: string })[]>`
+    select ${columns(sql)}, changed_in::text as transaction from mismatches chosen
+    where ${changedBetween(sql, "chosen", from, end)}
+      ${statuses.length === 0 ? sql`` : sql`and status = any(${statuses as MismatchStatus[]})`} ${narrowedBy(sql, choice)}
+    order by changed_in, id limit ${limit + 1}`;
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  return {
+    mismatches: page.map(({ transaction: _, ...row }) => toMismatch(row)),
+    last: rows.length > limit && last !== undefined ? last : null,
   };
 }
 

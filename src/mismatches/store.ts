@@ -5,10 +5,10 @@ import { type AnswerOf, INSTANT, TEXT } from "../answer.ts";
 import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { rowCountsText } from "../db/row-counts.ts";
+import { countList, type ListCount, rowCountsText } from "../db/row-counts.ts";
 import { effectLeft } from "../effect.ts";
 import type { Mismatch, MismatchKind, MismatchStatus, NamedRequest } from "../mismatch.ts";
-import { KINDS_IN_NO_STATEMENT, MISMATCH, MISMATCH_STATUSES } from "../mismatch.ts";
+import { KINDS_IN_NO_STATEMENT, MISMATCH, MISMATCH_STATUSES, NOBODY } from "../mismatch.ts";
 import { formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 import type { KnownMismatch } from "./transitions.ts";
@@ -63,10 +63,20 @@ export interface MismatchChoice {
   readonly from?: Instant | null;
   /** first seen before then */
   readonly to?: Instant | null;
+  /** `occurredAt` then or later */
+  readonly happenedFrom?: Instant | null;
+  /** `occurredAt` before then */
+  readonly happenedTo?: Instant | null;
   /** the least amount at risk; decimal text */
   readonly minAmount?: string | null;
   /** of this incident */
   readonly incidentId?: number | null;
+  /** a name, or `NOBODY`: those without an owner */
+  readonly owner?: string | null;
+  /** whether the provider is to answer */
+  readonly isWithProvider?: boolean | null;
+  /** whether the reminder is due at this time */
+  readonly isDue?: { readonly at: Instant; readonly due: boolean } | null;
 }
 
 export interface MismatchFilter extends MismatchChoice {
@@ -75,7 +85,10 @@ export interface MismatchFilter extends MismatchChoice {
   readonly after: string | null;
 }
 
-type TextFields = Pick<Mismatch, "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt">;
+type TextFields = Pick<
+  Mismatch,
+  "id" | "occurredAt" | "firstSeenAt" | "lastSeenAt" | "resolvedAt" | "withProvider" | "remindAt"
+>;
 
 /** A mismatch, or a part of one, as PostgreSQL returns it. */
 type RowOf<Part extends TextFields> = Omit<Part, keyof TextFields> & {
@@ -84,6 +97,8 @@ type RowOf<Part extends TextFields> = Omit<Part, keyof TextFields> & {
   readonly firstSeenAt: Instant;
   readonly lastSeenAt: Instant;
   readonly resolvedAt: Instant | null;
+  readonly withProvider: Instant | null;
+  readonly remindAt: Instant | null;
 };
 
 /** A mismatch with the moment that decides in which day's statement it counts; null: it counts in none. */
@@ -142,7 +157,8 @@ export function chosenBy(sql: Query, choice: MismatchChoice) {
 /** The condition of a choice beside the status. */
 export function narrowedBy(sql: Query, choice: MismatchChoice) {
   const { kind, productId, username, from = null, to = null, minAmount = null, incidentId = null } = choice;
-  const { currency = null, countsIn = null } = choice;
+  const { currency = null, countsIn = null, owner = null, isWithProvider = null, isDue = null } = choice;
+  const { happenedFrom = null, happenedTo = null } = choice;
   return sql`${kind === null ? sql`` : sql`and kind = ${kind}`}
     ${productId === null ? sql`` : sql`and product_id = ${productId}`}
     ${username === null ? sql`` : sql`and username = ${username}`}
@@ -150,8 +166,18 @@ export function narrowedBy(sql: Query, choice: MismatchChoice) {
     ${countsIn === null ? sql`` : sql`and ${stands(sql)} and ${countsAt(sql)} >= ${countsIn.from} and ${countsAt(sql)} < ${countsIn.to}`}
     ${from === null ? sql`` : sql`and first_seen_at >= ${from}`}
     ${to === null ? sql`` : sql`and first_seen_at < ${to}`}
+    ${happenedFrom === null ? sql`` : sql`and occurred_at >= ${happenedFrom}`}
+    ${happenedTo === null ? sql`` : sql`and occurred_at < ${happenedTo}`}
     ${minAmount === null ? sql`` : sql`and amount_at_risk >= ${minAmount}::numeric`}
-    ${incidentId === null ? sql`` : sql`and id in (select mismatch_id from incident_members where incident_id = ${incidentId})`}`;
+    ${incidentId === null ? sql`` : sql`and id in (select mismatch_id from incident_members where incident_id = ${incidentId})`}
+    ${ownedBy(sql, owner)}
+    ${isWithProvider === null ? sql`` : sql`and (with_provider is not null) = ${isWithProvider}`}
+    ${isDue === null ? sql`` : isDue.due ? sql`and remind_at <= ${isDue.at}` : sql`and (remind_at is null or remind_at > ${isDue.at})`}`;
+}
+
+function ownedBy(sql: Query, owner: string | null) {
+  if (owner === null) return sql``;
+  return owner === NOBODY ? sql`and owner is null` : sql`and owner = ${owner}`;
 }
 
 /**
@@ -173,6 +199,16 @@ function countsAt(sql: Query) {
     else coalesce(${provider}, ${ledger})::timestamptz end`;
 }
 
+/** The number of chosen mismatches, on all pages of an order: by reminder only those that have one are listed. */
+export async function countMismatches(
+  sql: Query,
+  choice: MismatchChoice,
+  order: { readonly by: string } | null,
+): Promise<ListCount> {
+  const listed = order?.by === "remindAt" ? sql`and remind_at is not null` : sql``;
+  return await countList(sql, "mismatches", sql`${chosenBy(sql, choice)} ${listed}`);
+}
+
 /** Whether a mismatch of this product exists. The product may have left the config since. */
 export async function hasMismatches(sql: Query, productId: string): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
@@ -189,9 +225,17 @@ export async function readMismatch(sql: Query, id: string): Promise<StoredMismat
   return row === undefined ? null : toMismatch(row);
 }
 
-/** One change of a mismatch's status, with the values at that time. */
+/** Those of these mismatches that exist, in the order of their ids. */
+export async function readMismatches(sql: Query, ids: readonly number[]): Promise<StoredMismatch[]> {
+  const rows = await sql<MismatchRow[]>`
+    select ${columns(sql)} from mismatches chosen where id = any(${ids as number[]}::bigint[]) order by id`;
+  return rows.map(toMismatch);
+}
+
+/** One change of a mismatch's status, or of its owner, ticket or reminder, with the values at that time. */
 export const MISMATCH_EVENT = MISMATCH.pick({ amountAtRisk: true, provider: true, ledger: true }).extend({
   at: INSTANT,
+  /** null: it was found; the same as `toStatus`: `note` says what else changed */
   fromStatus: z.nullable(MISMATCH.shape.status),
   toStatus: MISMATCH.shape.status,
   by: TEXT,
@@ -295,7 +339,8 @@ export function columns(sql: Query) {
     coalesce(ledger -> 'otherCurrencies', '[]') as "otherCurrencies", reason,
     provider, ${ledgerSide(sql)} as ledger, occurred_at as "occurredAt",
     first_seen_at as "firstSeenAt", last_seen_at as "lastSeenAt", resolved_at as "resolvedAt",
-    resolved_by as "resolvedBy", note, case when ${stands(sql)} then ${countsAt(sql)} end as "countsAt",
+    resolved_by as "resolvedBy", note, owner, ticket, with_provider as "withProvider", remind_at as "remindAt",
+    case when ${stands(sql)} then ${countsAt(sql)} end as "countsAt",
     (select sum(a.amount) from adjustments a where a.mismatch_id = chosen.id) as corrected`;
 }
 
@@ -314,6 +359,12 @@ function withTextFields<Row extends RowOf<TextFields>>(row: Row): Omit<Row, keyo
     occurredAt: formatInstant(row.occurredAt),
     firstSeenAt: formatInstant(row.firstSeenAt),
     lastSeenAt: formatInstant(row.lastSeenAt),
-    resolvedAt: row.resolvedAt === null ? null : formatInstant(row.resolvedAt),
+    resolvedAt: instantOrNull(row.resolvedAt),
+    withProvider: instantOrNull(row.withProvider),
+    remindAt: instantOrNull(row.remindAt),
   };
+}
+
+function instantOrNull(at: Instant | null): string | null {
+  return at === null ? null : formatInstant(at);
 }

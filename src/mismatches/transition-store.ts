@@ -4,6 +4,7 @@
  */
 
 import { formatInstant, type Instant } from "../clock.ts";
+import { CHANGING_NOW } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
 import { noteAddedText } from "../db/row-counts.ts";
 import type { MismatchChange, MismatchContent } from "../mismatch.ts";
@@ -87,8 +88,9 @@ async function openMismatches(
         place integer, product_id text, username text, subject text, kind text, ${VALUE_TYPES})
     ),
     opened as (
-      insert into mismatches (product_id, username, subject, kind, status, ${VALUES.join(", ")}, first_seen_at, last_seen_at)
-      select product_id, username, subject, kind, 'open', ${VALUES.join(", ")}, $2::timestamptz, $2::timestamptz
+      insert into mismatches (product_id, username, subject, kind, status, ${VALUES.join(", ")}, first_seen_at, last_seen_at, changed_in)
+      select product_id, username, subject, kind, 'open', ${VALUES.join(", ")}, $2::timestamptz, $2::timestamptz,
+        ${CHANGING_NOW}
       from input order by place
       returning *
     ),
@@ -124,6 +126,7 @@ async function refreshMismatches(
     held as (
       update mismatches m set ${VALUES.map((column) => `${column} = i.${column}`).join(", ")},
         last_seen_at = $2::timestamptz,
+        changed_in = case when i.reopens or b.differs then ${CHANGING_NOW} else m.changed_in end,
         status = case when i.reopens then 'open' else m.status end,
         resolved_at = case when i.reopens then null else m.resolved_at end,
         resolved_by = case when i.reopens then null else m.resolved_by end, ceased_at = null
@@ -152,7 +155,8 @@ async function resolveMismatches(
       order by id for update
     ),
     resolved as (
-      update mismatches m set status = 'resolved', resolved_at = $2::timestamptz, resolved_by = '${RESOLVED_BY_RECON}'
+      update mismatches m set status = 'resolved', resolved_at = $2::timestamptz, resolved_by = '${RESOLVED_BY_RECON}',
+        changed_in = ${CHANGING_NOW}
       from before b where m.id = b.id
       returning m.*, b.from_status
     ),
@@ -169,7 +173,7 @@ async function noteCeased(
   now: Instant,
 ): Promise<void> {
   await tx`
-    update mismatches set ceased_at = ${now}
+    update mismatches set ceased_at = ${now}, changed_in = ${tx.unsafe(CHANGING_NOW)}
     where id in (
       select id from mismatches
       where id = any(${ceasing.map(({ id }) => id)}::bigint[]) and status in ('resolved', 'ignored')

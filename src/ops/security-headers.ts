@@ -2,7 +2,7 @@
 
 import helmet from "@fastify/helmet";
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { cameByHttps } from "./access/sessions.ts";
+import { cameByHttps } from "./http/same-origin.ts";
 
 const YEAR_SECONDS = 31_536_000;
 

@@ -22,7 +22,7 @@ import { addAssets } from "./dashboard/assets.ts";
 import type { GuideStep } from "./dashboard/overview/guide.ts";
 import type { OwnWorker } from "./dashboard/parts/own-worker.ts";
 import { addDashboard } from "./dashboard/routes.ts";
-import { sendProblem } from "./http/problem.ts";
+import { addErrorsPage, sendProblem } from "./http/problem.ts";
 import { addRefusals, limitPages, PAGE_MS, refuseBroken } from "./http/refusals.ts";
 import { openReportQueue } from "./http/report-queue.ts";
 import { LONGEST_STILL_MS, openImportSeats } from "./http/sent-lines.ts";
@@ -89,6 +89,7 @@ export async function startOpsServer(
     },
   });
   app.decorateRequest("asker");
+  app.decorate("publicUrl", settings.publicUrl ?? null);
   app.addHook("onRequest", waitForTurn);
   addRefusals(app, context);
   await addSecurityHeaders(app);
@@ -100,6 +101,7 @@ export async function startOpsServer(
   addHealth(app, context, checkQueue);
   addMetrics(app, parts.metrics);
   app.register(async (open) => addAssets(open));
+  app.register(async (open) => addErrorsPage(open));
   addSignIn(app, gate, context);
   app.register((guarded) => addGuarded(guarded, context, gate, parts));
   try {
@@ -142,7 +144,8 @@ async function addGuarded(
   addAudit(guarded, context);
   addAccess(guarded, gate);
   const [reports, imports] = [openReportQueue(context), openImportSeats(stillMs)];
-  guarded.register((api) => addApi(api, context, { reports, imports }), { prefix: "/api" });
+  const channels = worker?.channels ?? [];
+  guarded.register((api) => addApi(api, context, { reports, imports, channels }), { prefix: "/api" });
   guarded.register(async (pages) => {
     await pages.register(formbody);
     addDashboard(pages, context, {

@@ -2,6 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
+import { countList, type ListCount } from "../db/row-counts.ts";
 import type { ProductRange, TimeRange } from "../window.ts";
 import type { Backfill, BackfillStatus } from "./backfill.ts";
 import { LEASE_SECONDS, type LeasedWindow, leasedColumns } from "./leased-window-store.ts";
@@ -34,6 +35,10 @@ export async function insertBackfill(
 export async function readBackfill(sql: Query, id: number): Promise<Backfill | null> {
   const [backfill] = await readProgress(sql, sql`select * from backfills where id = ${id}`);
   return backfill ?? null;
+}
+
+export async function countBackfills(sql: Query): Promise<ListCount> {
+  return await countList(sql, "backfills", sql`true`);
 }
 
 /** The newest first. @param before only backfills older than this id; null: all */

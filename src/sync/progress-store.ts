@@ -19,6 +19,8 @@ export interface PullProgress extends PullSummary {
   readonly gapMs: number;
   /** the error message of the earliest gap; null: there is no gap, or another attempt is under way */
   readonly gapReason: string | null;
+  /** when the earliest live time was fetched; null: none was, or its window was deleted */
+  readonly firstFetchedAt: Instant | null;
 }
 
 export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
@@ -27,6 +29,9 @@ export async function readPullProgress(sql: Query): Promise<PullProgress[]> {
       (select error_message from windows w
         where w.product_id = s.product_id and kind in ('live', 'lost') and status = 'gap' and attempts > 0
         order by from_at limit 1) as "gapReason",
+      (select fetched_at from windows w
+        where w.product_id = s.product_id and kind in ('live', 'lost') and status = 'done'
+        order by to_at limit 1) as "firstFetchedAt",
       min(lower(missing.gap)) as "firstMissingAt", min(lower(missing.gap)) filter (where missing.tried) as "firstGapAt",
       count(missing.gap) filter (where missing.tried) as gaps,
       coalesce(sum(extract(epoch from upper(missing.gap) - lower(missing.gap)) * 1000)

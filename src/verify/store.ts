@@ -3,7 +3,7 @@
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
-import { noteAddedText, rowCountsText } from "../db/row-counts.ts";
+import { countList, type ListCount, noteAddedText, rowCountsText } from "../db/row-counts.ts";
 import { ReconError } from "../errors.ts";
 import { formatAmount, parseAmount } from "../money.ts";
 import { TRANSFER_STATUSES, type Transfer, type TransferStatus, type TransferSum } from "../transfer.ts";
@@ -214,13 +214,10 @@ export async function listTransfers(
   sql: Query,
   filter: TransferFilter,
 ): Promise<{ readonly transfers: Verification[]; readonly next: string | null }> {
-  const { kind, statuses, productId, username, limit, after } = filter;
+  const { kind, limit, after } = filter;
   const rows = await sql<VerificationRow[]>`
     select ${verificationColumns(sql, TABLE_OF[kind])} from ${sql(TABLE_OF[kind])}
-    where true
-      ${statuses.length === 0 ? sql`` : sql`and status = any(${statuses as TransferStatus[]})`}
-      ${productId === null ? sql`` : sql`and product_id = ${productId}`}
-      ${username === null ? sql`` : sql`and username = ${username}`}
+    where ${chosenBy(sql, filter)}
       ${after === null ? sql`` : sql`and id < ${Number(after)}`}
     order by id desc
     limit ${limit + 1}`;
@@ -230,6 +227,18 @@ export async function listTransfers(
     transfers: page.map((row) => toVerification(kind, row)),
     next: rows.length > limit && last !== undefined ? String(last.id) : null,
   };
+}
+
+function chosenBy(sql: Query, { statuses, productId, username }: TransferFilter) {
+  return sql`true
+    ${statuses.length === 0 ? sql`` : sql`and status = any(${statuses as TransferStatus[]})`}
+    ${productId === null ? sql`` : sql`and product_id = ${productId}`}
+    ${username === null ? sql`` : sql`and username = ${username}`}`;
+}
+
+/** The number of rows that fit the filter, on all pages. */
+export async function countListed(sql: Query, filter: TransferFilter): Promise<ListCount> {
+  return await countList(sql, TABLE_OF[filter.kind], chosenBy(sql, filter));
 }
 
 /** The rows with a reference: at most one transfer, or top-ups of different products or players. */

@@ -122,6 +122,34 @@ export async function readWorkSteps(
     group by 1 order by 1`;
 }
 
+export interface LagStep {
+  readonly productId: string;
+  readonly step: number;
+  /** the longest of its quarters */
+  readonly lagMs: number;
+}
+
+/** Of the products that were furthest behind within the range, the worst first; unknown steps are left out. */
+export async function readLagSteps(
+  sql: Query,
+  products: readonly string[],
+  { from, to }: TimeRange,
+  stepMs: number,
+  most: number,
+): Promise<LagStep[]> {
+  return await sql<LagStep[]>`
+    with worst as materialized (
+      select product_id, max(lag_ms) as worst_ms from trend_samples
+      where product_id = any(${products as string[]}) and at >= ${from} and at < ${to} and lag_ms is not null
+      group by product_id order by worst_ms desc, product_id limit ${most}
+    )
+    select product_id as "productId", max(lag_ms) as "lagMs",
+      floor(extract(epoch from at - ${from}::timestamptz) * 1000 / ${stepMs}::bigint)::integer as step
+    from worst join trend_samples using (product_id)
+    where at >= ${from} and at < ${to} and lag_ms is not null
+    group by product_id, worst_ms, step order by worst_ms desc, product_id, step`;
+}
+
 /** Deletes old samples, the oldest first. @returns the number of deleted rows */
 export async function dropOldSamples(sql: Query, to: Instant, most: number): Promise<number> {
   const { count } = await sql`

@@ -69,15 +69,23 @@ test("the alert of an incident's end says when that was", () => {
   expect(lines).toContain("since 2026-11-20 12:00:00Z, until 2026-11-20 13:00:00Z");
 });
 
-test("the digest says the money by age, and on a quiet day that nothing waits", () => {
+test("the digest says the money by age and by owner, nobody's first, and on a quiet day that nothing waits", () => {
+  const of = (owner: string | null, isOther = false) => ({ owner, isOther, oldest: NOON - HOUR_MS });
   const sums = [
-    { ageIndex: 0, currency: "THB", amount: "1", count: 1 },
-    { ageIndex: 3, currency: "THB", amount: "20", count: 2 },
-    { ageIndex: 3, currency: "USD", amount: "3", count: 1 },
+    { ageIndex: 0, currency: "THB", amount: "1", count: 1, ...of("mia") },
+    { ageIndex: 3, currency: "THB", amount: "12", count: 1, ...of(null), oldest: NOON - 24 * HOUR_MS },
+    { ageIndex: 3, currency: "THB", amount: "8", count: 1, ...of("mia") },
+    { ageIndex: 3, currency: "USD", amount: "3", count: 1, ...of(null, true) },
   ];
   expect(describeOne(digestAlert(sums, NOON))).toEqual({
     title: "2026-11-20: 4 mismatches wait for a decision",
-    lines: ["less than a day old: 1, 1.00 THB", "older than a month: 3, 20.00 THB, 3.00 USD"],
+    lines: [
+      "less than a day old: 1, 1.00 THB",
+      "older than a month: 3, 20.00 THB, 3.00 USD",
+      "nobody's: 1, 12.00 THB; 1 older than a month; the oldest since 2026-11-19 12:00:00Z",
+      "of mia: 2, 9.00 THB; 1 less than a day old, 1 older than a month; the oldest since 2026-11-20 11:00:00Z",
+      "of other owners: 1",
+    ],
     link: "http://127.0.0.1:3000/mismatches",
   });
   expect(describeOne(digestAlert([], NOON)).title).toBe("2026-11-20: no mismatch waits for a decision");
@@ -130,6 +138,7 @@ test("the examples are one alert of each kind, all marked as tests, each with a 
     "redis-shared-over",
     "rejected-entries",
     "rejected-records",
+    "reminder-due",
     "resweep-behind",
     "resweep-behind-over",
     "statement-closed",

@@ -37,6 +37,21 @@ describe("recon alerts test", () => {
     for (const { json } of slack.heard) expect(json.text).toMatch(/^TEST, nothing happened: /);
   });
 
+  test("sends only the kind that is asked for, and names the kinds if there is no such one", async () => {
+    const { code, stdout } = await callRecon(["alerts", "test", "--kind", "incident-opened"], environment());
+    expect([code, stdout]).toEqual([0, "webhook  the alert arrived\nslack    the alert arrived\n"]);
+    expect(webhook.heard.map(({ json }) => json.type)).toEqual(["incident-opened"]);
+    // As endpoints call it.
+    await callRecon(["alerts", "test", "--kind", "incident.over"], environment());
+    expect(webhook.heard.map(({ json }) => json.type)).toEqual(["incident-opened", "incident-over"]);
+    const wrong = await callRecon(["alerts", "test", "--kind", "lost"], environment());
+    expect(wrong).toMatchObject({ code: 2, stdout: "" });
+    expect(wrong.stderr).toMatch(
+      /^recon: there is no kind "lost"; it is one of incident-opened, .*, digest, mismatch.opened, .*, mismatch.reopened\n$/,
+    );
+    expect(webhook.heard).toHaveLength(2);
+  });
+
   test("says which channel does not work and why, and fails", async () => {
     slack.answer((_, response) => response.writeHead(404).end("no_service"));
     const { code, stdout, stderr } = await callRecon(["alerts", "test", "--json"], environment());

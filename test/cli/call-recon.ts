@@ -6,6 +6,7 @@
 import type { EventEmitter } from "node:events";
 import { stderr, stdin, stdout } from "node:process";
 import { Readable } from "node:stream";
+import { WriteStream } from "node:tty";
 import { runRecon } from "../../src/cli/program.ts";
 import type { Ended } from "./run-recon.ts";
 
@@ -15,25 +16,35 @@ const SIGNALS = ["SIGINT", "SIGTERM"];
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs `recon` with these arguments and nothing else in its environment. There is no terminal.
+ * Runs `recon` with these arguments and nothing else in its environment.
  * @param input all of standard input
+ * @param columns of the terminal that shows standard output; 0: there is no terminal
  */
 export function callRecon(
   args: readonly string[],
   environment: NodeJS.ProcessEnv,
   input = "",
+  columns = 0,
 ): Promise<Ended> {
-  const ended = last.then(() => call(args, environment, input));
+  const ended = last.then(() => call(args, environment, input, columns));
   last = ended.catch(() => {});
   return ended;
 }
 
-async function call(args: readonly string[], environment: NodeJS.ProcessEnv, input: string): Promise<Ended> {
+async function call(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  input: string,
+  columns: number,
+): Promise<Ended> {
   const outputs = [capture(stdout), capture(stderr)] as const;
   const releases = [
     ...outputs.map(({ release }) => release),
     ...SIGNALS.map((name) => holdListeners(process, name)),
     redefine(stdin, "isTTY", false),
+    redefine(stdout, "isTTY", columns > 0),
+    redefine(stdout, "columns", columns),
+    redefine(stdout, "getColorDepth", WriteStream.prototype.getColorDepth),
     redefine(stdin, Symbol.asyncIterator, () => Readable.from([input])[Symbol.asyncIterator]()),
   ];
   const own = { environment: { ...process.env }, exitCode: process.exitCode };

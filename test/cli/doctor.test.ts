@@ -101,7 +101,7 @@ function verdicts(stdout: string) {
 
 test("doctor says that a correct system is in order, and that nothing is compared while no entry is known", async () => {
   await sql`create view casino.ledger as select * from callback_entries`;
-  const alone: typeof callRecon = (...asked) => startRecon(...asked).ended;
+  const alone: typeof callRecon = (asked, environment) => startRecon(asked, environment).ended;
   const { code, stdout } = await doctor("casino.ledger", url, ["--json"], {}, alone);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual({

@@ -38,10 +38,10 @@ describe("recon incidents", () => {
     const { code, stdout } = await recon("incidents list");
     expect(code).toBe(0);
     const lines = stdout.trimEnd().split("\n");
-    expect(lines[0]).toMatch(/^ID +KIND +PRODUCT +SINCE +NEWEST +OPEN +OF +AT RISK +OVER$/);
+    expect(lines[0]).toMatch(/^ID +KIND +OWNER +PRODUCT +SINCE +NEWEST +OPEN +OF +AT RISK +OVER$/);
     expect(lines.slice(1)).toEqual([
-      expect.stringMatching(/^2 +stake-differs +P2 .* 1 +1 +4\.50 THB +-$/),
-      expect.stringMatching(/^1 +payout-differs +P1 .* 2 +2 +4\.50 THB and 0\.50 USD +-$/),
+      expect.stringMatching(/^2 +stake-differs +- +P2 .* 1 +1 +4\.50 THB +-$/),
+      expect.stringMatching(/^1 +payout-differs +- +P1 .* 2 +2 +4\.50 THB and 0\.50 USD +-$/),
     ]);
     expect((await recon("incidents list --limit 1")).stdout).toMatch(/There are more: --after 2\n$/);
     const second = JSON.parse((await recon("incidents list --limit 1 --after 2 --json")).stdout);

@@ -191,8 +191,7 @@ test.each<[string, number, RegExp]>([
   ["ack --kind lost --note x --yes", 2, /there is no kind "lost"; it is one of /],
   ["resolve 1 --note x --adjustment lots --ref R", 2, /adjustment must be a decimal number, but is "lots"/],
   ["resolve --kind net-differs --note x --adjustment 1 --ref R --yes", 2, /adjustment belongs to a single/],
-  ["list --after x --from today", 2, /from must be a date-time with an offset .* but is "today"/],
-  ["list --csv --json", 2, /give either --json or --csv/],
+  ["list --after x --from tomorrow", 2, /from must be a date-time with an offset .* but is "tomorrow"/],
 ])("recon mismatches %s fails with exit code %i and one clear line", async (args, code, line) => {
   await open({}, {});
   const ended = await recon(args);
@@ -264,4 +263,66 @@ describe("one mismatch is shown with", () => {
     expect(stdout).toMatch(/^status +SUCCESS +inconclusive$/m);
     expect(stdout).toMatch(/^transaction ref +T-1$/m);
   });
+});
+
+test("owner, ticket and reminder are set by ids and by filters, under the name of the person, and audited", async () => {
+  await open({}, {}, { productId: "P2" });
+  expect((await recon("assign 1 2 --owner me")).stdout).toBe("Assigned: 2 mismatches, 9.00 THB at risk.\n");
+  expect((await recon('ticket 1 --ticket PRV-12 --note "by mail"')).stdout).toBe("Mismatch 1 is changed.\n");
+  const at = "2036-01-01T09:00:00Z";
+  expect((await recon(`remind --owned-by me --product P1 --at ${at} --yes --json`)).stdout).toMatch(
+    /^\{\s*"action": "remind",\s*"dryRun": false,\s*"ids": \[\s*"1",\s*"2"/,
+  );
+  const { stdout } = await recon("show 1");
+  expect(stdout).toMatch(
+    new RegExp(
+      `^owner +${ME}\nticket at the provider +PRV-12\nwith the provider since +\\S+Z\nreminder +2036-`,
+      "m",
+    ),
+  );
+  expect(stdout).toMatch(
+    new RegExp(`^\\S+ +open +open +${ME} +ticket PRV-12, with the provider: by mail$`, "m"),
+  );
+  expect((await recon("ticket 1 --answered")).code).toBe(0);
+  expect(JSON.parse((await recon("show 1 --json")).stdout)).toMatchObject({
+    ticket: "PRV-12",
+    withProvider: null,
+  });
+
+  const ids = async (options: string) => {
+    const { mismatches } = JSON.parse((await recon(`list --json ${options}`)).stdout);
+    return mismatches.map(({ id }: { id: string }) => id).join(" ");
+  };
+  expect([await ids("--owner me"), await ids("--owner nobody"), await ids("--due")]).toEqual([
+    "1 2",
+    "3",
+    "",
+  ]);
+  expect(await ids("--sort remind-at")).toBe("1 2");
+  expect((await recon("assign --owned-by me --owner tom --dry-run")).stdout).toBe(
+    "Would be assigned: 2 mismatches, 9.00 THB at risk. Nothing was changed.\n",
+  );
+  expect((await recon("assign --owned-by me --owner tom --yes")).code).toBe(0);
+  expect(await ids("--owner tom")).toBe("1 2");
+  expect((await recon("list")).stdout).toMatch(/^ID +KIND +STATUS +OWNER .*\n1 +payout-differs +open +tom /);
+  const incidents = (args: string) => callRecon(["incidents", ...args.split(" ")], SETTINGS);
+  expect((await incidents("assign 1 2 --owner tom")).stdout).toBe("2 incidents are assigned.\n");
+  expect((await incidents("show 1")).stdout).toMatch(/^Owner: tom$/m);
+  const listed = JSON.parse((await incidents("list --owner tom --json")).stdout).incidents;
+  expect(listed).toHaveLength(2);
+  expect(await incidents("assign 1 9 --nobody")).toEqual(says(1, /there is no incident "9"/));
+  const audited = await sql`select who, route, status from audit_log order by id limit 1`;
+  expect(audited).toEqual([{ who: ME, route: "recon mismatches assign", status: 0 }]);
+});
+
+test.each([
+  ["assign 1", /give --owner, or --nobody/],
+  ["assign 1 --owner mia --nobody", /give either --owner or --nobody/],
+  ["ticket 1", /give --ticket, or --none/],
+  ["remind 1 --at soon", /at must be a date-time with an offset .* but is "soon"/],
+  ["remind 1 --at 2020-01-01T00:00:00Z", /at "2020-01-01T00:00:00.000Z" has passed/],
+  ["assign --owner mia", /give ids, or a filter/],
+])("recon mismatches %s is refused in one line", async (args, line) => {
+  await open({});
+  expect(await recon(args)).toEqual(says(2, line));
 });

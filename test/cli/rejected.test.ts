@@ -65,7 +65,7 @@ test("they are listed, records first, and chosen by filters", async () => {
 test.each([
   ["list --side both", 'there is no side "both"; it is one of record, entry', 2],
   ["list --product P9", 'there is no product "P9", and nothing rejected names it; the config has P1', 2],
-  ["list --since yesterday", "since must be a date-time", 2],
+  ["list --since tomorrow", "since must be a date-time", 2],
   ["retry 7", 'id "7" is not the id of a rejected row', 2],
   ["show record-9", 'there is no rejected record or entry "record-9"', 1],
   ["retry record-1 entry-9", 'there is no rejected record or entry "entry-9"', 1],

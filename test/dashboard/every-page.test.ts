@@ -24,7 +24,7 @@ let audits: Readonly<Record<string, Audit>>;
 /** "POST /backfills" */
 const routes: string[] = [];
 
-const OPEN = /^(GET|POST) \/(healthz|readyz|sign-in|sign-out|assets\/:version\/:name)$/;
+const OPEN = /^(GET|POST) \/(healthz|readyz|sign-in|sign-out|assets\/:version\/:name|docs\/errors\.md)$/;
 /** The tables that changes by hand write. */
 const CHANGED = [
   ...["mismatches", "comments", "backfills", "transfers", "closed_days", "alert_deliveries"],
@@ -73,7 +73,8 @@ beforeAll(async () => {
   unsubscribe("fastify.initialization", noteRoutes);
   const page = await browser.newPage({ baseUrl: server.url, token: WRITE_TOKEN, drawn: false });
   audits = await auditPages(page, world.paths);
-});
+  // Every page at six widths in both themes: minutes, and longer beside other tests.
+}, 1_500_000);
 
 afterAll(async () => {
   await server.close();
@@ -149,7 +150,7 @@ describe("a user who may only read", () => {
   });
 });
 
-test("a request without a token is refused, except for health, the sign-in and assets", async () => {
+test("a request without a token is refused, except for health, the sign-in, assets and the page of errors", async () => {
   const said = String.raw`this request has no bearer token: send \"Authorization: Bearer …\" with a token of OPS_TOKENS`;
   for (const guarded of guardedRoutes()) {
     const answer = [guarded.route, ...(await answerTo(guarded, {}))];

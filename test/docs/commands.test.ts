@@ -32,7 +32,7 @@ function problemOf(typed: string): string | null {
   // Values of options, and what follows in a script, are ignored.
   const words =
     typed
-      .split(/\s+(?:<<|\||&&|>|2>|#)/)[0]
+      .split(/\s+(?:<|\||&&|>|2>|#)/)[0]
       ?.split(/\s+/)
       .slice(1) ?? [];
   let command: Command = program;
@@ -90,6 +90,29 @@ test("an unknown command or option is found", () => {
   expect(problemOf("recon mismatches lst")).toMatch(/"lst" is no command/);
   expect(problemOf("recon status --jsn")).toMatch(/no --jsn/);
   expect(problemOf("recon mismatches show 5 --json")).toBeNull();
+});
+
+/** @returns the lines below "Examples:" of its help */
+function examplesOf(name: string): string[] {
+  const command = name
+    .split(" ")
+    .reduce((at, word) => at?.commands.find((one) => one.name() === word), program as Command | undefined);
+  let help = "";
+  command?.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+  return (
+    /^Examples:\n((?: {2}.*\n?)+)/m
+      .exec(help)?.[1]
+      ?.trimEnd()
+      .split("\n")
+      .map((line) => line.trim()) ?? []
+  );
+}
+
+test.each(commandsOf(program))("--help of %s has examples, which recon understands", (name) => {
+  const examples = examplesOf(name);
+  expect(examples).not.toEqual([]);
+  for (const line of examples) expect(line.startsWith(`recon ${name}`)).toBe(true);
+  expect(examples.flatMap((line) => problemOf(line) ?? [])).toEqual([]);
 });
 
 test("docs/commands.md has every command of recon", () => {

@@ -72,15 +72,17 @@ export function rowsOf(page: string, firstHeading: string): string[][] {
   return rows;
 }
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** The anchors of a page: those of its headings, as GitHub makes them, and named ones. */
 export function anchorsOf(page: string): Set<string> {
   const headings = proseOf(page).matchAll(/^#+ (.+)$/gm);
-  return new Set(
-    Array.from(headings, ([, heading = ""]) =>
+  const named = proseOf(page).matchAll(/<a id="([^"]+)">/g);
+  return new Set([
+    ...Array.from(named, ([, name = ""]) => name),
+    ...Array.from(headings, ([, heading = ""]) =>
       heading
         .toLowerCase()
         .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
         .replaceAll(" ", "-"),
     ),
-  );
+  ]);
 }

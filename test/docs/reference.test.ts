@@ -6,12 +6,14 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { exampleAlerts } from "../../src/alerts/examples.ts";
 import { configSchema, parseConfig } from "../../src/config-file.ts";
+import { EVENT_TYPES } from "../../src/endpoints.ts";
 import { ERROR_CODES } from "../../src/errors.ts";
 import { LEDGER_COLUMNS } from "../../src/ledger/relation.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../src/mismatch.ts";
+import { CODE_OF_STATUS } from "../../src/ops/http/problem.ts";
 import { TRANSFER_STATUSES } from "../../src/transfer.ts";
 import { NOON } from "../support/examples.ts";
-import { codesIn, ROOT, rowsOf } from "./pages.ts";
+import { codesIn, ROOT, readPage, rowsOf } from "./pages.ts";
 
 /** The names between backticks in the first column of these tables. */
 const namesIn = (page: string, firstHeading: string) =>
@@ -26,7 +28,9 @@ interface Node {
 
 /** Every setting by its path, with its default from the schema. */
 function settingsOf(node: Node, path = ""): [path: string, fallback: unknown][] {
-  if (node.items?.properties !== undefined) return settingsOf(node.items, `${path}[]`);
+  // The fields of an endpoint have a table of their own.
+  if (node.items?.properties !== undefined && path !== "alerts.endpoints")
+    return settingsOf(node.items, `${path}[]`);
   if (node.properties === undefined) return [[path, node.default]];
   return Object.entries(node.properties).flatMap(([name, child]) =>
     name === "$schema" ? [] : settingsOf(child, path === "" ? name : `${path}.${name}`),
@@ -62,6 +66,11 @@ describe("docs/settings.md", () => {
     expect(withIt).toEqual(parseConfig({ products: [{ productId: "P1" }] }));
   });
 
+  test("leads to docs/alerts.md, which has every field of an endpoint", () => {
+    const endpoint = schema.properties?.["alerts"]?.properties?.["endpoints"]?.items?.properties ?? {};
+    expect(namesIn("docs/alerts.md", "field").sort()).toEqual(Object.keys(endpoint).sort());
+  });
+
   test("has every environment variable, and no other", () => {
     const text = readFileSync(join(ROOT, "src/environment.ts"), "utf8");
     const [, schemaText = ""] = /const environmentSchema = z\.object\(\{([\s\S]*?)^\}\);/m.exec(text) ?? [];
@@ -72,13 +81,17 @@ describe("docs/settings.md", () => {
   });
 });
 
-test("docs/errors.md has every error code once, and no other", () => {
-  expect(namesIn("docs/errors.md", "code").sort()).toEqual([...ERROR_CODES].sort());
+test("docs/errors.md has every error code once with an anchor, and no other", () => {
+  const codes = [...ERROR_CODES, ...Object.values(CODE_OF_STATUS)].sort();
+  expect(namesIn("docs/errors.md", "code").sort()).toEqual(codes);
+  const anchors = Array.from(readPage("docs/errors.md").matchAll(/^\| <a id="([a-z0-9-]+)"><\/a>`\1` \|/gm));
+  expect(anchors.map(([, code]) => code).sort()).toEqual(codes);
 });
 
 test("docs/alerts.md has every kind of alert once, and no other", () => {
   const kinds = exampleAlerts(NOON).map(({ kind }) => kind);
   expect(namesIn("docs/alerts.md", "`type`").sort()).toEqual(kinds.sort());
+  expect(namesIn("docs/alerts.md", "event").sort()).toEqual([...EVENT_TYPES].sort());
 });
 
 test("docs/mismatches.md has every kind and status of mismatches once", () => {

@@ -18,7 +18,11 @@ const DAY_MS = 24 * HOUR_MS;
 const product = (productId: string, changes: Partial<PullProgress> = {}): PulledProduct => {
   const lagging = { begin: NOON - DAY_MS, head: NOON - 2 * MINUTE_MS, windowMs: HOUR_MS };
   const none = { firstGapAt: null, firstMissingAt: null, gaps: 0, gapMs: 0, gapReason: null };
-  return { productId, progress: { productId, ...lagging, ...none, stoppedUntil: null, ...changes } };
+  const firstFetchedAt = NOON - DAY_MS;
+  return {
+    productId,
+    progress: { productId, ...lagging, ...none, firstFetchedAt, stoppedUntil: null, ...changes },
+  };
 };
 
 /** What is found of some products that workers pull at this moment. */
@@ -77,6 +81,26 @@ describe("of pulled products", () => {
       "product-not-begun (unknown): P2: nothing has been fetched yet",
     ]);
     expect(find(...products).filter(isReported)).toEqual([]);
+  });
+
+  test("one that still fetches the history before its first start is not late, and says how far it is", () => {
+    const begin = NOON - 2 * DAY_MS - 5 * MINUTE_MS;
+    const firstFetchedAt = NOON - MINUTE_MS;
+    const fetched = (id: string, share: number, changes = {}) =>
+      product(id, { begin, head: begin + share * 2 * DAY_MS, firstFetchedAt, ...changes });
+    const planned = { firstFetchedAt: null, firstMissingAt: begin };
+    expect(
+      sentences(
+        fetched("P1", 0.4),
+        fetched("P2", 0.5, planned),
+        // Fetched up to its first start, and behind since.
+        fetched("P3", 0.4, { firstFetchedAt: begin + HOUR_MS }),
+      ),
+    ).toEqual([
+      "product-behind (unknown): P2: fetching 2 d of history, 0 %",
+      "product-behind (unknown): P1: fetching 2 d of history, 39 %",
+      "product-behind (warn): P3 is 1 d 4 h behind",
+    ]);
   });
 });
 

@@ -21,12 +21,13 @@ beforeAll(async () => {
   await writeTransitions(sql, [{ change: "open", content: exampleFinding() }], NOON);
   await sql`
     insert into mismatches (product_id, username, subject, kind, status, currency, amount_at_risk, reason, occurred_at,
-      first_seen_at, last_seen_at)
+      first_seen_at, last_seen_at, remind_at)
     select case when g % 3 = 0 then 'P2' else 'P1' end, 'player-' || g % 7, 'bet:' || g, 'stake-differs',
       case when g % 10 = 0 then 'acknowledged' when g % 101 = 0 then 'ignored' else 'open' end,
       case when g % 5 = 0 then 'USD' when g % 5 < 4 then 'THB' end,
       g * 7919 % 97 * 0.25, 'differs', ${NOON}::timestamptz - g * 31 % 300 * interval '1 minute',
-      ${NOON}::timestamptz + g / 50 * interval '1 second', ${NOON}
+      ${NOON}::timestamptz + g / 50 * interval '1 second', ${NOON},
+      case when g % 4 > 0 then ${NOON}::timestamptz + g * 17 % 200 * interval '1 minute' end
     from generate_series(2, ${MANY}) g`;
   await sql`analyze mismatches`;
 });
@@ -51,6 +52,7 @@ const KEYS = {
   firstSeenAt: "first_seen_at",
   occurredAt: "occurred_at",
   amountAtRisk: "amount_at_risk",
+  remindAt: "remind_at",
 } as const;
 
 async function expectedIds(
@@ -59,7 +61,7 @@ async function expectedIds(
 ) {
   const direction = descending ? "desc" : "asc";
   const rows = await sql.unsafe<{ id: number }[]>(
-    `select id from mismatches where status = any($1) order by ${KEYS[by]} ${direction}, id ${direction}`,
+    `select id from mismatches where status = any($1) and ${KEYS[by]} is not null order by ${KEYS[by]} ${direction}, id ${direction}`,
     [statuses],
   );
   return rows.map(({ id }) => String(id));

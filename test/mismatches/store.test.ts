@@ -71,6 +71,10 @@ test("a new mismatch is shown with every field, and null if a field does not app
     resolvedAt: null,
     resolvedBy: null,
     note: null,
+    owner: null,
+    ticket: null,
+    withProvider: null,
+    remindAt: null,
     otherCurrencies: [],
     countsAt: Date.parse("2026-11-20T11:59:00.000Z"),
   });

@@ -9,6 +9,7 @@ import { startOpsServer } from "../../src/ops/server.ts";
 import { createTestClock } from "../support/clock.ts";
 import { useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
+import { problemJson } from "../support/ops-api.ts";
 import { bearer, OWN_PAGE, READER, serveOps, WRITER } from "../support/ops-browser.ts";
 
 const { sql } = useDatabase();
@@ -85,6 +86,8 @@ describe("every answer", () => {
       ["style.css", "text/css; charset=utf-8"],
       ["page.js", "text/javascript; charset=utf-8"],
       ["idiomorph.js", "text/javascript; charset=utf-8"],
+      ["uplot.js", "text/javascript; charset=utf-8"],
+      ["uplot.css", "text/css; charset=utf-8"],
       ["show-duration.js", "text/javascript; charset=utf-8"],
       ["icon.svg", "image/svg+xml"],
     ] as const) {
@@ -122,7 +125,7 @@ describe("a refused request", () => {
   const problem = (status: number, title: string, detail: unknown) => ({
     status,
     headers: { "content-type": expect.stringMatching(/^application\/problem\+json/) },
-    json: { type: "about:blank", title, status, detail },
+    json: { ...problemJson(status, detail), title },
   });
 
   test.each([
@@ -216,10 +219,8 @@ test.each([
     const [head = "", body = ""] = answer.split("\r\n\r\n");
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*content-type: application/problem\\+json`, "s"));
     expect(JSON.parse(body)).toEqual({
-      type: "about:blank",
+      ...problemJson(status, expect.stringContaining("the request cannot be parsed")),
       title: STATUS_CODES[status],
-      status,
-      detail: expect.stringContaining("the request cannot be parsed"),
     });
     const alive = await new Promise((resolve) => {
       httpRequest(`${server.url}/healthz`, (response) => resolve(response.resume().statusCode)).end();

@@ -98,11 +98,15 @@ test("what ops decided and wrote about it is not part of it", async () => {
   const ask = await serveApi(context);
   await ask("POST", "/api/mismatches/1/ack", { body: { note: "SECRET-NOTE" } });
   await ask("POST", "/api/mismatches/1/comments", { body: { note: "SECRET-COMMENT" } });
+  await ask("POST", "/api/mismatches/1/assign", { body: { owner: "SECRET-OWNER" } });
+  await ask("POST", "/api/mismatches/1/remind", { body: { at: "2031-01-02T03:04:05Z" } });
+  await ask("POST", "/api/mismatches/1/ticket", { body: { ticket: "PRV-99", note: "SECRET-REASON" } });
   const raw = await serveOps(context, []);
   for (const format of ["json", "html", "csv"]) {
     const { text } = await file(raw, `id=1&format=${format}`);
     expect(text).toContain("bet-0");
-    expect(text).not.toMatch(/SECRET|acknowledged/);
+    expect(text).not.toMatch(/SECRET|acknowledged|2031/);
+    expect(text).toContain("PRV-99");
   }
 });
 

@@ -42,11 +42,49 @@ describe("incidents", () => {
         { currency: "THB", amount: "4.5" },
         { currency: "USD", amount: "0.5" },
       ],
+      owner: null,
+      ticket: null,
+      withProvider: null,
+      remindAt: null,
     });
     expect((await ask("GET", "/api/incidents?product=P2&state=all")).json.incidents).toMatchObject([
       { id: "2" },
     ]);
     expect((await ask("GET", "/api/incidents?state=over")).json.incidents).toEqual([]);
+  });
+
+  test("are ordered by the money at risk within each currency, and never across two", async () => {
+    await openMismatches(sql, config, clock.now(), [
+      { kind: "net-differs", currency: "USD", amountAtRisk: amount("9") },
+      { kind: "net-differs", currency: "USD", amountAtRisk: amount("0.5"), betId: "b" },
+      { kind: "net-differs", amountAtRisk: amount("100000"), betId: "c" },
+      { kind: "status-differs", amountAtRisk: amount("30.25") },
+      { kind: "balance-differs", currency: null, amountAtRisk: amount("0") },
+    ]);
+    const ask = await serveApi(context);
+    const idsOf = async (query: string) => {
+      const ids: string[] = [];
+      for (let after: string | null = ""; after !== null; ) {
+        const place: string = after === "" ? "" : `&after=${encodeURIComponent(after)}`;
+        const { json } = await ask("GET", `/api/incidents?limit=1&${query}${place}`);
+        ids.push(...json.incidents.map(({ id }: { id: string }) => id));
+        after = json.next;
+      }
+      return ids.join(" ");
+    };
+    const [status, net, none] = ["status-differs", "net-differs", "balance-differs"].map(async (kind) => {
+      const [row] = await sql<{ id: number }[]>`select id from incidents where kind = ${kind}`;
+      return row?.id;
+    });
+    // THB: 30.25, then 4.5 and 4.5, the newest first. USD: the one of which most mismatches are in USD.
+    expect(await idsOf("sort=at-risk")).toBe(`${await status} 2 1 ${await net} ${await none}`);
+    expect(await idsOf("sort=at-risk&currency=THB")).toBe(`${await net} ${await status} 2 1`);
+    expect(await idsOf("sort=at-risk&currency=USD")).toBe(`${await net} 1`);
+    expect(await idsOf("currency=USD")).toBe(`${await net} 1`);
+    expect(await idsOf("currency=EUR&sort=at-risk")).toBe("");
+    await sql`update mismatches set status = 'ignored' where currency = 'USD' and kind = 'net-differs'`;
+    expect(await idsOf("sort=at-risk")).toBe(`${await net} ${await status} 2 1 ${await none}`);
+    expect(await idsOf("currency=USD")).toBe("1");
   });
 
   test("say of one its sums, its mismatches, and who was notified of what", async () => {
@@ -72,6 +110,10 @@ describe("incidents", () => {
   test.each([
     ["/api/incidents?state=lost", 400, 'there is no state "lost"'],
     ["/api/incidents?product=P9", 400, 'there is no product "P9"'],
+    ["/api/incidents?currency=baht", 400, "currency must be a code in capital letters such as THB"],
+    ["/api/incidents?sort=newest", 400, 'there is no sort "newest"; it is one of at-risk'],
+    ["/api/incidents?sort=at-risk&after=7", 400, 'after "7" is not a position in the list by at-risk'],
+    ["/api/incidents?after=THB~4.5~7", 400, 'after "THB~4.5~7" is not the "next" of a page'],
     ["/api/incidents/7", 404, 'there is no incident "7"'],
     ["/api/incidents/x", 404, 'there is no incident "x"'],
   ])("of %s name what is wrong", async (path, status, detail) => {

@@ -9,6 +9,7 @@ import { insertAudit } from "../../src/access/audit-store.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { planBackfill, requestBackfill } from "../../src/flows/pull/backfill.ts";
+import { beginImport } from "../../src/ledger/past-import-store.ts";
 import { silentLog } from "../../src/log.ts";
 import { writeRejected } from "../../src/sync/rejected-store.ts";
 import { addTransfers } from "../../src/verify/store.ts";
@@ -17,6 +18,7 @@ import { createTestClock } from "../support/clock.ts";
 import { READ_TOKEN, TOKENS, useDashboard } from "../support/dashboard.ts";
 import { useDatabase } from "../support/database.ts";
 import { HOUR_MS, NOON } from "../support/examples.ts";
+import { withoutReferences } from "../support/json-schema.ts";
 import { openMismatches } from "../support/open-mismatches.ts";
 import { deposit, VERIFY } from "../verify/sent.ts";
 
@@ -35,9 +37,11 @@ const NEWEST_FIRST = OLDEST_FIRST.toReversed();
 const RECORDS_FIRST = ["record-3", "record-2", "record-1", "entry-2", "entry-1"];
 /** The ids of the five items of each list, in its order. */
 const LISTS: Readonly<Record<string, readonly string[]>> = {
+  "/api/alerts": NEWEST_FIRST,
   "/api/audit": NEWEST_FIRST,
   "/api/backfills": NEWEST_FIRST,
   "/api/incidents": NEWEST_FIRST,
+  "/api/ledger/imports": NEWEST_FIRST,
   "/api/mismatches": OLDEST_FIRST,
   "/api/rejected": RECORDS_FIRST,
   "/api/report/items": ["b-1", "b-2", "b-3", "b-4", "b-5"],
@@ -72,6 +76,7 @@ beforeAll(async () => {
   for (const transactionRef of OLDEST_FIRST) {
     await addTransfers(sql, [deposit({ transactionRef })], NOON, VERIFY);
     await requestBackfill(context, await planBackfill(context, range));
+    await beginImport(sql, { who: "hand", via: "api", format: "entries", name: null, bytes: 1 }, NOON);
     await insertAudit(sql, { ...request, route: "/sign-out", target: "{}", details: null, status: 303 });
   }
   await sql`insert into callback_entries (entry_id, callback, request_id, product_id, username, currency, txn_id, status,
@@ -102,7 +107,7 @@ async function read(list: string, query: Readonly<Record<string, string>>) {
   }
   const options = Object.entries(query).flatMap(([name, value]) => [`--${name}`, value]);
   const ended = await callRecon([...list.split(" ").slice(1), ...options, "--json"], SETTINGS);
-  return ended.code === 0 ? pageOf(JSON.parse(ended.stdout)) : `${ended.code} ${ended.stdout}${ended.stderr}`;
+  return ended.code === 0 ? pageOf(JSON.parse(ended.stdout)) : `${ended.code} ${ended.stderr}`;
 }
 
 function pageOf({ next, ...rest }: { readonly next: string | null }) {
@@ -124,7 +129,7 @@ function listsIn(command: Command, name: string): string[] {
 }
 
 test("the table has every list of the API, and every command that lists", async () => {
-  const { paths } = (await get("/api/openapi.json")).json;
+  const { paths } = withoutReferences((await get("/api/openapi.json")).json);
   const inApi = Object.keys(paths).filter((path) => {
     const { parameters = [], responses } = paths[path].get ?? {};
     const schema = responses?.[200].content["application/json"].schema;
@@ -158,4 +163,25 @@ test.each(Object.keys(LISTS))("%s refuses a wrong page, and names the field and 
   const isRejected = list.includes("rejected");
   const what = isRejected ? "id of a rejected row (for example record-12 or entry-7)" : '"next" of a page';
   expect(await read(list, { after: "x" })).toBe(`${start}after "x" is not the ${what}${end}`);
+});
+
+test.each(["backfills", "incidents", "mismatches", "transfers"])(
+  "/api/%s counts the items of all pages if it is asked to",
+  async (name) => {
+    const list = `/api/${name}?limit=2`;
+    expect((await get(`${list}&count=true`)).json).toMatchObject({ count: 5, countIsLeast: false });
+    expect((await get(`${list}&count=false`)).json).not.toHaveProperty("count");
+    expect(await get(`${list}&count=yes`)).toMatchObject({
+      status: 400,
+      json: { code: "usage", detail: 'there is no count "yes"; it is one of true, false' },
+    });
+  },
+);
+
+test("a count ends at 10,000, and says so", async () => {
+  await sql`insert into backfills (product_id, from_at, to_at, status, requested_at)
+    select 'P1', ${NOON}, ${NOON}, 'done', ${NOON} from generate_series(1, 9996)`;
+  expect((await get("/api/backfills?count=true")).json).toMatchObject({ count: 10_000, countIsLeast: true });
+  await sql`delete from backfills where id > 10000`;
+  expect((await get("/api/backfills?count=true")).json).toMatchObject({ count: 10_000, countIsLeast: false });
 });

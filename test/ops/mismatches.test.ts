@@ -260,6 +260,22 @@ describe("the list", () => {
     expect(await ids("minAmount=12.3")).toEqual(["2"]);
   });
 
+  test("is filtered by the time of the bet", async () => {
+    await open({ occurredAt: NOON - HOUR_MS }, { occurredAt: NOON }, { occurredAt: NOON + HOUR_MS });
+    const ask = await serveApi(context);
+    const ids = async (query: string) => {
+      const { json } = await ask("GET", `/api/mismatches?${query}`);
+      return json.mismatches.map(({ id }: { id: string }) => id).join(" ");
+    };
+    expect(await ids("happenedFrom=2026-11-20T12:00:00Z")).toBe("2 3");
+    expect(await ids("happenedTo=2026-11-20T19:00:00%2B07:00")).toBe("1");
+    expect(await ids("happenedFrom=2026-11-20T11:30:00Z&happenedTo=2026-11-20T13:00:00Z&sort=at-risk")).toBe(
+      "2",
+    );
+    const body = { ...NOTE, filter: { happenedTo: "2026-11-20T12:00:00Z" } };
+    expect((await ask("POST", "/api/mismatches/ignore", { body })).json).toMatchObject({ ids: ["1"] });
+  });
+
   test("is filtered by currency, and by the day of closing.zone in whose statement a mismatch counts", async () => {
     // 2026-11-20 in Bangkok ends at 17:00 UTC.
     const at = (accountingDate: string) => ({ provider: { ...PROVIDER_SIDE, accountingDate } });
@@ -370,6 +386,11 @@ describe("the list", () => {
     ],
     ["to=2026-11-20T12:00:00", "to must be a date-time with an offset"],
     ["from=2026-11-21T00:00:00Z&to=2026-11-20T00:00:00Z", 'is not before to "2026-11-20T00:00:00Z"'],
+    ["happenedTo=soon", "happenedTo must be a date-time with an offset such as 2026-11-20T10:00:00Z"],
+    [
+      "happenedFrom=2026-11-20T12:00:00Z&happenedTo=2026-11-20T12:00:00Z",
+      'happenedFrom "2026-11-20T12:00:00Z" is not before happenedTo "2026-11-20T12:00:00Z"',
+    ],
     ["minAmount=much", 'minAmount must be a decimal number, but is "much"'],
     ["username=a%00", "username has a character"],
     ["day=yesterday", 'day must be a date such as 2026-11-20, but is "yesterday"'],

@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fastify from "fastify";
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import type { AlertChannel } from "../../src/alerts/channel.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
 import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
@@ -13,14 +17,17 @@ import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { exampleEntry, exampleRecord, exampleSettle, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
-import { useSchemas } from "../support/json-schema.ts";
+import { useSchemas, withoutReferences } from "../support/json-schema.ts";
 import { type AskRaw, serveOps } from "../support/ops-browser.ts";
 import { pullProduct } from "../support/pull-product.ts";
 
 const { sql } = useDatabase();
 const findFault = useSchemas();
 const clock = createTestClock(NOON);
+const archive = mkdtempSync(join(tmpdir(), "recon-openapi-"));
+afterAll(() => rmSync(archive, { recursive: true }));
 const config = parseConfig({
+  closing: { archive },
   products: [
     { productId: "P1", since: "2026-11-20T11:30:00Z" },
     { productId: "T1", walletMode: "transfer" },
@@ -50,6 +57,11 @@ const RIGHT: Readonly<
   readStatus: {},
   readCoverage: { query: HOUR },
   checkInvoice: { query: { month: "2026-11" }, lines: "product,currency,turnover,ggr\nP1,THB,1,1" },
+  readTrends: { query: { span: "week", product: "P1" } },
+  verifyBooks: {},
+  listAlerts: { query: { state: "all", product: "P1", limit: "5", after: "9" } },
+  readAlert: { path: { id: "1" } },
+  resendAlert: { path: { id: "1" }, body: { channel: "webhook", attempts: 0 } },
   readReport: { query: { day: "2026-11-20", zone: "Asia/Bangkok", against: "2026-11-19" } },
   listReportItems: {
     query: { day: "2026-11-20", zone: "UTC", productId: "P1", currency: "THB", explainedBy: "mismatch" },
@@ -62,15 +74,33 @@ const RIGHT: Readonly<
       username: "anna",
       from: HOUR.from,
       to: "2026-11-20T13:00:00Z",
+      happenedFrom: HOUR.from,
+      happenedTo: HOUR.to,
       minAmount: "1",
+      owner: "me",
+      due: "false",
+      withProvider: "true",
       limit: "5",
       after: "0",
+      count: "true",
     },
   },
   search: { query: { q: "anna" } },
   readMismatch: { path: { id: "1" } },
   commentMismatch: { path: { id: "1" }, body: NOTE },
-  listIncidents: { query: { state: "open", product: "P1", limit: "5", after: "9" } },
+  listIncidents: {
+    query: {
+      state: "open",
+      product: "P1",
+      currency: "THB",
+      sort: "at-risk",
+      owner: "nobody",
+      due: "true",
+      limit: "5",
+      after: "THB~4.5~9",
+      count: "true",
+    },
+  },
   readIncident: { path: { id: "1" } },
   commentIncident: { path: { id: "1" }, body: NOTE },
   readEvidence: { query: { incident: "1", part: "1", format: "json" } },
@@ -85,15 +115,35 @@ const RIGHT: Readonly<
   },
   reopenMismatch: { path: { id: "1" }, body: { ...NOTE, from: "resolved" } },
   ignoreMismatch: { path: { id: "1" }, body: { ...NOTE, from: "open" } },
+  ...Object.fromEntries(
+    ["Mismatch", "Incident"].flatMap((about) => [
+      [`assign${about}`, { path: { id: "1" }, body: { owner: "mia", ...NOTE } }],
+      [`ticket${about}`, { path: { id: "1" }, body: { ticket: "PRV-1", withProvider: true, ...NOTE } }],
+      [`remind${about}`, { path: { id: "1" }, body: { remindAt: null, ...NOTE } }],
+    ]),
+  ),
+  assignMismatches: { body: { ids: ["1"], dryRun: true, owner: null, ...NOTE } },
+  ticketMismatches: { body: { ids: ["1"], dryRun: true, ticket: null, withProvider: false, ...NOTE } },
+  remindMismatches: {
+    body: { filter: { product: "P1" }, dryRun: true, remindAt: "2027-01-01T00:00:00Z", ...NOTE },
+  },
   requestBackfill: { body: { ...RANGE, dryRun: false } },
-  listBackfills: { query: { limit: "5", after: "9" } },
+  listBackfills: { query: { limit: "5", after: "9", count: "true" } },
   readBackfill: { path: { id: "1" } },
   pauseBackfill: { path: { id: "1" } },
   resumeBackfill: { path: { id: "1" } },
   cancelBackfill: { path: { id: "1" } },
   handOverTransfer: { body: TRANSFER },
   listTransfers: {
-    query: { status: "pending", kind: "transfer", product: "T1", username: "anna", limit: "5", after: "9" },
+    query: {
+      status: "pending",
+      kind: "transfer",
+      product: "T1",
+      username: "anna",
+      limit: "5",
+      after: "9",
+      count: "true",
+    },
   },
   readTransfer: {
     path: { ref: "ref-1" },
@@ -106,6 +156,8 @@ const RIGHT: Readonly<
   },
   importEntries: { lines: "{}" },
   importCallbacks: { lines: "{}" },
+  listImports: { query: { limit: "5", after: "9" } },
+  readImport: { path: { id: "1" } },
   listRejected: {
     query: {
       side: "record",
@@ -120,6 +172,8 @@ const RIGHT: Readonly<
   readRejected: { path: { id: "record-1" } },
   retryRejected: { body: { limit: 5, after: "record-9" } },
   listAudit: { query: { limit: "5", after: "9" } },
+  closeDays: { body: { day: "2026-11-19" } },
+  verifyArchivedDay: { query: { day: "2026-11-19" } },
 };
 
 /** Each makes a program fail that turns what it was sent into a text. */
@@ -145,7 +199,8 @@ interface DescribedOperation {
 }
 
 async function readDocument(ask: AskRaw) {
-  const { json } = await ask("GET", "/api/openapi.json");
+  const { json: named } = await ask("GET", "/api/openapi.json");
+  const json = withoutReferences(named) as AnySchema;
   const operations = Object.entries<Record<string, DescribedOperation>>(json.paths).flatMap(
     ([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ ...operation, method, path })),
@@ -207,7 +262,7 @@ describe("the document", () => {
       const inPath = parameters.filter((one) => one.in === "path" && one.required).map(({ name }) => name);
       expect(inPath).toEqual(Array.from(path.matchAll(/\{(\w+)\}/g), ([, name]) => name));
       expect(Object.keys(responses)).toEqual(
-        expect.arrayContaining([expect.stringMatching(/^20[01]$/), "4XX", "5XX"]),
+        expect.arrayContaining([expect.stringMatching(/^20[01]$/), "400", "401", "403", "409", "503"]),
       );
       for (const { description, content } of Object.values(responses)) {
         expect(description).toMatch(/\w/);
@@ -218,19 +273,43 @@ describe("the document", () => {
   });
 });
 
+/** The worker of the server, with a channel that accepts everything. */
+const WEBHOOK: AlertChannel = { name: "webhook", send: async () => ({ outcome: "delivered" }) };
+const WORKER = {
+  channels: [WEBHOOK],
+  hasHeartbeat: false,
+  queuesIn: "Redis",
+  countJobs: async () => [],
+} as const;
+
+test("the document names its schemas, and has each in one place", async () => {
+  const { json } = await (await serveOps(context, []))("GET", "/api/openapi.json");
+  const { schemas } = json.components;
+  expect(Object.keys(schemas)).toEqual(
+    expect.arrayContaining(["Backfill", "Incident", "Mismatch", "MismatchList", "Problem", "Transfer"]),
+  );
+  const named = new Set(
+    Array.from(JSON.stringify(json).matchAll(/"#\/components\/schemas\/(\w+)"/g), ([, name]) => name),
+  );
+  expect([...named].sort()).toEqual(Object.keys(schemas));
+  for (const [name, schema] of Object.entries<AnySchema>(schemas))
+    expect([name, schema.title]).toEqual([name, name]);
+  expect(schemas.MismatchList.properties.mismatches.items).toEqual({ $ref: "#/components/schemas/Mismatch" });
+});
+
 describe("an answer", () => {
   test("matches the document, for every operation and every refusal", async () => {
     await fillWorld();
-    const ask = await serveOps(context, []);
+    const ask = await serveOps(context, [], { worker: WORKER });
     const { operations } = await readDocument(ask);
     const byId = new Map(operations.map((operation) => [operation.operationId, operation]));
     for (const operationId of Object.keys(RIGHT)) {
       const operation = byId.get(operationId) as DescribedOperation;
       if (operationId === "closeTransfer") await sql`update transfers set status = 'inconclusive'`;
       const answer = await request(ask, operation);
-      expect(`${operationId} ${answer.status} ${answer.status < 300 ? "" : answer.text}`).toMatch(
-        / 20[01] $/,
-      );
+      // No day of this world is complete, so none has sealed files; test/ops/by-program.test.ts closes days.
+      const isRight = operationId === "verifyArchivedDay" ? / 404 .*"not-found"/ : / 20[01] $/;
+      expect(`${operationId} ${answer.status} ${answer.status < 300 ? "" : answer.text}`).toMatch(isRight);
       await expectAsTold(operation, answer);
     }
     for (const operation of operations) {
@@ -316,7 +395,7 @@ async function expectAsTold(
 ): Promise<void> {
   const type = answer.headers["content-type"]?.split(";")[0] ?? "";
   const { responses } = operation;
-  const documented = responses[answer.status] ?? responses[`${String(answer.status)[0]}XX`];
+  const documented = responses[answer.status];
   const schema = documented?.content[type]?.schema;
   expect(schema, `${operation.operationId} ${answer.status} ${type}`).toBeDefined();
   const fault = await findFault(schema, answer.json);

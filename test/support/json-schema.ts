@@ -30,3 +30,18 @@ export function useSchemas(): (schema: object, value: unknown) => Promise<string
     return answer.json().fault;
   };
 }
+
+type Json = unknown;
+
+/** An OpenAPI document with every named schema in each of its places. */
+export function withoutReferences<Document extends object>(document: Document): Document {
+  const { schemas } = (document as { components: { schemas: Record<string, Json> } }).components;
+  const visit = (node: Json): Json => {
+    if (Array.isArray(node)) return node.map(visit);
+    if (typeof node !== "object" || node === null) return node;
+    const { $ref } = node as { $ref?: string };
+    if ($ref !== undefined) return visit(schemas[$ref.replace("#/components/schemas/", "")]);
+    return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, visit(value)]));
+  };
+  return visit(document) as Document;
+}

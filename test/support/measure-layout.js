@@ -19,8 +19,9 @@
     }
     return names.join(" > ");
   };
+  // Charts take their new width when a frame is drawn, and nothing draws these pages; test/dashboard/trends.test.ts measures them.
   const isUnseen = (element) =>
-    element.closest(".hidden, .skip, .patterns, datalist, option, script, [hidden]") !== null ||
+    element.closest(".uplot, .hidden, .skip, .patterns, datalist, option, script, [hidden]") !== null ||
     (element.closest("details:not([open])") !== null && element.closest("summary") === null) ||
     !element.checkVisibility();
   const scrolls = (element) => /auto|scroll/.test(getComputedStyle(element).overflowX);

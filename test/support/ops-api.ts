@@ -48,6 +48,17 @@ export function problemWith(status: number, detail: string) {
   return {
     status,
     type: expect.stringMatching(/^application\/problem\+json/),
-    json: { type: "about:blank", title: expect.any(String), status, detail: expect.stringContaining(detail) },
+    json: expect.objectContaining(problemJson(status, expect.stringContaining(detail))),
+  };
+}
+
+/** The fields of every problem. @param detail its text, or what matches it */
+export function problemJson(status: number, detail: unknown, code: unknown = expect.any(String)) {
+  return {
+    type: expect.stringMatching(/\/docs\/errors\.md#[a-z0-9-]+$/),
+    title: expect.any(String),
+    status,
+    detail,
+    code,
   };
 }

@@ -123,7 +123,10 @@ export function addBackfillCommands(program: Command): void {
       if (name !== undefined) own.error(`error: unknown command '${name}'`);
     })
     .option("--product <product>", "the product")
-    .option("--from <time>", "the beginning of the range, such as 2026-11-01T00:00:00Z")
+    .option(
+      "--from <time>",
+      "the beginning of the range, such as 2026-11-01T10:00:00Z, 2026-11-01 or yesterday",
+    )
     .option("--to <time>", "the end of the range, not included")
     .option("--wait", "show the progress, and end with the backfill")
     .option("--dry-run", "only show the effect of the backfill")

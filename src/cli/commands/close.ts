@@ -8,7 +8,7 @@ import { dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { ReconError } from "../../errors.ts";
 import { acceptGaps, sayAcceptedGap, sayLength, sayTimes } from "../../flows/closing/accept-gaps.ts";
 import { type Closing, closeDay } from "../../flows/closing/close-day.ts";
-import { closeDays, findFirst, sayGivenUp } from "../../flows/closing/close-days.ts";
+import { closeDays, describeClosings } from "../../flows/closing/close-days.ts";
 import { findCorrections } from "../../flows/closing/find-corrections.ts";
 import { type ClosingPreview, type DayPreview, previewClosing } from "../../flows/closing/preview-closing.ts";
 import type { FlowContext } from "../../flows/context.ts";
@@ -47,8 +47,11 @@ export function addCloseCommand(program: Command): void {
     .description(
       "closes a day: its statement is numbered and stays; later changes become corrections; no day before the first closed one can be closed any more; says what it gives up, and asks first",
     )
-    .option("--day <YYYY-MM-DD>", "which day of closing.zone")
-    .option("--month <YYYY-MM>", "the days of the month in order, up to the first that must stay open")
+    .option("--day <day>", "which day of closing.zone, such as 2026-11-20 or yesterday")
+    .option(
+      "--month <month>",
+      "the days of the month, such as 2026-11 or last, in order, up to the first that must stay open",
+    )
     .option(
       "--accept-gap <product>",
       "close the day without the time of this product that cannot be fetched; can be repeated",
@@ -99,10 +102,10 @@ async function close(context: FlowContext, asked: Asked, json: boolean): Promise
   // What changed in other closed days meanwhile.
   await findCorrections(context, new AbortController().signal);
   const problem = whyNotAll(results);
-  const first = findFirst(results);
-  const givenUp = first === undefined ? null : await sayGivenUp(context, first);
+  const described = await describeClosings(context, results);
+  const { givenUp } = described;
   if (json) {
-    printJson({ closings: results.map(toJson), givenUp });
+    printJson(described);
     if (problem !== null) process.exitCode = EXIT_FAILED;
     return;
   }
@@ -129,13 +132,6 @@ function describe(result: Closing): string {
   if ("reason" in result) return `${result.day} stays open. ${result.reason}`;
   const { day, zone, number, hash } = result.closed;
   return `${day} (${zone}) ${result.isNew ? "is closed" : "was closed before"}: number ${number}, hash ${hash}`;
-}
-
-function toJson(result: Closing): Record<string, unknown> {
-  if ("reason" in result) return { day: result.day, closed: null, reason: result.reason };
-  const { day, number, hash, previousHash, acceptedGaps } = result.closed;
-  const accepted = acceptedGaps === undefined ? {} : { acceptedGaps };
-  return { day, closed: { number, hash, previousHash }, reason: null, ...accepted };
 }
 
 /** @returns whether to close; false also if there is nothing to close */

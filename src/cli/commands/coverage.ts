@@ -24,7 +24,10 @@ export function addCoverageCommand(program: Command): void {
     .command("coverage")
     .description("show the fetched time of a product, and the gaps")
     .option("--product <product>", "the product")
-    .option("--from <time>", "the beginning of the range, such as 2026-11-01T00:00:00Z")
+    .option(
+      "--from <time>",
+      "the beginning of the range, such as 2026-11-01T10:00:00Z, 2026-11-01 or yesterday",
+    )
     .option("--to <time>", "the end of the range, not included")
     .option("--json", "one JSON document")
     .action(

@@ -265,7 +265,7 @@ const MEND_PROVIDER: Partial<Record<ErrorCode, string>> = {
     "the provider refuses this product: check products[].productId with the provider's support",
 };
 
-function judgeProvider({ asked, tookMs, error }: ProviderVisit): CheckResult {
+export function judgeProvider({ asked, tookMs, error }: ProviderVisit): CheckResult {
   if (error === null) {
     return right(`it answers and accepts the credentials (${asked}, in ${(tookMs / 1000).toFixed(1)} s)`);
   }

@@ -5,7 +5,7 @@ import { describeError, type ErrorCode, ReconError } from "../../errors.ts";
 import { nameRedis, readRedisUrl } from "../../redis-url.ts";
 import { EMBEDDED_HOME, type OpenRecon, openRecon } from "../run/open.ts";
 import { EXIT_FAILED } from "../run/run-command.ts";
-import { printJson, printLine, showText } from "../terminal/print.ts";
+import { paint, printJson, printLine, showText } from "../terminal/print.ts";
 import { type Diagnosis, runChecks } from "./doctor-checks.ts";
 
 /** The checks that are about the database. */
@@ -67,7 +67,7 @@ async function diagnose(): Promise<PlacedDiagnosis[]> {
   let recon: OpenRecon;
   let unusable: Diagnosis | null = null;
   try {
-    recon = await openRecon(["database", "queue", "provider", "ops"], 0, (error) => {
+    recon = await openRecon(["database", "queue", "provider", "ops", "alerts"], 0, (error) => {
       // Every other check would call what another role has planted.
       if (error instanceof ReconError && error.code === "schema-unsafe") throw error;
       [unusable = null] = whyNotOpened(error);
@@ -111,7 +111,7 @@ function whyNotOpened(error: unknown): Diagnosis[] {
 
 function printDiagnosis({ check, ok, found, mend, where }: PlacedDiagnosis): void {
   const [first = "", ...others] = found.split("\n").map(showText);
-  const state = ok === null ? "-    " : ok ? "ok   " : "WRONG";
+  const state = ok === null ? "-    " : ok ? paint("green", "ok   ") : paint("red", "WRONG");
   const place = ok === true && where !== null ? ` (${showText(where)})` : "";
   printLine(`${state}  ${check.padEnd(11)}  ${first}${place}`);
   for (const line of others) printLine(`${" ".repeat(20)}${line}`);

@@ -4,17 +4,23 @@ import type { Command } from "commander";
 import { adviceOfSome } from "../../advice.ts";
 import { MEANING_OF_KIND } from "../../alerts/kind-meanings.ts";
 import {
-  describeIncident,
   type IncidentDocument,
   type IncidentStoryDocument,
+  listIncidentDocuments,
   readIncidentDocument,
 } from "../../flows/read/incident-document.ts";
-import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import type { Mismatch } from "../../mismatch.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { type IncidentQuery, readIncidentQuery } from "../../ops/input/incident-query.ts";
 import { withRecon } from "../run/run-command.ts";
+import { actorName } from "../run/with-audit.ts";
 import { printComments, printJson, printLine, printTable, showText } from "../terminal/print.ts";
+import { addCaseCommands } from "./mismatches/mismatches.ts";
+
+interface ListOptions extends Omit<IncidentQuery, "due"> {
+  readonly due?: boolean;
+  readonly json?: boolean;
+}
 
 export function addIncidentCommands(program: Command): void {
   const incidents = program
@@ -22,19 +28,29 @@ export function addIncidentCommands(program: Command): void {
     .description("what alerts are about: mismatches of one product and kind that are close in time");
   incidents
     .command("list")
-    .description("list incidents, the newest first; without --state the open ones")
+    .description("list incidents; without --state the open ones")
     .option("--state <state>", "open, over or all")
     .option("--product <product>", "one product")
+    .option("--owner <name>", "only those of this person; me: yours; nobody: those without an owner")
+    .option("--due", "only those whose reminder is due")
+    .option("--currency <currency>", "those with money at risk in this currency, such as THB")
+    .option(
+      "--sort <order>",
+      "at-risk: the most money first, within each currency; default: the newest first",
+    )
     .option("--limit <count>", "the most rows to list, up to 1000", "100")
     .option("--after <next>", 'the "next" of the page before')
+    .option("--changed-since <cursor>", 'only what changed since the answer with this "cursor"')
     .option("--json", "one JSON document")
     .action(
-      withRecon(["database"], async ({ context }, { json, ...typed }: IncidentQuery & { json?: boolean }) => {
-        const { choice, page } = await readIncidentQuery(context, typed);
-        const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
-        const documents = incidents.map(describeIncident);
-        if (json) printJson({ incidents: documents, next: next === null ? null : String(next) });
-        else printList(documents, next);
+      withRecon(["database"], async ({ context }, { json, due, ...typed }: ListOptions) => {
+        const asked = { ...typed, ...(due ? { due: "true" } : {}) };
+        const list = await listIncidentDocuments(
+          context,
+          await readIncidentQuery(context, asked, actorName()),
+        );
+        if (json) printJson(list);
+        else printList(list.incidents, list.next);
       }),
     );
   incidents
@@ -49,18 +65,20 @@ export function addIncidentCommands(program: Command): void {
         else printStory(story);
       }),
     );
+  addCaseCommands(incidents, "incidents");
 }
 
-function printList(incidents: readonly IncidentDocument[], next: number | null): void {
+function printList(incidents: readonly IncidentDocument[], next: string | null): void {
   if (incidents.length === 0) {
     printLine("No incidents.");
     return;
   }
   printTable(
-    ["ID", "KIND", "PRODUCT", "SINCE", "NEWEST", "OPEN", "OF", "AT RISK", "OVER"],
+    ["ID", "KIND", "OWNER", "PRODUCT", "SINCE", "NEWEST", "OPEN", "OF", "AT RISK", "OVER"],
     incidents.map((one) => [
       one.id,
       one.kind,
+      one.owner ?? "-",
       one.productId,
       one.beganAt,
       one.lastAt,
@@ -80,6 +98,7 @@ function printStory(story: IncidentStoryDocument): void {
   printLine(`Since ${beganAt}: ${MEANING_OF_KIND[kind]}.`);
   if (endedAt === null) printLine(showText(`To do: ${adviceOfSome(kind, open, largestOf(story))}`));
   if (backfillId !== null) printLine(`Backfill ${backfillId} found its mismatches.`);
+  printLine(showText(sayCase(story)));
   printLine();
   printTable(
     ["STATUS", "MISMATCHES", "AT RISK"],
@@ -108,6 +127,18 @@ function printStory(story: IncidentStoryDocument): void {
   printLine();
   printNotifications(story);
   printComments(story.comments);
+}
+
+/** "owner mia, ticket PRV-12, with the provider since …, reminder …" */
+function sayCase({ owner, ticket, withProvider, remindAt }: IncidentStoryDocument): string {
+  return [
+    `Owner: ${owner ?? "nobody"}`,
+    ticket === null ? null : `ticket ${ticket}`,
+    withProvider === null ? null : `with the provider since ${withProvider}`,
+    remindAt === null ? null : `reminder ${remindAt}`,
+  ]
+    .filter((part) => part !== null)
+    .join(", ");
 }
 
 /** The open ones with the most money, of those that are shown. */

@@ -27,7 +27,7 @@ export function addInvoiceCommands(program: Command): void {
     .description(
       "the provider's invoice beside the closed month: each difference, and the corrections that explain it",
     )
-    .requiredOption("--month <YYYY-MM>", "the month of closing.zone that is invoiced")
+    .requiredOption("--month <month>", "the month of closing.zone that is invoiced, such as 2026-11 or last")
     .option("--json", "one JSON document")
     .addHelpText("after", HELP)
     .action(async (file: string, { month, json }: { readonly month: string; readonly json?: boolean }) => {

@@ -79,7 +79,7 @@ export function addLedgerCommands(program: Command): void {
   ledger
     .command("accept")
     .description("accept that entries of a day are gone or changed: the alert entries-vanished ends")
-    .requiredOption("--day <YYYY-MM-DD>", "the day by UTC, as the alert names it")
+    .requiredOption("--day <utc-day>", "the day by UTC, as the alert names it")
     .requiredOption("--note <text>", "why this is right; kept in the audit log")
     .action(
       withRecon(["database"], async ({ context }, options: { day: string; note: string }) => {

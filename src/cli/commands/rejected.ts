@@ -101,7 +101,10 @@ export function addRejectedCommands(program: Command): void {
     .option("--kind <kind>", "unusable, or changed: the first content of the entry stays")
     .option("--product <product>", "one product")
     .option("--reason <text>", "a part of the reason")
-    .option("--since <time>", "first seen at this time or later, such as 2026-11-01T00:00:00Z")
+    .option(
+      "--since <time>",
+      "first seen at this time or later, such as 2026-11-01T10:00:00Z, 2026-11-01 or yesterday",
+    )
     .option("--limit <count>", "the most rows to list, up to 1000", "100")
     .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")

@@ -231,9 +231,12 @@ export function addReportCommand(program: Command): void {
     .description(
       "the statement of a day or a month: both sides' sums, what explains their difference, and the rest",
     )
-    .option("--day <YYYY-MM-DD>", "of which day")
-    .option("--month <YYYY-MM>", "of which month: its closed days, their corrections, and what is open")
-    .option("--against <YYYY-MM-DD>", "with --day: another day, each figure beside that of the first")
+    .option("--day <day>", "of which day, such as 2026-11-20, today or yesterday")
+    .option(
+      "--month <month>",
+      "of which month, such as 2026-11 or last: its closed days, their corrections, and what is open",
+    )
+    .option("--against <day>", "with --day: another day, each figure beside that of the first")
     .option("--zone <zone>", "the time zone of the day, such as Asia/Bangkok; without it closing.zone")
     .option("--items", "the lines that its rows are made of: each bet, round or session")
     .option("--product <product>", "with --items: only lines of this product")

@@ -1,5 +1,6 @@
 /** `recon worker`: runs every scheduled job and the ops server until a stop signal. */
 
+import { stdout } from "node:process";
 import { format } from "node:util";
 import type { Command } from "commander";
 import { LONGEST_STOP_MS } from "../../../jobs/close-queues.ts";
@@ -14,14 +15,16 @@ import { ensureIndexes, migrateDatabase } from "../../db/migrate.ts";
 import { describeError } from "../../errors.ts";
 import { openWorkerRequests } from "../../flows/verify/ask-outcome.ts";
 import type { Log } from "../../log.ts";
+import { MISMATCH_STATUSES } from "../../mismatch.ts";
+import { listInOrder } from "../../mismatches/order-store.ts";
 import { listMismatches } from "../../mismatches/store.ts";
 import type { GuideStep } from "../../ops/dashboard/overview/guide.ts";
 import { openMetrics } from "../../ops/metrics/metrics.ts";
 import { startOpsServer } from "../../ops/server.ts";
 import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
 import { openProvider } from "../../provider/client.ts";
-import type { OpenRecon } from "../run/open.ts";
-import { proveConnections } from "../run/open.ts";
+import type { Announce, OpenRecon } from "../run/open.ts";
+import { isWatched, proveConnections } from "../run/open.ts";
 import { type Part, runUntilStopped } from "../run/run-until-stopped.ts";
 import type { TryOut } from "../run/try-out.ts";
 import { sendTryOutTransfers } from "../run/try-out.ts";
@@ -66,14 +69,39 @@ function announceStart(facts: {
   for (const { what, path } of facts.guide.slice(0, GUIDED)) printLine(`  ${facts.opsUrl}${path}  ${what}`);
   printLine();
   printLine(
-    "The two days are fetched and compared within a minute or so. Ctrl-C ends everything; the next start continues.",
+    "The worker now fetches and compares the two days, which takes a minute or so. Ctrl-C ends everything; the next start continues.",
   );
   printLine();
 }
 
-/** Prints each mismatch once, until the signal aborts. */
-async function announceMismatches(sql: Sql, clock: Clock, signal: AbortSignal): Promise<void> {
-  let after: string | null = null;
+/** What a terminal shows of a worker with settings of its own: its log is for programs. */
+function announceOwn({ config }: OpenRecon["context"], opsUrl: string): void {
+  printLine(
+    `wallet-recon runs, for ${config.products.map(({ productId }) => showText(productId)).join(", ")}.`,
+  );
+  printLine(`  dashboard  ${opsUrl}/ in a browser, or ${opsUrl}/api/mismatches`);
+  printLine(
+    "  mismatches that are found from now on are listed here; earlier ones: recon mismatches list. Ctrl-C ends the worker.",
+  );
+  printLine();
+}
+
+/** @returns the id of the mismatch that was found last; null: there is none */
+async function readNewest(sql: Sql): Promise<string | null> {
+  const all = { statuses: MISMATCH_STATUSES, kind: null, productId: null, username: null };
+  const newestFirst = { by: "firstSeenAt", descending: true } as const;
+  const { mismatches } = await listInOrder(sql, all, newestFirst, { limit: 1, from: null });
+  return mismatches[0]?.id ?? null;
+}
+
+/** Prints each mismatch once, until the signal aborts. @param known the id of the last one that is not printed */
+async function announceMismatches(
+  sql: Sql,
+  clock: Clock,
+  signal: AbortSignal,
+  known: string | null,
+): Promise<void> {
+  let after = known;
   let hintShown = false;
   while (!signal.aborted) {
     const filter = { statuses: [], kind: null, productId: null, username: null, limit: 1000, after };
@@ -100,8 +128,22 @@ export function addWorkerCommand(program: Command): void {
   program
     .command("worker")
     .description("the long-running worker: every scheduled job and the ops HTTP server")
-    .action(runUntilStopped("the worker", ["database", "queue", "provider", "ops"], openWorker));
+    .action(
+      runUntilStopped(
+        "the worker",
+        ["database", "queue", "provider", "ops", "alerts"],
+        openWorker,
+        announceSteps,
+      ),
+    );
 }
+
+/** The first start without a provider takes a quarter of a minute. With one, the log says what happens. */
+const announceSteps: Announce = ({ provider, production }) => {
+  if (provider !== null || production) return () => undefined;
+  printLine("There is no provider in the settings, so this start brings one of its own for trying out.");
+  return (step) => printLine(`  … ${step}`);
+};
 
 /** BullMQ and ioredis print some warnings by themselves: each becomes a line of the log, without a stack trace. */
 function logConsole(log: Log): void {
@@ -129,6 +171,8 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
     await waitUntilReady("Redis", () => checkRedis(place), given.context, LONGEST_WAIT_MS);
   }
   logConsole(given.context.log);
+  if (given.embedded.provider)
+    printLine("  … playing two days at the sandbox, whose callbacks fill the ledger");
   const tryOut = given.embedded.provider ? await startSandbox(given) : null;
   if (tryOut !== null) opened.push({ name: "the sandbox", longestMs: 500, close: () => tryOut.stop() });
 
@@ -185,7 +229,11 @@ async function openWorker(given: OpenRecon, opened: Part[]): Promise<void> {
       guide: tryOut.guide,
       ...describeWorld(recon, tryOut),
     });
-    opened.push({ name: "the list of mismatches", longestMs: 300, ...announce(recon) });
+    opened.push({ name: "the list of mismatches", longestMs: 300, ...announce(recon, null) });
+  } else if (isWatched(settings, stdout)) {
+    const known = await readNewest(context.sql);
+    announceOwn(context, ops.url);
+    opened.push({ name: "the list of mismatches", longestMs: 300, ...announce(recon, known) });
   }
 }
 
@@ -225,10 +273,11 @@ function describeWorld({ settings, embedded }: OpenRecon, tryOut: TryOut) {
   };
 }
 
-function announce({ context }: OpenRecon): { close(): Promise<void> } {
+function announce({ context }: OpenRecon, known: string | null): { close(): Promise<void> } {
   const ending = new AbortController();
-  const announcing = announceMismatches(context.sql, context.clock, ending.signal).catch((error: unknown) =>
-    context.log.warn({ error: describeError(error) }, "this terminal cannot show mismatches any more"),
+  const announcing = announceMismatches(context.sql, context.clock, ending.signal, known).catch(
+    (error: unknown) =>
+      context.log.warn({ error: describeError(error) }, "this terminal cannot show mismatches any more"),
   );
   return {
     close: async () => {

@@ -1,6 +1,7 @@
 /** Opens and closes the resources of a command: settings, database, log. */
 
 import { join, resolve } from "node:path";
+import { stderr } from "node:process";
 import { calmLog } from "../../calm-log.ts";
 import { systemClock } from "../../clock.ts";
 import { type Need, readSettings, type Settings } from "../../config.ts";
@@ -46,6 +47,14 @@ export const EMBEDDED_HOME = import.meta.filename.endsWith(".ts")
   ? join(import.meta.dirname, "../../../.recon")
   : resolve(".recon");
 
+/**
+ * Whether an operator reads this output in a terminal: sentences then replace the log's JSON. Production and LOG_LEVEL ask
+ * for the log itself.
+ */
+export function isWatched({ production, logLevel }: Settings, output: { readonly isTTY?: boolean }): boolean {
+  return output.isTTY === true && !production && logLevel === null;
+}
+
 export interface OpenRecon {
   readonly settings: Settings;
   /** its clock is the database's */
@@ -58,27 +67,34 @@ export interface OpenRecon {
   close(): Promise<void>;
 }
 
+/** Says what a start is doing. */
+export type Announce = (settings: Settings) => (step: string) => void;
+
 /**
  * @param needs the settings that the command needs in production
  * @param longestWaitMs the longest wait for the database
  * @param whenUnusable gets what is wrong with the database; if it does not throw, the rest is opened all the same
+ * @param announce gets the settings, and returns what says each long step before it begins
  * @throws ReconError `settings-invalid`, `database-unreachable`, `schema-unsafe` or `embedded-failed`
  */
 export async function openRecon(
   needs: readonly Need[],
   longestWaitMs = 0,
   whenUnusable: (error: unknown) => void = rethrow,
+  announce: Announce = () => () => undefined,
 ): Promise<OpenRecon> {
   const settings = readSettings(needs);
+  const say = announce(settings);
   const withoutProvider = settings.provider === null && !settings.production;
   const config = settings.config ?? tryOutConfig();
   const isTryOut = withoutProvider && settings.config === null && settings.logLevel === null;
   const log = calmLog(
-    isTryOut
+    isTryOut || isWatched(settings, stderr)
       ? createLog("warn", secretsOf(settings), readableLog)
       : createLog(settings.logLevel ?? (withoutProvider ? "warn" : "info"), secretsOf(settings)),
     systemClock,
   );
+  if (settings.databaseUrl === null) say("starting its own PostgreSQL");
   const server = settings.databaseUrl === null ? await startEmbeddedPostgres({ home: EMBEDDED_HOME }) : null;
   const databaseUrl = inSchema(settings.databaseUrl ?? server?.url ?? "", settings.databaseSchema);
   const warning = warnOfDatabaseUrl(databaseUrl);
@@ -100,6 +116,7 @@ export async function openRecon(
     };
     await waitUntilReady("the database", check, { clock: systemClock, log }, longestWaitMs);
     if (server !== null) {
+      say("creating the tables");
       await migrateDatabase(databaseUrl, undefined, undefined, `Delete the folder ${EMBEDDED_HOME}`);
     }
   } catch (error) {

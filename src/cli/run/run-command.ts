@@ -5,6 +5,7 @@ import type { Need } from "../../config.ts";
 import { describeLimit, isConnectionLost, unreachable } from "../../db/database-error.ts";
 import { describeNewer, readSchemaVersion, requireSchema } from "../../db/migrate.ts";
 import { ReconError } from "../../errors.ts";
+import { paint, printFailure } from "../terminal/print.ts";
 import { type OpenRecon, openRecon } from "./open.ts";
 
 export const EXIT_FAILED = 1;
@@ -41,17 +42,23 @@ export function withRecon<Args extends unknown[]>(
  */
 const REFUSAL = /^(25006|42501|5[3-8]...)$/;
 
-/** Prints a failure in words that a tired person can act on. @returns the exit code */
+/** Prints a failure in words that a tired person can act on, and with `--json` as a document. @returns the exit code */
 export function reportFailure(error: unknown): number {
+  const say = (text: string) => stderr.write(`${paint("red", "recon:", stderr)} ${text}\n`);
   if (error instanceof ReconError) {
-    stderr.write(`recon: ${error.message}\n`);
-    return error.code === "usage" ? EXIT_USAGE : EXIT_FAILED;
+    const { code, message, fields } = error;
+    say(message);
+    printFailure({ code, message, fields });
+    return code === "usage" ? EXIT_USAGE : EXIT_FAILED;
   }
   const { code, message, stack } = error as { code?: string; message?: string; stack?: string };
   if (REFUSAL.test(code ?? "")) {
-    stderr.write(`recon: the database refuses: ${message} (${code})\n`);
+    const refusal = `the database refuses: ${message} (${code})`;
+    say(refusal);
+    printFailure({ code: "database-refuses", message: refusal, fields: [] });
   } else {
-    stderr.write(`recon: internal error, please report it: ${stack ?? String(error)}\n`);
+    say(`internal error, please report it: ${stack ?? String(error)}`);
+    printFailure({ code: "internal-error", message: message ?? String(error), fields: [] });
   }
   return EXIT_FAILED;
 }

@@ -6,7 +6,7 @@ import type { Need } from "../../config.ts";
 import { describeError } from "../../errors.ts";
 import { endsInTime } from "../../in-time.ts";
 import type { Log } from "../../log.ts";
-import { type OpenRecon, openRecon } from "./open.ts";
+import { type Announce, type OpenRecon, openRecon } from "./open.ts";
 import { LONGEST_WAIT_MS } from "./wait-until-ready.ts";
 
 /**
@@ -37,15 +37,17 @@ const LEFT_OVER_MS = 300;
 /**
  * @param title of the command: "the worker"
  * @param start opens the other parts in order and adds each to `opened`; they close in the reverse order
+ * @param announce says what the start is doing
  */
 export function runUntilStopped(
   title: string,
   needs: readonly Need[],
   start: (recon: OpenRecon, opened: Part[]) => Promise<void>,
+  announce?: Announce,
 ): () => Promise<void> {
   return async () =>
     await runParts(title, async (opened, useLog) => {
-      const recon = await openRecon(needs, LONGEST_WAIT_MS);
+      const recon = await openRecon(needs, LONGEST_WAIT_MS, undefined, announce);
       useLog(recon.context.log);
       opened.push({ name: "the database", longestMs: 1_500, close: () => recon.close() });
       await start(recon, opened);

@@ -1,6 +1,8 @@
 /** The output of commands: tables, text and JSON. */
 
 import { stdout } from "node:process";
+import { styleText } from "node:util";
+import type { WrongField } from "../../errors.ts";
 import { standardError } from "../../standard-error.ts";
 
 /** Control characters, and characters that change the direction of reading. */
@@ -15,13 +17,39 @@ export function printLine(text = ""): void {
   stdout.write(`${text}\n`);
 }
 
+/** Colours a text for a terminal that shows colours, and as NO_COLOR and FORCE_COLOR say. */
+export function paint(
+  style: Parameters<typeof styleText>[0],
+  text: string,
+  stream: NodeJS.WritableStream = stdout,
+): string {
+  return styleText(style, text, { stream });
+}
+
+/** Whether the command was called with `--json`, and has not printed its document. */
+let isDocumentDue = false;
+
+export function expectDocument(isAsked: boolean): void {
+  isDocumentDue = isAsked;
+}
+
 /** Exactly one JSON document. */
 export function printJson(value: unknown): void {
   printDocument(JSON.stringify(value, null, 2));
 }
 
+/** The document of a command that failed before it printed its own. */
+export function printFailure(error: {
+  readonly code: string;
+  readonly message: string;
+  readonly fields: readonly WrongField[];
+}): void {
+  if (isDocumentDue) printJson({ error });
+}
+
 /** Prints a document with several lines, safe for a terminal. */
 export function printDocument(text: string): void {
+  isDocumentDue = false;
   printLine(text.split("\n").map(showText).join("\n"));
 }
 
@@ -33,18 +61,59 @@ export function printCsv(lines: string): boolean {
   return stdout.write(stdout.isTTY ? lines.split("\n").map(showText).join("\n") : lines);
 }
 
-/** Columns as wide as their widest cell; cells are made safe for the terminal. */
+/**
+ * Columns as wide as their widest cell; cells are made safe for the terminal. If a terminal is too narrow, the text of the
+ * last column is shortened or continues on further lines. Nothing else is cut: amounts and ids stay whole.
+ */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const lines = [head, ...rows].map((row) => row.map(showText));
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  for (const line of lines) {
-    printLine(
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    );
+  const room = stdout.isTTY ? stdout.columns : Number.POSITIVE_INFINITY;
+  const whole = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+  const isFitted = whole > room && TEXT_HEADS.has(head.at(-1) ?? "");
+  const padded = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
+  for (const [index, cells] of padded.entries()) {
+    const shown = isFitted ? fitText(cells, room) : [cells.join(GAP).trimEnd()];
+    for (const line of shown) printLine(index === 0 ? paint("bold", line) : line);
   }
+}
+
+const GAP = "  ";
+/** The columns of sentences. */
+const TEXT_HEADS: ReadonlySet<string> = new Set(["WHY", "REASON", "NOTE", "COMMENT", "WHAT IT SAID"]);
+/** A narrower column of sentences is hard to read: it gets lines of its own. */
+const NARROWEST_TEXT = 24;
+
+/** One row as lines. The text of its last cell loses its end only if that has no number: it may be an amount or an id. */
+function fitText(cells: readonly string[], room: number): string[] {
+  const before = cells.slice(0, -1).join(GAP);
+  const left = room - before.length - GAP.length;
+  const isBeside = left >= NARROWEST_TEXT;
+  const width = isBeside ? left : Math.max(room - GAP.length, NARROWEST_TEXT);
+  const wrapped = wrapWords(cells.at(-1)?.trimEnd() ?? "", width);
+  const [first = "", ...rest] = wrapped;
+  const isCut = rest.length > 0 && !/\d/.test(rest.join(" "));
+  // The end of the first line may have to go too, for the "…".
+  const cut = isCut ? wrapWords(first, width - 1)[0] : undefined;
+  const texts = cut !== undefined && !/\d/.test(first.slice(cut.length)) ? [`${cut}…`] : wrapped;
+  const indent = " ".repeat(isBeside ? before.length + GAP.length : GAP.length);
+  const further = texts.slice(isBeside ? 1 : 0).filter((text) => text !== "");
+  return [
+    isBeside ? `${before}${GAP}${texts[0]}`.trimEnd() : before.trimEnd(),
+    ...further.map((text) => `${indent}${text}`),
+  ];
+}
+
+/** Lines of at most this many characters; only a word that is longer is wider. */
+function wrapWords(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /** Comments, the oldest first; prints nothing if there are none. */

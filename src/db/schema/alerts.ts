@@ -2,7 +2,7 @@
 
 import { sql } from "drizzle-orm";
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
-import { identity, instant } from "./columns.ts";
+import { changedIn, identity, instant } from "./columns.ts";
 
 /** Mismatches of one product and kind that belong together in time, reported by one alert. */
 export const incidents = pgTable(
@@ -27,8 +27,24 @@ export const incidents = pgTable(
     /** `total` at the last alert; 0: there was no alert */
     alertedTotal: integer("alerted_total").notNull(),
     endedAt: instant("ended_at"),
+    /** the person who works on it; null: nobody */
+    owner: text("owner"),
+    /** the provider's ticket about it */
+    ticket: text("ticket"),
+    /** since when an answer of the provider is awaited */
+    withProvider: instant("with_provider"),
+    remindAt: instant("remind_at"),
+    /** when the reminder was sent; null: it was not sent */
+    remindedAt: instant("reminded_at"),
+    changedIn: changedIn(),
   },
-  (t) => [unique("incidents_once").on(t.productId, t.kind, t.backfillId, t.number)],
+  (t) => [
+    unique("incidents_once").on(t.productId, t.kind, t.backfillId, t.number),
+    index("incidents_to_remind")
+      .on(t.remindAt)
+      .where(sql`remind_at is not null and reminded_at is null and ended_at is null`),
+    index("incidents_changed").on(t.changedIn, t.id),
+  ],
 );
 
 /** The incident of a mismatch; the latest if it had several. */
@@ -53,14 +69,23 @@ export const alerts = pgTable(
     createdAt: instant("created_at").notNull(),
     /** when the last configured channel received it */
     deliveredAt: instant("delivered_at"),
+    /** of an event of a single mismatch: which one. Its events are delivered in the order of their ids */
+    mismatchId: bigint("mismatch_id", { mode: "number" }),
+    /** of such an event: the endpoints that get it; null: an alert, which every channel gets */
+    endpoints: text("endpoints").array(),
   },
-  (t) => [index("alerts_undelivered").on(t.id).where(sql`delivered_at is null`)],
+  (t) => [
+    index("alerts_undelivered").on(t.id).where(sql`delivered_at is null`),
+    index("alerts_of_mismatch").on(t.mismatchId, t.id).where(sql`mismatch_id is not null`),
+  ],
 );
 
 /** The state of a channel. A failing channel waits, and loses no alert. */
 export const alertChannels = pgTable("alert_channels", {
-  /** webhook, slack */
+  /** webhook, slack, or the name of an endpoint */
   channel: text("channel").primaryKey(),
+  /** the kinds of alerts that an endpoint gets; null: all */
+  kinds: text("kinds").array(),
   /** failed attempts in a row */
   attempts: integer("attempts").notNull().default(0),
   nextAttemptAt: instant("next_attempt_at"),

@@ -6,6 +6,8 @@ import { bigint, customType, timestamp } from "drizzle-orm/pg-core";
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
 /** PostgreSQL's id of a transaction; ids are never reused */
 export const transactionId = customType<{ data: string }>({ dataType: () => "xid8" });
+/** The transaction that changed the row last, for `changedSince` (`../change-position.ts`); null: an older version wrote it. */
+export const changedIn = () => transactionId("changed_in");
 /** tstzmultirange: ranges of time, as few as possible */
 export const timeRanges = customType<{ data: string }>({ dataType: () => "tstzmultirange" });
 /** an ascending "id" */

@@ -2,7 +2,7 @@
 
 import { sql } from "drizzle-orm";
 import { bigint, index, jsonb, numeric, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
-import { identity, instant } from "./columns.ts";
+import { changedIn, identity, instant } from "./columns.ts";
 
 /**
  * Marks: rounds, or bets without a round, that must be compared. Each write that touches some adds one row. Append-only, so writers never wait
@@ -103,6 +103,16 @@ export const mismatches = pgTable(
      * of a mismatch that an operator has decided: since when the difference no longer holds. If it comes back, it is reported (decision 44)
      */
     ceasedAt: instant("ceased_at"),
+    /** the person who works on it; null: nobody */
+    owner: text("owner"),
+    /** the provider's ticket about it */
+    ticket: text("ticket"),
+    /** since when an answer of the provider is awaited */
+    withProvider: instant("with_provider"),
+    remindAt: instant("remind_at"),
+    /** when the reminder was sent; null: it was not sent */
+    remindedAt: instant("reminded_at"),
+    changedIn: changedIn(),
   },
   (t) => [
     unique("mismatches_identity").on(t.productId, t.username, t.subject, t.kind),
@@ -122,11 +132,20 @@ export const mismatches = pgTable(
     index("mismatches_last_seen").on(t.lastSeenAt),
     // For trends, which count the mismatches that were resolved in a range of time.
     index("mismatches_over").on(t.resolvedAt).where(sql`resolved_at is not null`),
+    index("mismatches_changed").on(t.changedIn, t.id),
     index("mismatches_counted").on(t.status, t.productId, t.kind),
+    index("mismatches_owner").on(t.owner, t.id).where(sql`owner is not null`),
+    index("mismatches_remind").on(t.status, t.remindAt, t.id).where(sql`remind_at is not null`),
+    index("mismatches_to_remind")
+      .on(t.remindAt)
+      .where(sql`remind_at is not null and reminded_at is null and status in ('open', 'acknowledged')`),
   ],
 );
 
-/** Each change of a mismatch's status, with the values of that moment. */
+/**
+ * Each change of a mismatch's status, with the values of that moment; and each change of its owner, ticket or reminder, whose two
+ * statuses are the same.
+ */
 export const mismatchEvents = pgTable(
   "mismatch_events",
   {

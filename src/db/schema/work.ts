@@ -1,4 +1,4 @@
-/** The progress of each kind of work, so every process can see stalls; sign-ins of the dashboard; the audit log of the ops server. */
+/** The progress of each kind of work, so every process can see stalls; sign-ins of the dashboard; the audit log and the keys of the ops server. */
 
 import { bigint, index, integer, jsonb, numeric, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
 import { identity, instant } from "./columns.ts";
@@ -115,6 +115,29 @@ export const auditLog = pgTable(
     status: integer("status"),
   },
   (t) => [index("audit_log_at").on(t.at)],
+);
+
+/**
+ * Requests to the API with an `Idempotency-Key`, and their answers. A row without a status is a request that has not ended, or whose
+ * process was killed.
+ */
+export const idempotencyKeys = pgTable(
+  "idempotency_keys",
+  {
+    /** SHA-256 of who asked, the method, the path and the key */
+    id: text("id").primaryKey(),
+    /** SHA-256 of the query and the body */
+    bodyHash: text("body_hash").notNull(),
+    /** a random id of the request that may write the answer */
+    claim: text("claim").notNull(),
+    claimedAt: instant("claimed_at").notNull(),
+    status: integer("status"),
+    /** JSON text */
+    answer: text("answer"),
+    /** the header of the answer; null: it has none */
+    location: text("location"),
+  },
+  (t) => [index("idempotency_keys_claimed").on(t.claimedAt)],
 );
 
 /** One row. A backup contains it, so a restored database is still the same installation. */

@@ -1,5 +1,9 @@
-/** Begins and ends the conditions of what is found, and of channels that do not accept alerts. */
+/**
+ * Begins and ends the conditions of what is found, and of channels that do not accept alerts. Writes the alerts whose time has come:
+ * the daily digest and the reminders.
+ */
 
+import { reminderAlerts } from "../../alerts/alert.ts";
 import {
   beginningAlert,
   type Condition,
@@ -13,9 +17,11 @@ import { readBacklogs } from "../../alerts/delivery-store.ts";
 import { digestAlert } from "../../alerts/digest.ts";
 import { hasAlert, recordAlert, sumUnresolved } from "../../alerts/store.ts";
 import type { Instant } from "../../clock.ts";
+import { inReadCommitted } from "../../db/transactions.ts";
 import { type Finding, isReported } from "../../health/finding.ts";
 import { failingChannel } from "../../health/installation.ts";
 import { isAboutTransfers } from "../../health/products.ts";
+import { takeDueReminders } from "../../mismatches/case-store.ts";
 import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import type { FlowContext } from "../context.ts";
 import { judgeWork, seeWork } from "../read/read-work.ts";
@@ -101,4 +107,16 @@ export async function writeDigest({ sql, clock }: FlowContext): Promise<void> {
   // The sums are computed once a day, not at every tick.
   if (await hasAlert(sql, idempotencyKey)) return;
   await recordAlert(sql, digestAlert(await sumUnresolved(sql, now), now));
+}
+
+/** More of them follow at the next tick. */
+const MOST_REMINDERS = 10_000;
+
+/** Writes the alerts of due reminders, once for each reminder, whichever worker runs. */
+export async function remindOfCases({ sql, clock }: FlowContext): Promise<void> {
+  const now = clock.now();
+  await inReadCommitted(sql, async (tx) => {
+    const due = await takeDueReminders(tx, now, MOST_REMINDERS);
+    for (const alert of reminderAlerts(due, now)) await recordAlert(tx, alert);
+  });
 }

@@ -6,6 +6,9 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
+import { z } from "zod";
+import { type AnswerOf, COUNT, DATE, listOf, objectOf, TEXT } from "../../answer.ts";
+import { HASH } from "../../closed.ts";
 import {
   type ArchivedFile,
   hashOfManifest,
@@ -15,7 +18,9 @@ import {
   parseManifest,
   productOf,
 } from "../../closing/archive.ts";
-import { describeError } from "../../errors.ts";
+import { readClosedDay } from "../../closing/closed-day-store.ts";
+import { describeError, ReconError } from "../../errors.ts";
+import type { FlowContext } from "../context.ts";
 import { markLines, readLines } from "./lines.ts";
 
 /** What is wrong with an archive. */
@@ -82,6 +87,54 @@ export async function verifyDay(
   }
   return { flaws, manifest: read };
 }
+
+/** The check of a day's sealed files, as JSON. */
+export const ARCHIVED_DAY = objectOf({
+  day: DATE,
+  number: z.nullable(COUNT),
+  hash: z
+    .nullable(HASH)
+    .meta({ description: "of the statement that the files belong to; null: the manifest cannot be read" }),
+  files: COUNT,
+  lines: COUNT,
+  flaws: listOf(
+    objectOf({
+      file: TEXT,
+      line: z.nullable(COUNT),
+      what: TEXT.meta({ description: "a part of a sentence whose subject is the line, or the file" }),
+    }),
+  ).meta({ description: "none: every file is as it was sealed, and belongs to the stored statement" }),
+});
+
+/**
+ * Checks the sealed files of a closed day against their manifest, and the manifest against the stored statement.
+ * @throws ReconError `usage` if closing.archive is not set; `not-found` if the day is not closed
+ */
+export async function verifyClosedDay(
+  { sql, config }: FlowContext,
+  day: string,
+): Promise<AnswerOf<typeof ARCHIVED_DAY>> {
+  const { archive: folder } = config.closing;
+  if (folder === null)
+    throw new ReconError("usage", "closing.archive is not set, so there are no sealed files");
+  const closed = await readClosedDay(sql, day);
+  if (closed === null) throw new ReconError("not-found", `${day} is not closed, so it has no sealed files`);
+  const { flaws, manifest: found } = await verifyDay(folder, day);
+  const hash = found === null ? null : hashOfManifest(found.manifest, found.text);
+  const ofOther =
+    hash === null || hash === closed.hash ? [] : [{ file: MANIFEST, line: null, what: OF_OTHER }];
+  const files = found?.manifest.files ?? [];
+  return {
+    day,
+    number: found?.manifest.number ?? null,
+    hash,
+    files: files.length,
+    lines: files.reduce((sum, { lines }) => sum + lines, 0),
+    flaws: [...ofOther, ...flaws.map(({ file, line, what }) => ({ file, line, what }))].slice(0, MOST_FLAWS),
+  };
+}
+
+const OF_OTHER = "does not belong to the stored statement: one of them was altered";
 
 type FileFlaw = Pick<ArchiveFlaw, "line" | "what">;
 

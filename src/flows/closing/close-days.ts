@@ -1,7 +1,10 @@
 /** Closes days in their order. Says what the first closed day gives up. */
 
+import { z } from "zod";
+import { type AnswerOf, COUNT, DATE, listOf, objectOf, TEXT } from "../../answer.ts";
+import { ACCEPTED_GAP, HASH } from "../../closed.ts";
 import { readClosedDay, readLastClosed } from "../../closing/closed-day-store.ts";
-import { dayAfter, dayAt, firstDayFrom, type ZonedDay } from "../../closing/day-bounds.ts";
+import { dayAfter, dayAt, dayOf, firstDayFrom, type ZonedDay } from "../../closing/day-bounds.ts";
 import { readFirstFetched } from "../../sync/coverage-store.ts";
 import { readFirstBegin } from "../../sync/pull-state-store.ts";
 import type { FlowContext } from "../context.ts";
@@ -24,7 +27,7 @@ export async function sayGivenUp(context: FlowContext, first: ZonedDay): Promise
 }
 
 /** The day that was closed as the first of all; undefined: another day is closed. */
-export function findFirst(results: readonly Closing[]): ZonedDay | undefined {
+function findFirst(results: readonly Closing[]): ZonedDay | undefined {
   return results.flatMap((one) =>
     "closed" in one && one.isNew && one.closed.number === 1 ? [one.closed] : [],
   )[0];
@@ -81,6 +84,58 @@ export async function closeDays(context: FlowContext, days: readonly ZonedDay[])
     if ("reason" in result) break;
   }
   return results;
+}
+
+/** The longest time that one request closes days, because its caller waits. The next request closes the rest of the month. */
+const LONGEST_CLOSING_MS = 60_000;
+
+/** Closes the dates of a month on request, as `closeDays`, as far as the time allows. */
+export async function closeMonth(context: FlowContext, dates: readonly string[]): Promise<Closing[]> {
+  const { clock, config } = context;
+  const until = clock.now() + LONGEST_CLOSING_MS;
+  const results: Closing[] = [];
+  for (const date of dates) {
+    const day = dayOf(date, config.closing.zone);
+    const [result] = day === null ? [] : await closeDays(context, [day]);
+    if (result === undefined) continue;
+    results.push(result);
+    if ("reason" in result || clock.now() > until) break;
+  }
+  return results;
+}
+
+/** What became of the days that a command or a request closes. */
+export const CLOSINGS = objectOf({
+  closings: listOf(
+    objectOf({
+      day: DATE,
+      closed: z
+        .nullable(objectOf({ number: COUNT, hash: HASH, previousHash: z.nullable(HASH) }))
+        .meta({ description: "null: the day stays open" }),
+      reason: z.nullable(TEXT.meta({ description: "why the day stays open, as a sentence" })),
+      acceptedGaps: listOf(ACCEPTED_GAP).optional(),
+    }),
+  ),
+  givenUp: z.nullable(TEXT.meta({ description: "what the first closed day of all gives up, as sentences" })),
+});
+
+/** @param results in the order of the days */
+export async function describeClosings(
+  context: FlowContext,
+  results: readonly Closing[],
+): Promise<AnswerOf<typeof CLOSINGS>> {
+  const first = findFirst(results);
+  return {
+    closings: results.map(describeClosing),
+    givenUp: first === undefined ? null : await sayGivenUp(context, first),
+  };
+}
+
+function describeClosing(result: Closing) {
+  if ("reason" in result) return { day: result.day, closed: null, reason: result.reason };
+  const { day, number, hash, previousHash, acceptedGaps } = result.closed;
+  const accepted = acceptedGaps === undefined ? {} : { acceptedGaps };
+  return { day, closed: { number, hash, previousHash }, reason: null, ...accepted };
 }
 
 /** The day to close next: after the last closed one, or the first whole day that was pulled; null: nothing was pulled. */

@@ -1,6 +1,9 @@
 /** The whole check of the closed books: the chain of the statements, and the corrections that no statement holds yet. */
 
-import type { Flaw } from "../../closed.ts";
+import { z } from "zod";
+import { type AnswerOf, COUNT, DATE, objectOf, TEXT } from "../../answer.ts";
+import { type Flaw, HASH } from "../../closed.ts";
+import { readLastClosed } from "../../closing/closed-day-store.ts";
 import { countUnsealed, findUnequalSums, type UnequalSum } from "../../closing/sums-check-store.ts";
 import type { Query } from "../../db/client.ts";
 import { readDeletedTime } from "../../db/retention-store.ts";
@@ -38,6 +41,40 @@ export async function verifyBooks(context: FlowContext): Promise<BooksCheck> {
     const sums = { unsealed: await countUnsealed(tx), cut: new Set([...cut].map(({ day }) => day)).size };
     return { days, flaw: first === undefined ? null : toFlaw(first), sums };
   });
+}
+
+/** The check as JSON, with the last closed day; null: there is none. */
+export const BOOKS_CHECK = objectOf({
+  days: COUNT.meta({
+    description: "closed days that are as they were closed: all, or those before the flaw",
+  }),
+  flaw: z.nullable(objectOf({ day: DATE, what: TEXT })).meta({ description: "null: nothing was altered" }),
+  sums: z.nullable(
+    objectOf({
+      unsealed: COUNT.meta({ description: "corrections that no statement holds yet" }),
+      cut: COUNT.meta({ description: "days whose bets were deleted, so that their sums cannot be compared" }),
+    }),
+  ),
+  last: z.nullable(objectOf({ day: DATE, number: COUNT, hash: HASH })),
+});
+export type WholeCheck = AnswerOf<typeof BOOKS_CHECK>;
+
+/** @returns a function that checks; one check serves all who ask meanwhile */
+export function openBooksCheck(context: FlowContext): () => Promise<WholeCheck> {
+  let checking: Promise<WholeCheck> | null = null;
+  const check = async () => {
+    const [found, last] = await Promise.all([verifyBooks(context), readLastClosed(context.sql)]);
+    return {
+      ...found,
+      last: last === null ? null : { day: last.day, number: last.number, hash: last.hash },
+    };
+  };
+  return () => {
+    checking ??= check().finally(() => {
+      checking = null;
+    });
+    return checking;
+  };
 }
 
 /** The first flaws of the sums of closed days, at most one for each day. */

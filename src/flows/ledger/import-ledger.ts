@@ -3,9 +3,12 @@
  * changes nothing.
  */
 
+import { z } from "zod";
+import { type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
+import { formatInstant } from "../../clock.ts";
 import { describeError, ReconError } from "../../errors.ts";
 import { writeLedgerSettings } from "../../ledger/follow-store.ts";
-import { type ImportCounts, importLines, NO_COUNTS } from "../../ledger/import-lines.ts";
+import { IMPORT_COUNTS, type ImportCounts, importLines, NO_COUNTS } from "../../ledger/import-lines.ts";
 import {
   beginImport,
   deleteImport,
@@ -16,7 +19,7 @@ import {
   readPastImport,
 } from "../../ledger/past-import-store.ts";
 import type { FlowContext } from "../context.ts";
-import { type ImportFormat, type ImportShape, readImport } from "./read-import.ts";
+import { IMPORT_FORMATS, type ImportFormat, type ImportShape, readImport } from "./read-import.ts";
 
 export interface ImportOptions {
   readonly format: ImportFormat;
@@ -125,4 +128,42 @@ export async function readImportStory(
   const found = /^[1-9]\d{0,14}$/.test(id) ? await readPastImport(sql, Number(id)) : null;
   if (found === null) throw new ReconError("not-found", `there is no import "${id.slice(0, 60)}"`);
   return found;
+}
+
+/** An import as JSON. */
+export const IMPORT = objectOf({
+  id: TEXT,
+  at: INSTANT,
+  endedAt: z.nullable(INSTANT).meta({ description: "null: still running, or its process was killed" }),
+  who: TEXT,
+  via: z.enum(["page", "api", "command"]),
+  format: z.enum(IMPORT_FORMATS),
+  name: z.nullable(TEXT).meta({ description: "of the file; null: it has none" }),
+  bytes: z.nullable(COUNT),
+  totals: z
+    .nullable(objectOf({ added: COUNT, known: COUNT, changed: COUNT, skipped: COUNT, rejectedLines: COUNT }))
+    .meta({ description: "null: unknown, because the import has not ended" }),
+  error: z.nullable(TEXT).meta({ description: "why it ended early; null: it did not" }),
+});
+
+export const IMPORT_LIST = objectOf({ imports: listOf(IMPORT), next: NEXT });
+
+/** With its first rejected lines. */
+export const IMPORT_STORY = IMPORT.extend({ rejected: IMPORT_COUNTS.shape.rejected });
+
+export function describeImport({ id, at, endedAt, ...rest }: PastImport): AnswerOf<typeof IMPORT> {
+  const { who, via, format, name, bytes, totals, error } = rest;
+  const ended = endedAt === null ? null : formatInstant(endedAt);
+  return {
+    id: String(id),
+    at: formatInstant(at),
+    endedAt: ended,
+    who,
+    via,
+    format,
+    name,
+    bytes,
+    totals,
+    error,
+  };
 }

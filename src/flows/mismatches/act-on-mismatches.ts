@@ -112,10 +112,7 @@ export async function actOnMismatches(
 async function choose(sql: Query, requested: RequestedAction, locks: boolean): Promise<ChosenMismatch[]> {
   const { action, target, expected } = requested;
   if ("ids" in target) {
-    const chosen = await chooseByIds(sql, knownIds(target.ids), locks);
-    const found = new Set(chosen.map(({ id }) => String(id)));
-    const unknown = target.ids.filter((id) => !found.has(id));
-    if (unknown.length > 0) throw new ReconError("not-found", `there is no mismatch ${nameSome(unknown)}`);
+    const chosen = await chooseIds(sql, target.ids, locks);
     // With an adjustment the result depends on whether the adjustment is known.
     if (requested.adjustment === null || !locks) refuse(requested, chosen);
     return chosen;
@@ -123,9 +120,35 @@ async function choose(sql: Query, requested: RequestedAction, locks: boolean): P
   const possible = ACTS[action].from.filter((status) => expected === null || status === expected);
   const { statuses } = target.filter;
   const wanted = statuses.length === 0 ? possible : possible.filter((status) => statuses.includes(status));
-  if (wanted.length === 0) return [];
-  const options = { byReviewer: action === "reopen", locks, most: MOST_AT_ONCE + 1 };
-  const chosen = await chooseByFilter(sql, { ...target.filter, statuses: wanted }, options);
+  return await chooseFiltered(sql, target, wanted, { byReviewer: action === "reopen", locks });
+}
+
+/** @throws ReconError `not-found` that names the unknown ids */
+export async function chooseIds(
+  sql: Query,
+  ids: readonly string[],
+  locks: boolean,
+): Promise<ChosenMismatch[]> {
+  const chosen = await chooseByIds(sql, knownIds(ids), locks);
+  const found = new Set(chosen.map(({ id }) => String(id)));
+  const unknown = ids.filter((id) => !found.has(id));
+  if (unknown.length > 0) throw new ReconError("not-found", `there is no mismatch ${nameSome(unknown)}`);
+  return chosen;
+}
+
+/**
+ * @param statuses of the chosen ones; none: nothing is chosen
+ * @throws ReconError `usage` if the filter matches too many; `conflict` if it matches others than the preview showed
+ */
+export async function chooseFiltered(
+  sql: Query,
+  target: Extract<MismatchTarget, { filter: MismatchChoice }>,
+  statuses: readonly MismatchStatus[],
+  { byReviewer, locks }: { readonly byReviewer: boolean; readonly locks: boolean },
+): Promise<ChosenMismatch[]> {
+  if (statuses.length === 0) return [];
+  const options = { byReviewer, locks, most: MOST_AT_ONCE + 1 };
+  const chosen = await chooseByFilter(sql, { ...target.filter, statuses }, options);
   if (chosen.length > MOST_AT_ONCE) {
     throw new ReconError("usage", `the filter matches more than ${MOST_AT_ONCE} mismatches: narrow it`);
   }
@@ -150,9 +173,15 @@ export function digestOf({ ids, amounts }: ActionResult): string {
 /** @throws ReconError `conflict` that names the first mismatch that does not allow the action */
 function refuse({ action, target, expected }: RequestedAction, chosen: readonly ChosenMismatch[]): void {
   const seen = "ids" in target ? target.seen : undefined;
-  const refusals = chosen
-    .map((one) => refusalOf(action, one, seen?.get(String(one.id)) ?? expected))
-    .filter((refusal) => refusal !== null);
+  throwRefusals(
+    chosen,
+    chosen.map((one) => refusalOf(action, one, seen?.get(String(one.id)) ?? expected)),
+  );
+}
+
+/** @throws ReconError `conflict` that names the first refusals, if there are any */
+export function throwRefusals(chosen: readonly ChosenMismatch[], found: readonly (string | null)[]): void {
+  const refusals = found.filter((refusal) => refusal !== null);
   if (refusals.length === 0) return;
   const others = refusals.length - MOST_NAMED;
   const more = others > 0 ? `; and ${others} more` : "";
@@ -165,7 +194,7 @@ function currencyOf({ id, currency }: ChosenMismatch): string {
   throw new ReconError("conflict", `mismatch ${id} has no currency, so an adjustment cannot be counted`);
 }
 
-function describe(chosen: readonly ChosenMismatch[]): ActionResult {
+export function describe(chosen: readonly ChosenMismatch[]): ActionResult {
   const currencies = [...new Set(chosen.map(({ currency }) => currency))].sort();
   const amounts = currencies.map((currency) => {
     const own = chosen.filter((one) => one.currency === currency);
@@ -207,7 +236,8 @@ export async function undoStep(
     if (members.length === 0) throw new ReconError("not-found", "there is no such step to undo");
     const chosen = await chooseByIds(tx, members, true);
     const undone = await writeUndo(tx, step, { by, at });
-    const changes = undone.flatMap(({ change, ...one }) => (change === null ? [] : [{ ...one, change }]));
+    // An acknowledgement that is undone changes the mismatch, and no number of an incident.
+    const changes = undone.map(({ change, status: _, ...one }) => ({ ...one, change: change ?? "refresh" }));
     await recordChanges(tx, changes, context.config, at);
     const reopened = new Set(changes.filter(({ change }) => change === "restore").map(({ id }) => id));
     await markReopened(
@@ -246,7 +276,7 @@ async function refWithin(tx: Query, one: ChosenMismatch): Promise<string | null>
 }
 
 /** All comments are on one page. */
-const MOST_COMMENTS = 500;
+export const MOST_COMMENTS = 500;
 
 export interface NewComment {
   readonly about: CommentSubject;
@@ -259,18 +289,27 @@ export interface NewComment {
 
 /**
  * Adds a comment about a mismatch or an incident. A comment changes no status and is never changed.
+ * @param onAdded runs in the transaction that adds it
  * @throws ReconError `not-found`; `conflict` if the subject has the most comments already
  */
 export async function addComment(
   { sql, clock }: FlowContext,
   { about, id, by, note }: NewComment,
+  onAdded?: (tx: Query, comment: Comment) => Promise<void>,
 ): Promise<Comment> {
   const isId = /^[1-9]\d{0,14}$/.test(id);
   const said = { at: clock.now(), by, note };
-  const added = isId ? await insertComment(sql, about, Number(id), said, MOST_COMMENTS) : "unknown";
+  const add = async (tx: Query) => {
+    const found = await insertComment(tx, about, Number(id), said, MOST_COMMENTS);
+    if (typeof found !== "string") await onAdded?.(tx, found);
+    return found;
+  };
+  const added = isId ? await inReadCommitted(sql, add) : "unknown";
   if (added === "unknown") throw new ReconError("not-found", `there is no ${about} "${id.slice(0, 60)}"`);
-  if (added === "full") {
-    throw new ReconError("conflict", `${about} ${id} has ${MOST_COMMENTS} comments, which is the most`);
-  }
+  if (added === "full") throw tooManyComments(about, id);
   return added;
+}
+
+export function tooManyComments(about: CommentSubject, id: string): ReconError {
+  return new ReconError("conflict", `${about} ${id} has ${MOST_COMMENTS} comments, which is the most`);
 }

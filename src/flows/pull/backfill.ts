@@ -1,7 +1,7 @@
 /** What operators do with backfills: plan, request, list, pause, resume and cancel. */
 
 import { z } from "zod";
-import { type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
+import { type AnswerOf, COUNT, INSTANT, LIST_COUNT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant, showDuration } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { describeDeleted, readDeletedTime } from "../../db/retention-store.ts";
@@ -81,14 +81,23 @@ function checkKept(asked: ProductRange, deleted: TimeRange): void {
   );
 }
 
-/** Queues a planned backfill with all its windows, in one transaction. */
+/**
+ * Queues a planned backfill with all its windows, in one transaction.
+ * @param onQueued runs in this transaction
+ */
 export async function requestBackfill(
   context: FlowContext,
   { asked, windows }: BackfillPlan,
+  onQueued?: (tx: Query, backfill: Backfill) => Promise<void>,
 ): Promise<Backfill> {
   const requestedAt = context.clock.now();
-  const id = await context.sql.begin((tx) => insertBackfill(tx, { ...asked, requestedAt }, windows));
-  return await findBackfill(context, String(id));
+  return await context.sql.begin(async (tx) => {
+    const id = await insertBackfill(tx, { ...asked, requestedAt }, windows);
+    const backfill = await readBackfill(tx, id);
+    if (backfill === null) throw noBackfill(String(id));
+    await onQueued?.(tx, backfill);
+    return backfill;
+  });
 }
 
 /**
@@ -170,7 +179,7 @@ export const BACKFILL = objectOf({
   endedAt: z.nullable(INSTANT),
 });
 
-export const BACKFILL_LIST = objectOf({ backfills: listOf(BACKFILL), next: NEXT });
+export const BACKFILL_LIST = objectOf({ backfills: listOf(BACKFILL), next: NEXT, ...LIST_COUNT });
 
 export function describeBackfill(backfill: Backfill): AnswerOf<typeof BACKFILL> {
   const { id, productId, status, windowsTotal, windowsDone, records, created, changed, unchanged } = backfill;

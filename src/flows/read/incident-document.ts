@@ -1,18 +1,36 @@
 /** Incidents as JSON, for commands and HTTP. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
+import type { IncidentChoice, IncidentRange } from "../../alerts/incident-list-store.ts";
+import {
+  AMOUNT,
+  type AnswerOf,
+  COUNT,
+  CURSOR,
+  INSTANT,
+  LIST_COUNT,
+  listOf,
+  NEXT,
+  objectOf,
+  TEXT,
+} from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
-import { MISMATCH, MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
+import { cursorAt, readChangesEnd } from "../../db/change-position.ts";
+import { CASE, MISMATCH, MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
 import { COMMENT } from "../../mismatches/comment-store.ts";
 import type { FlowContext } from "../context.ts";
 import { listMismatches } from "./list-mismatches.ts";
-import { type IncidentWithMoney, readIncidentStory } from "./read-incident.ts";
+import {
+  type IncidentWithMoney,
+  listIncidentsSince,
+  listIncidentsWithMoney,
+  readIncidentStory,
+} from "./read-incident.ts";
 
 /** Its first mismatches; the list of mismatches pages through all of them. */
 const MOST_MISMATCHES = 100;
 
-const INCIDENT = objectOf({
+export const INCIDENT = objectOf({
   id: TEXT,
   productId: TEXT,
   kind: z.enum(MISMATCH_KINDS),
@@ -26,10 +44,16 @@ const INCIDENT = objectOf({
   total: COUNT,
   open: COUNT,
   amounts: listOf(objectOf({ currency: z.nullable(TEXT), amount: AMOUNT })),
+  ...CASE,
 });
 export type IncidentDocument = AnswerOf<typeof INCIDENT>;
 
-export const INCIDENT_LIST = objectOf({ incidents: listOf(INCIDENT), next: NEXT });
+export const INCIDENT_LIST = objectOf({
+  incidents: listOf(INCIDENT),
+  next: NEXT,
+  cursor: CURSOR,
+  ...LIST_COUNT,
+});
 
 export const INCIDENT_STORY = INCIDENT.extend({
   /** by status and currency */
@@ -61,6 +85,14 @@ export const INCIDENT_STORY = INCIDENT.extend({
 });
 export type IncidentStoryDocument = AnswerOf<typeof INCIDENT_STORY>;
 
+/** What of the list is asked for. */
+export interface AskedIncidents {
+  readonly choice: IncidentChoice;
+  readonly page: IncidentRange;
+  /** null: the list in the order of the page */
+  readonly changedSince: string | null;
+}
+
 export function describeIncident(incident: IncidentWithMoney): IncidentDocument {
   const { id, productId, kind, backfillId, beganAt, lastAt, endedAt, total, open, amounts } = incident;
   return {
@@ -74,7 +106,27 @@ export function describeIncident(incident: IncidentWithMoney): IncidentDocument 
     total,
     open,
     amounts,
+    owner: incident.owner,
+    ticket: incident.ticket,
+    withProvider: instantOrNull(incident.withProvider),
+    remindAt: instantOrNull(incident.remindAt),
   };
+}
+
+/** A page of the list, or of those that changed after a cursor. */
+export async function listIncidentDocuments(
+  context: FlowContext,
+  { choice, page, changedSince }: AskedIncidents,
+): Promise<AnswerOf<typeof INCIDENT_LIST>> {
+  if (changedSince !== null) {
+    const since = page.after ?? changedSince;
+    const changed = await listIncidentsSince(context, choice, { limit: page.limit, changedSince: since });
+    return { ...changed, incidents: changed.incidents.map(describeIncident) };
+  }
+  const end = await readChangesEnd(context.sql);
+  const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
+  const cursor = page.after === null ? cursorAt(end, end) : null;
+  return { incidents: incidents.map(describeIncident), next, cursor };
 }
 
 /** @throws ReconError `not-found` */

@@ -1,9 +1,12 @@
 /** Mismatches as commands and HTTP show them: a page of the list, and one of them, each with the day in whose statement it counts. */
 
-import { readClosedBounds } from "../../closing/closed-day-store.ts";
+import { readClosedBounds, withStatementDays } from "../../closing/closed-day-store.ts";
 import { StatementDays } from "../../closing/statement.ts";
+import { cursorAt, placeAfter, placeOfCursor, readChangesEnd } from "../../db/change-position.ts";
+import type { Query } from "../../db/client.ts";
 import type { Mismatch } from "../../mismatch.ts";
 import {
+  listChanged,
   listInOrder,
   type MismatchOrder,
   type OrderedPage,
@@ -17,7 +20,9 @@ import {
 } from "../../mismatches/store.ts";
 import type { FlowContext } from "../context.ts";
 
-type Context = Pick<FlowContext, "sql" | "config">;
+interface Context extends Pick<FlowContext, "config"> {
+  readonly sql: Query;
+}
 
 /** What of the list is asked for. */
 export interface MismatchFilter extends MismatchChoice {
@@ -26,15 +31,39 @@ export interface MismatchFilter extends MismatchChoice {
   readonly limit: number;
   /** the `next` of the page before in the same order */
   readonly after: string | null;
+  /** only those that changed after this cursor, in the order of their changes; of any status, if no status is chosen */
+  readonly changedSince?: string | null;
 }
 
 /**
  * One page; `next` is null on the last page. All pages together have each mismatch that was in the list at the first page,
- * and still fits the filter, once, as long as the values of the order stay.
+ * and still fits the filter, once, as long as the values of the order stay. With `cursor` the list continues with what changes
+ * after this answer.
  */
 export async function listMismatches(
   context: Context,
-  { order, ...filter }: MismatchFilter,
+  { order, changedSince = null, ...filter }: MismatchFilter,
+): Promise<{ mismatches: Mismatch[]; next: string | null; cursor: string | null }> {
+  const end = await readChangesEnd(context.sql);
+  if (changedSince !== null) {
+    const from = placeOfCursor(filter.after ?? changedSince, end);
+    const { mismatches, last } = await listChanged(context.sql, filter, filter.limit, from, end);
+    const cursor = cursorAt(end, placeAfter(from, end, last));
+    return {
+      mismatches: await withDays(context, mismatches),
+      next: last === null ? null : cursor,
+      cursor,
+    };
+  }
+  const page = await listPage(context, order, filter);
+  // A later page does not know what changed since the first one.
+  return { ...page, cursor: filter.after === null ? cursorAt(end, end) : null };
+}
+
+async function listPage(
+  context: Context,
+  order: MismatchOrder | null,
+  filter: Omit<MismatchFilter, "order" | "changedSince">,
 ): Promise<{ mismatches: Mismatch[]; next: string | null }> {
   if (order === null) {
     const { mismatches, next } = await listById(context.sql, filter);
@@ -78,10 +107,6 @@ export async function readStatementDays({ sql, config }: Context): Promise<State
   return new StatementDays(await readClosedBounds(sql), config.closing.zone);
 }
 
-async function withDays(context: Context, found: readonly StoredMismatch[]): Promise<Mismatch[]> {
-  const days = found.some(({ countsAt }) => countsAt !== null) ? await readStatementDays(context) : null;
-  return found.map(({ countsAt, ...one }) => ({
-    ...one,
-    countsOn: countsAt === null ? null : (days?.dayAt(countsAt) ?? null),
-  }));
+async function withDays({ sql, config }: Context, found: readonly StoredMismatch[]): Promise<Mismatch[]> {
+  return await withStatementDays(sql, config.closing.zone, found);
 }

@@ -1,6 +1,6 @@
 /**
- * The evidence of one mismatch: what both sides said, as they said it. Decisions and comments about the mismatch
- * is not part of it, because the evidence is for the provider.
+ * The evidence of one mismatch: what both sides said, as they said it. Decisions and comments about the mismatch,
+ * its owner and its reminder are not part of it, because the evidence is for the provider.
  */
 
 import { parse } from "lossless-json";
@@ -86,7 +86,16 @@ type EvidenceRecord = AnswerOf<typeof RECORD>;
 
 const TRANSFER = TRANSFER_STORY.omit({ closedBy: true, note: true, mismatchKind: true, nextVerifyAt: true });
 
-const DECISIONS = { note: true, resolvedBy: true, resolvedAt: true, status: true, countsOn: true } as const;
+/** What is the operator's own; the provider knows its ticket. */
+const DECISIONS = {
+  note: true,
+  resolvedBy: true,
+  resolvedAt: true,
+  status: true,
+  countsOn: true,
+  owner: true,
+  remindAt: true,
+} as const;
 
 export const MISMATCH_EVIDENCE = MISMATCH.omit(DECISIONS).extend({
   effect: z.nullable(
@@ -113,7 +122,8 @@ export async function readMismatchEvidence(
   mismatch: Mismatch,
 ): Promise<MismatchEvidence> {
   const { sql } = context;
-  const { note: _, resolvedBy: _by, resolvedAt: _at, status: _status, countsOn: _on, ...facts } = mismatch;
+  const { note: _, resolvedBy: _by, resolvedAt: _at, status: _status, countsOn: _on, ...seen } = mismatch;
+  const { owner: _owner, remindAt: _remind, ...facts } = seen;
   // Without corrections: they are decisions, too.
   const effect = effectOf(mismatch);
   const choice = chooseEvents(mismatch);

@@ -5,7 +5,7 @@ import { countMembers, readListedIncident, readMembers } from "../../alerts/inci
 import { type AnswerOf, COUNT, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
-import { MISMATCH_KINDS, type Mismatch } from "../../mismatch.ts";
+import { CASE, MISMATCH_KINDS, type Mismatch } from "../../mismatch.ts";
 import type { FlowContext } from "../context.ts";
 import { readMismatch } from "./list-mismatches.ts";
 import { MISMATCH_EVIDENCE, type MismatchEvidence, readMismatchEvidence } from "./mismatch-evidence.ts";
@@ -32,6 +32,8 @@ export const EVIDENCE = objectOf({
       beganAt: INSTANT,
       endedAt: z.nullable(INSTANT),
       total: COUNT,
+      ticket: CASE.ticket,
+      withProvider: CASE.withProvider,
       /** of the parts into which its mismatches are divided, in the order of their ids */
       part: objectOf({ number: COUNT, of: COUNT }),
     }),
@@ -78,7 +80,7 @@ async function findIncident(
 ): Promise<NonNullable<Evidence["incident"]>> {
   const found = /^[1-9]\d{0,14}$/.test(id) ? await readListedIncident(sql, Number(id)) : null;
   if (found === null) throw new ReconError("not-found", `there is no incident "${id.slice(0, 60)}"`);
-  const { kind, productId, beganAt, endedAt, total } = found;
+  const { kind, productId, beganAt, endedAt, total, ticket, withProvider } = found;
   const of = countParts(await countMembers(sql, found.id));
   if (part === null && of > 1) {
     const words = `incident ${id} has more mismatches than the ${MOST_IN_FILE} that one file may hold: ask for its parts, from part 1 to part ${of}`;
@@ -93,6 +95,8 @@ async function findIncident(
     beganAt: formatInstant(beganAt),
     endedAt: endedAt === null ? null : formatInstant(endedAt),
     total,
+    ticket,
+    withProvider: withProvider === null ? null : formatInstant(withProvider),
     part: { number: part ?? 1, of },
   };
 }

@@ -9,6 +9,7 @@ import {
   type IncidentRange,
   type IncidentSum,
   type ListedIncident,
+  listChangedIncidents,
   listIncidents,
   type Notification,
   readGrowth,
@@ -20,6 +21,7 @@ import {
 } from "../../alerts/incident-list-store.ts";
 import { readLargest } from "../../alerts/incident-store.ts";
 import type { Instant } from "../../clock.ts";
+import { cursorAt, placeAfter, placeOfCursor, readChangesEnd } from "../../db/change-position.ts";
 import { ReconError } from "../../errors.ts";
 import { type Comment, readComments } from "../../mismatches/comment-store.ts";
 import { formatAmount, parseAmount, sumAmounts } from "../../money.ts";
@@ -59,13 +61,34 @@ export async function listIncidentsWithMoney(
   { sql }: FlowContext,
   choice: IncidentChoice,
   page: IncidentRange,
-): Promise<{ incidents: IncidentWithMoney[]; next: number | null }> {
+): Promise<{ incidents: IncidentWithMoney[]; next: string | null }> {
   const { incidents, next } = await listIncidents(sql, choice, page);
   const sums = await sumIncidents(
     sql,
     incidents.map(({ id }) => id),
   );
   return { incidents: incidents.map((one) => withMoney(one, sums)), next };
+}
+
+/** As `listIncidentsWithMoney`, of those that changed after a cursor, in the order of their changes. */
+export async function listIncidentsSince(
+  { sql }: FlowContext,
+  choice: IncidentChoice,
+  { limit, changedSince }: { readonly limit: number; readonly changedSince: string },
+): Promise<{ incidents: IncidentWithMoney[]; next: string | null; cursor: string }> {
+  const end = await readChangesEnd(sql);
+  const from = placeOfCursor(changedSince, end);
+  const { incidents, last } = await listChangedIncidents(sql, choice, limit, from, end);
+  const sums = await sumIncidents(
+    sql,
+    incidents.map(({ id }) => id),
+  );
+  const cursor = cursorAt(end, placeAfter(from, end, last));
+  return {
+    incidents: incidents.map((one) => withMoney(one, sums)),
+    next: last === null ? null : cursor,
+    cursor,
+  };
 }
 
 /** Some of the open incidents, the number of all, and the money at risk in the other ones. */

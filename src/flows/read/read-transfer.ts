@@ -1,7 +1,18 @@
 /** Reads transfers and top-ups by their ref, with every stored answer. */
 
 import { z } from "zod";
-import { AMOUNT, type AnswerOf, COUNT, FLAG, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
+import {
+  AMOUNT,
+  type AnswerOf,
+  COUNT,
+  FLAG,
+  INSTANT,
+  LIST_COUNT,
+  listOf,
+  NEXT,
+  objectOf,
+  TEXT,
+} from "../../answer.ts";
 import { formatInstant, type Instant } from "../../clock.ts";
 import { ReconError } from "../../errors.ts";
 import { formatMoney } from "../../money.ts";
@@ -60,7 +71,7 @@ export const TRANSFER = objectOf({
 });
 export type TransferDocument = AnswerOf<typeof TRANSFER>;
 
-export const TRANSFER_LIST = objectOf({ transfers: listOf(TRANSFER), next: NEXT });
+export const TRANSFER_LIST = objectOf({ transfers: listOf(TRANSFER), next: NEXT, ...LIST_COUNT });
 
 export function describeTransfer({ sent, state }: Verification): TransferDocument {
   return {

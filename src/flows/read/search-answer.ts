@@ -9,7 +9,7 @@ import type { FoundBet, SearchResult } from "./search.ts";
 const KIND = z.enum(MISMATCH_KINDS);
 const NAMED = listOf(objectOf({ id: TEXT, kind: KIND, status: z.enum(MISMATCH_STATUSES) }));
 
-const BET = objectOf({
+export const FOUND_BET = objectOf({
   productId: TEXT,
   username: TEXT,
   roundId: z.nullable(TEXT),
@@ -38,7 +38,7 @@ export const SEARCH_ANSWER = objectOf({
   query: TEXT,
   mismatch: z.nullable(objectOf({ id: TEXT, kind: KIND, status: z.enum(MISMATCH_STATUSES) })),
   incident: z.nullable(objectOf({ id: TEXT, productId: TEXT, isOver: FLAG })),
-  bets: listOf(BET),
+  bets: listOf(FOUND_BET),
   hasMoreBets: FLAG,
   player: z.nullable(
     objectOf({

@@ -18,6 +18,7 @@ import {
   findBets,
   findBetsOfRequest,
   findBetsOfRound,
+  findLatestOfPlayer,
   findMismatches,
   findProductsOfPlayer,
   findRequests,
@@ -140,6 +141,34 @@ export async function search(context: FlowContext, text: string): Promise<Search
     unsearched: further.unsearched,
     isCheap: isFound,
   };
+}
+
+/** A record and an entry of a bet may have different ids, so more ids than bets are read. */
+const LATEST_LIMITS = { most: 2 * MOST_BETS, mostOwn: 5_000, mostNewest: 20_000 };
+
+export interface LatestBets {
+  /** the newest first */
+  readonly bets: readonly FoundBet[];
+  /** among so many of the newest records and entries; null: among all of the player's */
+  readonly among: number | null;
+}
+
+/** @param products at which the player plays */
+export async function readLatestBets(
+  context: FlowContext,
+  products: readonly string[],
+  username: string,
+): Promise<LatestBets> {
+  const { sql, config } = context;
+  const { keys, isWhole } = await findLatestOfPlayer(sql, products, username, LATEST_LIMITS);
+  const days = new StatementDays(keys.length === 0 ? [] : await readClosedBounds(sql), config.closing.zone);
+  let bets: FoundBet[] = [];
+  for (const key of keys) {
+    if (bets.length >= MOST_BETS) break;
+    const bet = await describeBet(context, key);
+    bets = withoutTwins([...bets, { ...bet, countsOn: countsOn(context, bet, days) }]);
+  }
+  return { bets, among: isWhole ? null : LATEST_LIMITS.mostNewest };
 }
 
 const UNDECIDED: Omit<MismatchChoice, "username"> = { statuses: [], kind: null, productId: null };

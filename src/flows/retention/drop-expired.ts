@@ -1,6 +1,7 @@
 /** Deletes rows older than `retain` says, so that the database does not grow without end. */
 
 import { dropOldAudit } from "../../access/audit-store.ts";
+import { dropOldKeys, KEEP_KEYS_MS } from "../../access/idempotency-store.ts";
 import { dropOldSessions } from "../../access/session-store.ts";
 import { dropExpiredBodies, dropExpiredSignatures } from "../../callbacks/expired-store.ts";
 import { readClosedTime } from "../../closing/closed-day-store.ts";
@@ -63,6 +64,7 @@ export async function dropExpired(
   const rawBodies = await dropAll(context, dropExpiredBodies, retain.rawBodies, limits, signal, closed);
   await dropAll(context, dropOldSessions, 0, limits, signal);
   await dropAll(context, dropExpiredSignatures, KEEP_SIGNATURES_MS, limits, signal);
+  await dropAll(context, dropOldKeys, KEEP_KEYS_MS, limits, signal);
   await dropAll(context, dropOldAudit, KEEP_AUDIT_MS, limits, signal);
   await dropAll(context, dropExpiredImports, KEEP_AUDIT_MS, limits, signal);
   await dropSamples(context, limits, signal);

@@ -1,21 +1,32 @@
 /**
- * Reads the trends of the last day, week or month. A mismatch counts from the time of its bet: counted from its first sight, a
+ * Reads the trends of the last day, week or month, or of a chosen range. A mismatch counts from the time of its bet: counted from its first sight, a
  * backfill would look like a new problem.
  */
 
-import type { Instant } from "../../clock.ts";
+import { z } from "zod";
+import { AMOUNT, type AnswerOf, COUNT, FLAG, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
+import { formatInstant, type Instant } from "../../clock.ts";
 import { sharesOf } from "../../closing/confirmed-days.ts";
 import { type ConfirmedMonth, readConfirmedMonths } from "../../closing/confirmed-store.ts";
-import type { ConfirmedShares } from "../../confirmed.ts";
+import { CONFIRMED_SHARES, type ConfirmedShares } from "../../confirmed.ts";
 import type { Query } from "../../db/client.ts";
 import { watermarkOf } from "../../health/products.ts";
 import { type OpenChange, readDelaySteps, readOpenChanges } from "../../mismatches/risk-store.ts";
 import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import { readPullProgress, readPullSummaries, readUnfetched } from "../../sync/progress-store.ts";
 import type { TimeRange } from "../../window.ts";
-import { QUARTER_MS, readWorkSteps, type WorkStep } from "../../work/trend-store.ts";
+import {
+  type LagStep,
+  QUARTER_MS,
+  readLagSteps,
+  readWorkSteps,
+  type WorkStep,
+} from "../../work/trend-store.ts";
 import { readWorkFacts } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
+
+/** The months whose shares are shown. */
+export const MOST_MONTHS = 12;
 
 export const SPANS = ["day", "week", "month"] as const;
 export type Span = (typeof SPANS)[number];
@@ -27,12 +38,23 @@ const STEPS: Readonly<Record<Span, { readonly stepMs: number; readonly count: nu
   month: { stepMs: 8 * HOUR_MS, count: 90 },
 };
 
+/** A chosen range has steps of the first of these lengths with which it has at most so many. */
+const STEP_LENGTHS = [1, 2, 4, 8, 16, 32, 96].map((quarters) => quarters * QUARTER_MS);
+const MOST_STEPS = 100;
+const DAY_MS = 24 * HOUR_MS;
+/** The samples are kept no longer. */
+export const LONGEST_RANGE_MS = 90 * DAY_MS;
+/** Each of these products has a line of its own lag. */
+export const MOST_LAGS = 6;
+
 /** The values of all steps of a range; null: unknown. */
 type Line<Value> = readonly (Value | null)[];
 
 export interface Trends {
   readonly range: TimeRange;
   readonly stepMs: number;
+  /** when the data of the products began; null: nothing is pulled. Earlier time has no figures */
+  readonly begin: Instant | null;
   /** at the end of each step */
   readonly open: Line<number>;
   /** by currency, the largest number of mismatches first; null: without a currency; decimal text */
@@ -41,6 +63,8 @@ export interface Trends {
   readonly delay: Line<number>;
   /** the longest, in milliseconds */
   readonly lag: Line<number>;
+  /** the same of the products that were furthest behind within the range, the worst first */
+  readonly lags: readonly { readonly productId: string; readonly line: Line<number> }[];
   /** the longest at present, in milliseconds; null: nothing is pulled yet */
   readonly lagNow: number | null;
   /** per minute */
@@ -48,7 +72,12 @@ export interface Trends {
   readonly callbacks: Line<number>;
 }
 
-type ReadWork = (products: readonly string[], range: TimeRange, stepMs: number) => Promise<WorkStep[]>;
+interface Work {
+  readonly steps: readonly WorkStep[];
+  readonly lags: readonly LagStep[];
+}
+
+type ReadWork = (products: readonly string[], range: TimeRange, stepMs: number) => Promise<Work>;
 
 /**
  * The shortest interval of reading the samples: they change once in some minutes, and every page reads them at each
@@ -59,42 +88,71 @@ const MOST_KEPT = 50;
 
 /**
  * Opens a reader for repeated use. Every reading is new, except for the samples.
- * @returns a function; its `productId` null: all products together
+ * @returns a function; its `productId` null: all products together. A chosen range, at most `LONGEST_RANGE_MS` long, is widened
+ * to whole steps
  */
-export function openTrends(context: FlowContext): (productId: string | null, span: Span) => Promise<Trends> {
-  const kept = new Map<string, { readonly at: Instant; readonly work: Promise<WorkStep[]> }>();
-  const readWork: ReadWork = (products, range, stepMs) => {
-    const key = JSON.stringify([products, range.from, stepMs]);
+export function openTrends(
+  context: FlowContext,
+): (productId: string | null, asked: Span | TimeRange) => Promise<Trends> {
+  const kept = new Map<string, { readonly at: Instant; readonly work: Promise<Work> }>();
+  const readKept: ReadWork = (products, range, stepMs) => {
+    const key = JSON.stringify([products, range, stepMs]);
     const now = context.clock.now();
     const found = kept.get(key);
     if (found !== undefined && now >= found.at && now - found.at < KEEP_WORK_MS) return found.work;
-    const work = readWorkSteps(context.sql, products, range, stepMs);
+    const work = readWork(context.sql, products, range, stepMs);
     if (kept.size >= MOST_KEPT) kept.clear();
     kept.set(key, { at: now, work });
     work.catch(() => kept.delete(key));
     return work;
   };
-  return (productId, span) => readTrends(context, readWork, productId, span);
+  return (productId, asked) => readTrends(context, readKept, productId, asked);
+}
+
+async function readWork(
+  sql: Query,
+  products: readonly string[],
+  range: TimeRange,
+  stepMs: number,
+): Promise<Work> {
+  const [steps, lags] = await Promise.all([
+    readWorkSteps(sql, products, range, stepMs),
+    readLagSteps(sql, products, range, stepMs, MOST_LAGS),
+  ]);
+  return { steps, lags };
+}
+
+/** @returns whole steps, of which the last of a span is the present one */
+function stepsOf(asked: Span | TimeRange, now: Instant) {
+  if (typeof asked === "string") {
+    const { stepMs, count } = STEPS[asked];
+    const to = (Math.floor(now / stepMs) + 1) * stepMs;
+    return { range: { from: to - count * stepMs, to }, stepMs, count };
+  }
+  const widen = (stepMs: number) => {
+    const from = Math.floor(asked.from / stepMs) * stepMs;
+    const to = Math.ceil(asked.to / stepMs) * stepMs;
+    return { range: { from, to }, stepMs, count: (to - from) / stepMs };
+  };
+  return STEP_LENGTHS.map(widen).find(({ count }) => count <= MOST_STEPS) ?? widen(DAY_MS);
 }
 
 async function readTrends(
   context: FlowContext,
-  readWork: ReadWork,
+  readKept: ReadWork,
   productId: string | null,
-  span: Span,
+  asked: Span | TimeRange,
 ): Promise<Trends> {
   const { sql, config, clock } = context;
-  const { stepMs, count } = STEPS[span];
-  const to = (Math.floor(clock.now() / stepMs) + 1) * stepMs;
-  const range = { from: to - count * stepMs, to };
+  const { range, stepMs, count } = stepsOf(asked, clock.now());
   const chosen = config.products.filter((one) => productId === null || one.productId === productId);
   const pulled = chosen.filter(({ walletMode }) => walletMode === "seamless").map((one) => one.productId);
   const named = productId === null ? null : [productId];
-  const [isKnown, changes, delays, work, progress] = await Promise.all([
+  const [{ isKnown, begin }, changes, delays, work, progress] = await Promise.all([
     findKnown(context, pulled),
     readOpenChanges(sql, named, range, stepMs),
     readDelaySteps(sql, named, range, stepMs),
-    readWork(pulled, range, stepMs),
+    readKept(pulled, range, stepMs),
     readPullProgress(sql),
   ]);
   const steps = Array.from({ length: count }, (_, step) => step);
@@ -102,14 +160,19 @@ async function readTrends(
     isKnown({ from: range.from + step * stepMs, to: range.from + (step + 1) * stepMs }),
   );
   const watermarks = progress.filter((one) => pulled.includes(one.productId)).map(watermarkOf);
-  const workOf = new Map(work.map((one) => [one.step, one]));
+  const workOf = new Map(work.steps.map((one) => [one.step, one]));
   const delayOf = new Map(delays.map((one) => [one.step, one.medianMs]));
   return {
     range,
     stepMs,
+    begin,
     ...addUpOpen(changes, known),
     delay: steps.map((step) => delayOf.get(step) ?? null),
     lag: steps.map((step) => workOf.get(step)?.lagMs ?? null),
+    lags: [...Map.groupBy(work.lags, (one) => one.productId)].map(([lagging, own]) => {
+      const lagOf = new Map(own.map((one) => [one.step, one.lagMs]));
+      return { productId: lagging, line: steps.map((step) => lagOf.get(step) ?? null) };
+    }),
     lagNow: watermarks.length === 0 ? null : Math.max(0, clock.now() - Math.min(...watermarks)),
     records: steps.map((step) => workOf.get(step)?.records ?? null),
     callbacks: steps.map((step) => workOf.get(step)?.callbacks ?? null),
@@ -123,9 +186,9 @@ async function readTrends(
 async function findKnown(
   { sql, config, clock }: FlowContext,
   pulled: readonly string[],
-): Promise<(step: TimeRange) => boolean> {
+): Promise<{ isKnown(step: TimeRange): boolean; readonly begin: Instant | null }> {
   const now = clock.now();
-  if (pulled.length === 0) return ({ from }) => from < now;
+  if (pulled.length === 0) return { isKnown: ({ from }) => from < now, begin: null };
   const [stands, unfetched, { marks }] = await Promise.all([
     readPullSummaries(sql, pulled),
     readUnfetched(sql, pulled),
@@ -136,11 +199,12 @@ async function findKnown(
   const compared = marks.map(({ oldestDueAt }) => oldestDueAt ?? now);
   const begin = Math.min(...stands.map((stand) => stand.begin));
   const end = Math.min(now, ...heads, ...compared) - graceMs;
-  return (step) => {
+  const isKnown = (step: TimeRange) => {
     const part = { from: step.from, to: Math.min(step.to, end) };
     if (part.to <= part.from || part.to <= begin) return false;
     return !unfetched.some(({ from, to }) => from < part.to && to > part.from);
   };
+  return { isKnown, begin: stands.length === 0 ? null : begin };
 }
 
 /** From the changes to what was open at the end of each step. */
@@ -193,4 +257,65 @@ export async function readMonthlyShares(
     const names = { month, productId: one.productId, currency, to, isWhole };
     return { ...names, stake: formatAmount(one.stake), ...sharesOf(one, now) };
   });
+}
+
+const LINE_OF_SECONDS = listOf(z.nullable(z.number().meta({ minimum: 0 })));
+
+/** Trends as JSON: one value for each step; null: unknown. */
+export const TRENDS = objectOf({
+  span: z.nullable(z.enum(SPANS)).meta({ description: "null: a range was asked for" }),
+  productId: z.nullable(TEXT).meta({ description: "null: all products together" }),
+  from: INSTANT,
+  to: INSTANT,
+  stepSeconds: COUNT,
+  open: listOf(z.nullable(COUNT)).meta({
+    description: "open and acknowledged mismatches at the end of each step",
+  }),
+  atRisk: listOf(objectOf({ currency: z.nullable(TEXT), amounts: listOf(z.nullable(AMOUNT)) })).meta({
+    description: "their money at the end of each step, by currency",
+  }),
+  delaySeconds: LINE_OF_SECONDS.meta({
+    description: "the median from a bet to the first sight of its mismatch; null also if there was none",
+  }),
+  lagSeconds: LINE_OF_SECONDS.meta({ description: "the longest lag of pulling" }),
+  lagSecondsNow: z.nullable(z.number().meta({ minimum: 0 })),
+  recordsPerMinute: LINE_OF_SECONDS,
+  callbacksPerMinute: LINE_OF_SECONDS,
+  months: listOf(
+    CONFIRMED_SHARES.extend({
+      month: TEXT.regex(/^\d{4}-\d{2}$/),
+      isWhole: FLAG.meta({
+        description: "false: an older version, which measured nothing, closed some of its days",
+      }),
+    }),
+  ).meta({
+    description: "the share of the money of closed days that both sides confirmed in time, the newest first",
+  }),
+});
+
+export function describeTrends(
+  { span, productId }: { readonly span: Span | null; readonly productId: string | null },
+  trends: Trends,
+  months: readonly MonthlyShares[],
+): AnswerOf<typeof TRENDS> {
+  const { range, stepMs, open, risk, delay, lag, lagNow, records, callbacks } = trends;
+  return {
+    span,
+    productId,
+    from: formatInstant(range.from),
+    to: formatInstant(range.to),
+    stepSeconds: stepMs / 1000,
+    open,
+    atRisk: risk.map(({ currency, line }) => ({ currency, amounts: line })),
+    delaySeconds: delay.map(toSeconds),
+    lagSeconds: lag.map(toSeconds),
+    lagSecondsNow: toSeconds(lagNow),
+    recordsPerMinute: records,
+    callbacksPerMinute: callbacks,
+    months: months.map(({ to: _, ...shares }) => shares),
+  };
+}
+
+function toSeconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1000;
 }

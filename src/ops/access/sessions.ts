@@ -8,6 +8,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { endSession, findSession, insertSession } from "../../access/session-store.ts";
 import type { FlowContext } from "../../flows/context.ts";
+import { cameByHttps } from "../http/same-origin.ts";
 import { type KnownTokens, type OpsToken, proveToken } from "./tokens.ts";
 
 const COOKIE = "recon_session";
@@ -52,15 +53,6 @@ export function openSessions({ sql, clock }: FlowContext, tokens: KnownTokens): 
       reply.clearCookie(COOKIE, cookieOptions(request));
     },
   };
-}
-
-/**
- * Whether the visitor uses https. This server speaks plain http; a proxy in front of it reports https in a header. A
- * visitor who fakes the header harms only their own cookie.
- */
-export function cameByHttps({ headers }: FastifyRequest): boolean {
-  const said = headers["x-forwarded-proto"];
-  return typeof said === "string" && said.split(",")[0]?.trim().toLowerCase() === "https";
 }
 
 function cookieOptions(request: FastifyRequest) {

@@ -1,10 +1,14 @@
 /** The API: the outputs and actions of the commands, over HTTP. */
 
 import { Readable } from "node:stream";
+import { constants } from "node:zlib";
+import compress, { type FastifyCompressOptions } from "@fastify/compress";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { listAudit } from "../../access/audit-store.ts";
+import type { AlertChannel } from "../../alerts/channel.ts";
+import { EVENTS } from "../../alerts/event.ts";
 import { STATEMENT_CLOSED, STATEMENT_CLOSED_EVENT } from "../../alerts/statement-closed.ts";
 import { COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant } from "../../clock.ts";
@@ -17,13 +21,21 @@ import { COVERAGE, readCoverageOf } from "../../flows/read/read-coverage.ts";
 import { readStatus, STATUS } from "../../flows/read/read-status.ts";
 import { search } from "../../flows/read/search.ts";
 import { describeSearch, SEARCH_ANSWER } from "../../flows/read/search-answer.ts";
+import {
+  describeTrends,
+  MOST_MONTHS,
+  openTrends,
+  readMonthlyShares,
+  TRENDS,
+} from "../../flows/trends/read-trends.ts";
 import { REPORT_ITEMS } from "../../report-item.ts";
 import { ROLE_NAMES } from "../../roles.ts";
 import { againstAsCsv, monthAsCsv, pagesAsCsv, reportAsCsv } from "../csv/report-csv.ts";
+import { addIdempotency } from "../http/idempotency.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
 import type { ImportSeats } from "../http/sent-lines.ts";
 import { LARGEST_LIMIT, PAGE_QUERY, readPage, type Typed, usage } from "../input/fields.ts";
-import { RANGE_QUERY, readProductRange } from "../input/range-query.ts";
+import { RANGE_QUERY, readProductRange, readTrendQuery, TREND_QUERY } from "../input/range-query.ts";
 import {
   AGAINST_QUERY,
   ITEMS_QUERY,
@@ -32,11 +44,12 @@ import {
   readReportAsk,
 } from "../input/report-query.ts";
 import { readSearch, SEARCH_QUERY } from "../input/search-query.ts";
+import { addAlertRoutes } from "./alert-routes.ts";
 import { addBackfillRoutes } from "./backfill-routes.ts";
-import { addInvoiceRoutes } from "./invoice-routes.ts";
+import { addClosingRoutes, addInvoiceRoutes } from "./closing-routes.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
 import { addEvidenceRoutes, addIncidentRoutes, addMismatchRoutes } from "./mismatch-routes.ts";
-import { describeOperation, describeWebhook } from "./operation.ts";
+import { describeOperation, describeWebhook, nameSchemas } from "./operation.ts";
 import { addRejectedRoutes } from "./rejected-routes.ts";
 import { addTransferRoutes } from "./transfer-routes.ts";
 
@@ -125,20 +138,58 @@ const SEARCH = describeOperation({
   answers: { 200: SEARCH_ANSWER },
 });
 
+const READ_TRENDS = describeOperation({
+  id: "readTrends",
+  summary: "what has changed over the last day, week or month, or a range",
+  query: TREND_QUERY,
+  answers: { 200: TRENDS },
+});
+
+function addTrendsRoute(api: FastifyInstance, context: FlowContext): void {
+  const readTrends = openTrends(context);
+  const products = context.config.products.map(({ productId }) => productId);
+  api.get<{ Querystring: Typed }>("/trends", { schema: READ_TRENDS }, async ({ query }) => {
+    const now = context.clock.now();
+    const { time, product: productId } = readTrendQuery(query, products, now);
+    const [trends, months] = await Promise.all([
+      readTrends(productId, time),
+      readMonthlyShares(context.sql, now, MOST_MONTHS, productId),
+    ]);
+    return describeTrends({ span: typeof time === "string" ? time : null, productId }, trends, months);
+  });
+}
+
 const READ_OPENAPI = describeOperation({
   id: "readOpenApi",
   summary: "this document",
   answers: { 200: z.unknown().meta({ type: "object" }) },
 });
 
+interface ApiParts {
+  readonly reports: ReportQueue;
+  readonly imports: ImportSeats;
+  /** of the worker in this process; default: none */
+  readonly channels?: readonly AlertChannel[];
+}
+
+/** Bodies are taken as they are sent. At brotli's default quality, 11, a list of 1,000 mismatches takes a second. */
+const COMPRESSION = {
+  encodings: ["br", "gzip"],
+  threshold: 1_024,
+  globalDecompression: false,
+  brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } },
+} satisfies FastifyCompressOptions;
+
 /** @param api a scope with access rules: its requests have an asker, and changes the role that they need */
 export async function addApi(
   api: FastifyInstance,
   context: FlowContext,
-  { reports, imports }: { readonly reports: ReportQueue; readonly imports: ImportSeats },
+  { reports, imports, channels = [] }: ApiParts,
 ): Promise<void> {
   const { config } = context;
   takeJsonOnly(api);
+  addIdempotency(api, context);
+  await api.register(compress, COMPRESSION);
   await addDocument(api);
   api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
   api.get<{ Querystring: Typed }>("/search", { schema: SEARCH }, async ({ query }) => {
@@ -168,6 +219,7 @@ export async function addApi(
     return await reply.type("text/csv; charset=utf-8").send(csv);
   });
   addInvoiceRoutes(api, context);
+  addClosingRoutes(api, context);
   api.get<{ Querystring: Typed }>(
     "/report/items",
     { schema: LIST_ITEMS },
@@ -185,6 +237,8 @@ export async function addApi(
     },
   );
   addBackfillRoutes(api, context);
+  addTrendsRoute(api, context);
+  addAlertRoutes(api, context, channels);
   addTransferRoutes(api, context);
   addLedgerRoutes(api, context, imports);
   addRejectedRoutes(api, context);
@@ -248,8 +302,19 @@ async function addDocument(api: FastifyInstance): Promise<void> {
       security: [{ token: [] }, { session: [] }],
       webhooks: {
         [STATEMENT_CLOSED]: describeWebhook("A day was closed (ALERT_WEBHOOK_URL)", STATEMENT_CLOSED_EVENT),
+        ...Object.fromEntries(
+          EVENTS.map(({ type, summary, schema }) => [
+            type,
+            describeWebhook(`${summary} (alerts.endpoints)`, schema),
+          ]),
+        ),
       },
     },
   });
-  api.get("/openapi.json", { schema: READ_OPENAPI }, () => api.swagger());
+  // The document does not change while the server runs.
+  let document: object | null = null;
+  api.get("/openapi.json", { schema: READ_OPENAPI }, () => {
+    document ??= nameSchemas(api.swagger());
+    return document;
+  });
 }

@@ -15,8 +15,10 @@ import {
   planBackfill,
   requestBackfill,
 } from "../../flows/pull/backfill.ts";
-import type { BackfillChange } from "../../sync/backfill.ts";
-import { PAGE_QUERY, readPage } from "../input/fields.ts";
+import type { Backfill, BackfillChange } from "../../sync/backfill.ts";
+import { countBackfills } from "../../sync/backfill-store.ts";
+import { keepWith } from "../http/idempotency.ts";
+import { COUNTED, PAGE_QUERY, readPage, type Typed, takeCount } from "../input/fields.ts";
 import { BACKFILL_FORM, readBackfill } from "../input/range-query.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 
@@ -25,7 +27,7 @@ const ONE_BACKFILL = objectOf({ backfill: BACKFILL });
 const LIST = describeOperation({
   id: "listBackfills",
   summary: "backfills, the newest first",
-  query: PAGE_QUERY,
+  query: PAGE_QUERY.extend(COUNTED),
   answers: { 200: BACKFILL_LIST },
 });
 
@@ -49,19 +51,27 @@ function describeChange(change: BackfillChange) {
 }
 
 export function addBackfillRoutes(api: FastifyInstance, context: FlowContext): void {
-  api.get("/backfills", { schema: LIST }, async ({ query }) => {
+  api.get<{ Querystring: Typed }>("/backfills", { schema: LIST }, async (request) => {
+    const { isCounted, query } = takeCount(request.query);
     const { backfills, next } = await listBackfillPage(context, readPage(query));
-    return { backfills: backfills.map(describeBackfill), next };
+    const count = isCounted ? await countBackfills(context.sql) : {};
+    return { backfills: backfills.map(describeBackfill), next, ...count };
   });
   api.get<{ Params: { id: string } }>("/backfills/:id", { schema: SHOW }, async ({ params }) => ({
     backfill: describeBackfill(await findBackfill(context, params.id)),
   }));
-  api.post("/backfills", { schema: REQUEST }, async ({ body }, reply) => {
-    const { dryRun, ...asked } = readBackfill(body, context.config);
+  const locationOf = ({ id }: Backfill) => `/api/backfills/${id}`;
+  api.post("/backfills", { schema: REQUEST }, async (request, reply) => {
+    const { dryRun, ...asked } = readBackfill(request.body, context.config);
     const plan = await planBackfill(context, asked);
     if (dryRun) return describePlan(plan);
-    const backfill = describeBackfill(await requestBackfill(context, plan));
-    return await reply.code(201).header("location", `/api/backfills/${backfill.id}`).send({ backfill });
+    const queued = await requestBackfill(context, plan, (tx, one) =>
+      keepWith(tx, request, 201, { backfill: describeBackfill(one) }, locationOf(one)),
+    );
+    return await reply
+      .code(201)
+      .header("location", locationOf(queued))
+      .send({ backfill: describeBackfill(queued) });
   });
   for (const change of ["pause", "resume", "cancel"] as const) {
     const path = `/backfills/:id/${change}`;

@@ -3,12 +3,20 @@
 import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { FlowContext } from "../../flows/context.ts";
-import { recordImport } from "../../flows/ledger/import-ledger.ts";
+import {
+  describeImport,
+  IMPORT_LIST,
+  IMPORT_STORY,
+  readImportStory,
+  recordImport,
+} from "../../flows/ledger/import-ledger.ts";
 import type { ImportFormat, ImportShape } from "../../flows/ledger/read-import.ts";
 import { addCounts, IMPORT_COUNTS, type ImportCounts, NO_COUNTS } from "../../ledger/import-lines.ts";
+import { listImports } from "../../ledger/past-import-store.ts";
 import { sendProblem } from "../http/problem.ts";
 import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../http/sent-lines.ts";
-import { describeOperation } from "./operation.ts";
+import { PAGE_QUERY, readPage } from "../input/fields.ts";
+import { describeOperation, ONE_ID } from "./operation.ts";
 
 const linesOf = (what: string) => z.string().meta({ description: what });
 
@@ -48,7 +56,31 @@ const ROUTES = {
   },
 } as const;
 
+const LIST = describeOperation({
+  id: "listImports",
+  summary: "imports of every command, page and request, the newest first",
+  query: PAGE_QUERY,
+  answers: { 200: IMPORT_LIST },
+});
+
+const SHOW = describeOperation({
+  id: "readImport",
+  summary: "one import, with its first rejected lines",
+  params: ONE_ID,
+  answers: { 200: IMPORT_STORY },
+});
+
 export function addLedgerRoutes(api: FastifyInstance, context: FlowContext, seats: ImportSeats): void {
+  api.get("/ledger/imports", { schema: LIST }, async ({ query }) => {
+    const { limit, after } = readPage(query);
+    const page = { limit, after: after === null ? null : Number(after) };
+    const { imports, next } = await listImports(context.sql, page);
+    return { imports: imports.map(describeImport), next: next === null ? null : String(next) };
+  });
+  api.get<{ Params: { id: string } }>("/ledger/imports/:id", { schema: SHOW }, async ({ params }) => {
+    const found = await readImportStory(context, params.id);
+    return { ...describeImport(found), rejected: found.rejected };
+  });
   for (const format of ["entries", "callbacks"] as const) {
     api.register(async (scope) => {
       const { schema } = ROUTES[format];

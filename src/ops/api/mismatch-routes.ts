@@ -1,9 +1,10 @@
-/** Mismatches and incidents over HTTP: list, show, act on, comment on; and their evidence files. */
+/** Mismatches and incidents over HTTP: list, show, act on, assign, comment on; and their evidence files. */
 
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import pLimit from "p-limit";
 import { z } from "zod";
+import { countIncidents } from "../../alerts/incident-list-store.ts";
 import { FLAG, objectOf } from "../../answer.ts";
 import { ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
@@ -13,25 +14,42 @@ import {
   addComment,
   previewAction,
 } from "../../flows/mismatches/act-on-mismatches.ts";
+import { changeCases, changeIncidents, previewChange } from "../../flows/mismatches/change-cases.ts";
 import {
-  describeIncident,
   INCIDENT_LIST,
   INCIDENT_STORY,
+  listIncidentDocuments,
   readIncidentDocument,
 } from "../../flows/read/incident-document.ts";
 import { listMismatches } from "../../flows/read/list-mismatches.ts";
 import { EVIDENCE, type EvidenceTarget, readEvidence } from "../../flows/read/read-evidence.ts";
-import { listIncidentsWithMoney } from "../../flows/read/read-incident.ts";
 import { MISMATCH_STORY, readMismatchStory } from "../../flows/read/read-mismatch.ts";
 import { MISMATCH_LIST } from "../../mismatch.ts";
-import { MISMATCH_ACTIONS, type MismatchAction } from "../../mismatches/act.ts";
+import {
+  CASE_CHANGES,
+  type CaseChangeName,
+  MISMATCH_ACTIONS,
+  type MismatchAction,
+} from "../../mismatches/act.ts";
+import type { Comment, CommentSubject } from "../../mismatches/comment-store.ts";
+import { countMismatches } from "../../mismatches/store.ts";
 import { DECIDES } from "../access/access.ts";
 import { listAsCsv } from "../csv/csv.ts";
 import { TYPE_OF_FORMAT, writeEvidence } from "../evidence/evidence-file.ts";
+import { keepWith } from "../http/idempotency.ts";
 import { EVIDENCE_QUERY, readEvidenceQuery } from "../input/evidence-query.ts";
-import { COMMENT_FORM, readComment, type Typed } from "../input/fields.ts";
+import { COMMENT_FORM, COUNTED, readComment, type Typed, takeCount, usage } from "../input/fields.ts";
 import { INCIDENT_QUERY, readIncidentQuery } from "../input/incident-query.ts";
-import { actionForm, bulkForm, readAction, readBulk } from "../input/mismatch-action.ts";
+import {
+  actionForm,
+  bulkCaseForm,
+  bulkForm,
+  caseForm,
+  readAction,
+  readBulk,
+  readBulkCase,
+  readCase,
+} from "../input/mismatch-action.ts";
 import { LIST_QUERY, readMismatchQuery } from "../input/mismatch-query.ts";
 import { describeOperation, ONE_COMMENT, ONE_ID } from "./operation.ts";
 
@@ -39,7 +57,7 @@ import { describeOperation, ONE_COMMENT, ONE_ID } from "./operation.ts";
 const LONGEST_BULK = 256 * 1024;
 
 const BULK_RESULT = objectOf({
-  action: z.enum(MISMATCH_ACTIONS),
+  action: z.enum([...MISMATCH_ACTIONS, ...CASE_CHANGES]),
   dryRun: FLAG,
   ...ACTION_RESULT.shape,
 });
@@ -47,7 +65,7 @@ const BULK_RESULT = objectOf({
 const LIST = describeOperation({
   id: "listMismatches",
   summary: "mismatches, by default in the order of their discovery; all of them as CSV",
-  query: LIST_QUERY,
+  query: LIST_QUERY.extend(COUNTED),
   answers: { 200: MISMATCH_LIST },
   also: ["text/csv"],
 });
@@ -83,11 +101,72 @@ function describeBulk(action: MismatchAction) {
   return describeOperation({ id, summary, body: bulkForm(action), answers: { 200: BULK_RESULT } });
 }
 
+const SAID: Readonly<Record<CaseChangeName, string>> = {
+  assign: "says who works on",
+  ticket: "names the provider's ticket of",
+  remind: "sets or removes the reminder of",
+};
+
+function describeChange(what: CaseChangeName, about: "Mismatch" | "Incident") {
+  return describeOperation({
+    id: `${what}${about}`,
+    summary: `${SAID[what]} one ${about.toLowerCase()}; a repetition changes nothing`,
+    params: ONE_ID,
+    body: caseForm(what),
+    answers: { 200: about === "Mismatch" ? MISMATCH_STORY : INCIDENT_STORY },
+  });
+}
+
+function describeChangeOfMany(what: CaseChangeName) {
+  const [id, summary] = [`${what}Mismatches`, `${SAID[what]} many mismatches, all or none`];
+  return describeOperation({ id, summary, body: bulkCaseForm(what), answers: { 200: BULK_RESULT } });
+}
+
+function addCaseRoutes(api: FastifyInstance, context: FlowContext): void {
+  for (const what of CASE_CHANGES) {
+    const one = { schema: describeChange(what, "Mismatch"), ...DECIDES };
+    api.post<{ Params: { id: string } }>(`/mismatches/:id/${what}`, one, async ({ params, body, asker }) => {
+      const asked = { ...readCase(body, what, asker.name), by: asker.name };
+      await changeCases(context, { ids: [params.id] }, asked);
+      return await readMismatchStory(context, params.id);
+    });
+    const many = { schema: describeChangeOfMany(what), bodyLimit: LONGEST_BULK, ...DECIDES };
+    api.post(`/mismatches/${what}`, many, async ({ body, asker }) => {
+      const { isDryRun, target, ...asked } = await readBulkCase(context, what, body, asker.name);
+      const change = isDryRun ? previewChange : changeCases;
+      const result = await change(context, target, { ...asked, by: asker.name });
+      return { action: what, dryRun: isDryRun, ...result };
+    });
+    const incident = { schema: describeChange(what, "Incident"), ...DECIDES };
+    api.post<{ Params: { id: string } }>(
+      `/incidents/:id/${what}`,
+      incident,
+      async ({ params, body, asker }) => {
+        const asked = { ...readCase(body, what, asker.name), by: asker.name };
+        await changeIncidents(context, [params.id], asked);
+        return await readIncidentDocument(context, params.id);
+      },
+    );
+  }
+}
+
+/** Changes have no number: more follow while they are read. @throws ReconError `usage` */
+function checkCounted(isCounted: boolean, { changedSince }: Typed): void {
+  if (isCounted && changedSince !== undefined)
+    throw usage("count is not possible with changedSince: a list of changes has no end", "count");
+}
+
 export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): void {
-  api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async ({ query, headers }, reply) => {
-    const filter = await readMismatchQuery(context, query);
+  addCaseRoutes(api, context);
+  api.get<{ Querystring: Typed }>("/mismatches", { schema: LIST }, async (request, reply) => {
+    const { isCounted, query } = takeCount(request.query);
+    const filter = await readMismatchQuery(context, query, request.asker.name);
+    checkCounted(isCounted, query);
     reply.header("vary", "accept");
-    if (!/\btext\/csv\b/i.test(headers.accept ?? "")) return await listMismatches(context, filter);
+    if (!/\btext\/csv\b/i.test(request.headers.accept ?? "")) {
+      const count = isCounted ? await countMismatches(context.sql, filter, filter.order) : {};
+      return { ...(await listMismatches(context, filter)), ...count };
+    }
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
     const isWhole = query["limit"] === undefined;
     return await reply
@@ -100,9 +179,8 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
   api.post<{ Params: { id: string } }>(
     "/mismatches/:id/comments",
     { schema: COMMENT, ...DECIDES },
-    async ({ params: { id }, body, asker }, reply) => {
-      const note = readComment(body);
-      const comment = await addComment(context, { about: "mismatch", id, by: asker.name, note });
+    async (request, reply) => {
+      const comment = await commentOn(context, "mismatch", request);
       return await reply.code(201).send({ comment });
     },
   );
@@ -116,7 +194,7 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
     });
     const many = { schema: describeBulk(action), bodyLimit: LONGEST_BULK, ...DECIDES };
     api.post(`/mismatches/${action}`, many, async (request) => {
-      const { isDryRun, ...asked } = await readBulk(context, action, request.body);
+      const { isDryRun, ...asked } = await readBulk(context, action, request.body, request.asker.name);
       const act = isDryRun ? previewAction : actOnMismatches;
       const result = await act(context, { ...asked, by: request.asker.name });
       return { action, dryRun: isDryRun, ...result };
@@ -124,10 +202,20 @@ export function addMismatchRoutes(api: FastifyInstance, context: FlowContext): v
   }
 }
 
+async function commentOn(
+  context: FlowContext,
+  about: CommentSubject,
+  request: FastifyRequest<{ Params: { id: string } }>,
+): Promise<Comment> {
+  const note = readComment(request.body);
+  const said = { about, id: request.params.id, by: request.asker.name, note };
+  return await addComment(context, said, (tx, comment) => keepWith(tx, request, 201, { comment }));
+}
+
 const LIST_INCIDENTS = describeOperation({
   id: "listIncidents",
-  summary: "incidents, the newest first",
-  query: INCIDENT_QUERY,
+  summary: "incidents, the newest or those with the most money at risk first",
+  query: INCIDENT_QUERY.extend(COUNTED),
   answers: { 200: INCIDENT_LIST },
 });
 
@@ -147,10 +235,12 @@ const ADD_COMMENT = describeOperation({
 });
 
 export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): void {
-  api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async ({ query }) => {
-    const { choice, page } = await readIncidentQuery(context, query);
-    const { incidents, next } = await listIncidentsWithMoney(context, choice, page);
-    return { incidents: incidents.map(describeIncident), next: next === null ? null : String(next) };
+  api.get<{ Querystring: Typed }>("/incidents", { schema: LIST_INCIDENTS }, async (request) => {
+    const { isCounted, query } = takeCount(request.query);
+    const asked = await readIncidentQuery(context, query, request.asker.name);
+    checkCounted(isCounted, query);
+    const list = await listIncidentDocuments(context, asked);
+    return isCounted ? { ...list, ...(await countIncidents(context.sql, asked.choice)) } : list;
   });
   api.get<{ Params: { id: string } }>("/incidents/:id", { schema: SHOW_INCIDENT }, ({ params }) =>
     readIncidentDocument(context, params.id),
@@ -158,9 +248,8 @@ export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): v
   api.post<{ Params: { id: string } }>(
     "/incidents/:id/comments",
     { schema: ADD_COMMENT, ...DECIDES },
-    async ({ params: { id }, body, asker }, reply) => {
-      const note = readComment(body);
-      const comment = await addComment(context, { about: "incident", id, by: asker.name, note });
+    async (request, reply) => {
+      const comment = await commentOn(context, "incident", request);
       return await reply.code(201).send({ comment });
     },
   );

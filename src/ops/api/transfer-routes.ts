@@ -14,8 +14,9 @@ import {
 } from "../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../flows/verify/close-transfer.ts";
 import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
-import { listTransfers } from "../../verify/store.ts";
+import { countListed, listTransfers } from "../../verify/store.ts";
 import { DECIDES } from "../access/access.ts";
+import { COUNTED, type Typed, takeCount } from "../input/fields.ts";
 import {
   CLOSE_FORM,
   HAND_OVER_FORM,
@@ -40,7 +41,7 @@ const ONE_TRANSFER = objectOf({ transfer: TRANSFER });
 const LIST = describeOperation({
   id: "listTransfers",
   summary: "transfers, or top-ups, the newest first",
-  query: LIST_QUERY,
+  query: LIST_QUERY.extend(COUNTED),
   answers: { 200: TRANSFER_LIST },
 });
 
@@ -70,10 +71,12 @@ const CLOSE = describeOperation({
 
 export function addTransferRoutes(api: FastifyInstance, context: FlowContext): void {
   const { sql, config, clock } = context;
-  api.get("/transfers", { schema: LIST }, async ({ query }) => {
+  api.get<{ Querystring: Typed }>("/transfers", { schema: LIST }, async (request) => {
+    const { isCounted, query } = takeCount(request.query);
     const filter = readTransferQuery(query, config);
     const { transfers, next } = await listTransfers(sql, filter);
-    return { transfers: transfers.map(describeTransfer), next };
+    const count = isCounted ? await countListed(sql, filter) : {};
+    return { transfers: transfers.map(describeTransfer), next, ...count };
   });
   api.get<TransferRoute>("/transfers/:ref", { schema: SHOW }, ({ params, query }) =>
     readTransferStory(context, readTransferChoice(params.ref, query)),

@@ -26,6 +26,10 @@ const FIELDS = [
   "resolvedBy",
   "note",
   "countsOn",
+  "owner",
+  "ticket",
+  "withProvider",
+  "remindAt",
 ] as const satisfies readonly (keyof Mismatch)[];
 
 /** The fields of bets and rounds, and of transfers and top-ups. */

@@ -18,6 +18,8 @@ const FACTS = [
   "transactionRef",
   "amountAtRisk",
   "effect",
+  "ticket",
+  "withProvider",
 ] as const satisfies readonly (keyof MismatchEvidence)[];
 
 /** What one line says besides the facts of its mismatch. */

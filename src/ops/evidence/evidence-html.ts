@@ -212,7 +212,7 @@ function renderSource({ madeAt, ledger, mismatches, incident }: Evidence): SafeH
   const of =
     incident === null
       ? null
-      : html`<p>The incident has ${sayCount(incident.total)}, and began at ${sayUtc(incident.beganAt)}${incident.endedAt === null ? null : html`; it was over at ${sayUtc(incident.endedAt)}`}.</p>`;
+      : html`<p>The incident has ${sayCount(incident.total)}, and began at ${sayUtc(incident.beganAt)}${incident.endedAt === null ? null : html`; it was over at ${sayUtc(incident.endedAt)}`}.${incident.ticket === null ? null : html` Your ticket: ${incident.ticket}.`}${incident.withProvider === null ? null : html` With you since ${sayUtc(incident.withProvider)}.`}</p>`;
   return html`<p>Made at ${sayUtc(madeAt)} by wallet-recon. It holds ${sayCount(mismatches.length)} between the provider's bet records, as <code>betTransactionsV2</code> returned them, and the operator's ledger (<code>${ledger}</code>), which holds every callback that the operator answered with success.</p>
 ${of}
 <p class="faint">All times are UTC. All amounts are exact.</p>`;
@@ -268,6 +268,8 @@ function renderFacts(one: MismatchEvidence): SafeHtml {
     ["Happened", sayUtc(one.occurredAt)],
     ["First seen", sayUtc(one.firstSeenAt)],
     ["Last seen", sayUtc(one.lastSeenAt)],
+    ["Your ticket", one.ticket],
+    ["With you since", one.withProvider === null ? null : sayUtc(one.withProvider)],
   ];
   const known = facts.filter(([, value]) => value !== null);
   return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;

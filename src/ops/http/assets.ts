@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { showDuration } from "../../clock.ts";
+import { groupThousands } from "../../money.ts";
 
 const FOLDER = join(import.meta.dirname, "../dashboard/assets");
 
@@ -19,12 +20,17 @@ export const ASSETS_AT = `/assets/${ASSETS_VERSION}`;
 
 function readAssets(): Map<string, string> {
   const own = readdirSync(FOLDER).map((name) => [name, readFileSync(join(FOLDER, name), "utf8")] as const);
-  const idiomorph = createRequire(import.meta.url).resolve("idiomorph/dist/idiomorph.esm.js");
+  const { resolve } = createRequire(import.meta.url);
+  const readPackage = (path: string) => readFileSync(resolve(path), "utf8");
   return new Map([
     ...own,
-    ["idiomorph.js", readFileSync(idiomorph, "utf8")],
-    // Pages and browsers say lengths of time by one rule.
+    ["idiomorph.js", readPackage("idiomorph/dist/idiomorph.esm.js")],
+    // The package has no small module: its module is three times as large as this.
+    ["uplot.js", `${readPackage("uplot/dist/uPlot.iife.min.js")}\nexport { uPlot };\n`],
+    ["uplot.css", readPackage("uplot/dist/uPlot.min.css")],
+    // Pages and browsers say lengths of time and numbers by one rule.
     ["show-duration.js", `export ${showDuration}\n`],
+    ["group-thousands.js", `export ${groupThousands}\n`],
   ]);
 }
 

@@ -11,7 +11,7 @@ import { type ErrorCode, ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { endsInTime } from "../../in-time.ts";
 import { renderPage } from "./layout.ts";
-import { sendProblem, wantsPage } from "./problem.ts";
+import { codeOfStatus, sendProblem, typeOf, wantsPage } from "./problem.ts";
 import { isChange, isOwnChange } from "./same-origin.ts";
 
 /** The limit of a statement (PEOPLE_LIMITS), and a little more. */
@@ -117,7 +117,10 @@ const STATUS_OF: Partial<Readonly<Record<ErrorCode, number>>> = {
   usage: 400,
   "not-found": 404,
   conflict: 409,
+  "idempotency-key-reused": 409,
+  "idempotency-key-in-use": 409,
   "bets-deleted": 410,
+  "cursor-unknown": 410,
   "round-too-wide": 422,
   "session-too-long": 422,
   "database-limit": 503,
@@ -174,7 +177,10 @@ export function addRefusals(app: FastifyInstance, { log, sql }: FlowContext): vo
     log.error({ requestId: request.id, err: error }, "a request to the ops server failed");
     if (wantsPage(request))
       return await sendFailurePage(request, reply, failureOf(error, handled.has(request)));
-    if (isSilent(error)) return await sendProblem(reply, 503, "Service Unavailable", saySilent(request));
+    if (isSilent(error)) {
+      const code = "database-unreachable";
+      return await sendProblem(reply, 503, "Service Unavailable", saySilent(request), { code });
+    }
     return await sendProblem(reply, 500, "Internal Server Error", "the request failed; the log says why");
   });
 }
@@ -234,15 +240,22 @@ export function refuseBroken({ code = "" }: NodeJS.ErrnoException, socket: Socke
     code === "ERR_HTTP_REQUEST_TIMEOUT"
       ? "the request did not arrive completely in time: send it again"
       : `the request cannot be parsed (${code})`;
-  const body = JSON.stringify({ type: "about:blank", title, status, detail });
+  const problemCode = codeOfStatus(status);
+  const body = JSON.stringify({ type: typeOf(problemCode, ""), title, status, detail, code: problemCode });
   const head = `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${body.length}`;
   socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);
   // The client may never close its side of the connection.
   socket.setTimeout(LONGEST_GOODBYE_MS, () => socket.destroy());
 }
 
+/** After a refusal that may not last: another process closes days, or too many reports wait. */
+const RETRY_AFTER_SECONDS = 60;
+
 async function sendError(reply: FastifyReply, status: number, error: Error): Promise<FastifyReply> {
-  return await sendProblem(reply, status, STATUS_CODES[status] ?? "Refused", error.message);
+  const parts = error instanceof ReconError ? { code: error.code, fields: error.fields } : {};
+  const mayRepeat = error instanceof ReconError && error.retryable;
+  if (mayRepeat && !reply.hasHeader("retry-after")) reply.header("retry-after", RETRY_AFTER_SECONDS);
+  return await sendProblem(reply, status, STATUS_CODES[status] ?? "Refused", error.message, parts);
 }
 
 /** The methods of the path, in the order of Node's list. */

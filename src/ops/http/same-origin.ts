@@ -1,4 +1,4 @@
-/** Recognises what another site asks for: a change that its page made a visitor's browser send, and a path that leads to it. */
+/** Recognises what another site asks for: a change that its page made a visitor's browser send, and a path that leads to it; and https. */
 
 import type { IncomingHttpHeaders } from "node:http";
 
@@ -26,6 +26,15 @@ export function isOwnChange(
   if (site !== undefined) return site === "same-origin" || site === "none";
   if (origin !== undefined) return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
   return whereSilent === "accept";
+}
+
+/**
+ * Whether the visitor uses https. This server speaks plain http; a proxy in front of it reports https in a header. A
+ * visitor who fakes the header harms only their own cookie.
+ */
+export function cameByHttps({ headers }: { readonly headers: IncomingHttpHeaders }): boolean {
+  const said = headers["x-forwarded-proto"];
+  return typeof said === "string" && said.split(",")[0]?.trim().toLowerCase() === "https";
 }
 
 const LONGEST_PATH = 2_000;

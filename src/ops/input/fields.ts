@@ -6,6 +6,8 @@
 import { z } from "zod";
 import { AMOUNT_TEXT } from "../../answer.ts";
 import { parseInstant } from "../../clock.ts";
+import { CURRENCY_CODE } from "../../config-file.ts";
+import { isCursor } from "../../db/change-position.ts";
 import { ReconError, type WrongField } from "../../errors.ts";
 import { formatAmount, parseAmount } from "../../money.ts";
 import { bodyWith, fieldOf, messageOf, sayNone, sayRepeated, show, type TextReader } from "./messages.ts";
@@ -66,6 +68,11 @@ export const ONCE = z.string({
 /** A filter. No stored text contains a NUL, and PostgreSQL refuses to search for it. */
 export const FILTER = ONCE.refine((text) => !text.includes("\0"), {
   error: (issue) => `${fieldOf(issue)} has a character that cannot be stored`,
+});
+
+/** A filter by currency: a code such as THB. */
+export const CURRENCY = FILTER.regex(CURRENCY_CODE, {
+  error: ({ input }) => `currency must be a code in capital letters such as THB, but is ${show(input)}`,
 });
 
 /** A flag; not set if it is missing. */
@@ -151,12 +158,58 @@ export const PAGE = {
   ).meta({ description: "the `next` of the page before; without it the first page" }),
 };
 
+/** `after` of a list that has other positions too: each order checks its own. */
+export const AFTER = orNull(FILTER).meta({
+  description: "the `next` of the page before in the same order; without it the first page",
+});
+
+/** Only what changed since an earlier answer. */
+export const CHANGED_SINCE = orNull(
+  FILTER.refine(isCursor, {
+    error: ({ input }) => `changedSince ${show(input)} is not the "cursor" of an earlier answer`,
+  }),
+).meta({
+  description:
+    "the `cursor` of an earlier answer: only what changed after it, in the order of the changes, each once with its newest values; goes on with the new `cursor`. 410: the database was replaced, so read the list again",
+});
+
+/**
+ * Checks `after` of a list in its own order, or of one of changes.
+ * @throws ReconError `usage` that names the field and its value
+ */
+export function checkAfter(after: string | null, changedSince: string | null): void {
+  if (after === null) return;
+  if (changedSince === null) readPage({ after });
+  else if (!isCursor(after))
+    throw usage(`after ${show(after)} is not the "next" of a page with changedSince`, "after");
+}
+
 export const PAGE_QUERY = z.strictObject(PAGE);
 
-/** The names of a list's filters: the fields of its query without those of the page. */
+/** The field of a query over HTTP that asks for the number of items on all pages. */
+export const COUNTED = {
+  count: z
+    .enum(["true", "false"])
+    .default("false")
+    .meta({ description: "true: the answer has `count`, the number of items on all pages" }),
+};
+
+/** Takes `count` out of a query. @throws ReconError `usage` that names its value */
+export function takeCount({ count, ...query }: Typed): {
+  readonly isCounted: boolean;
+  readonly query: Typed;
+} {
+  const asked = read(z.strictObject(COUNTED), count === undefined ? {} : { count });
+  return { isCounted: asked.count === "true", query };
+}
+
+/** The fields of a query that choose which part of a list follows. */
+const PLACES = { ...PAGE, changedSince: CHANGED_SINCE };
+
+/** The names of a list's filters: the fields of its query without those that choose the part. */
 export function filtersOf<Shape extends z.core.$ZodShape>({ shape }: z.ZodObject<Shape>) {
-  type Filter = Exclude<keyof Shape & string, keyof typeof PAGE>;
-  return Object.keys(shape).filter((name): name is Filter => !Object.hasOwn(PAGE, name));
+  type Filter = Exclude<keyof Shape & string, keyof typeof PLACES>;
+  return Object.keys(shape).filter((name): name is Filter => !Object.hasOwn(PLACES, name));
 }
 
 /** As typed; without a limit a page has a hundred. */
@@ -172,6 +225,13 @@ function readLimit(text: string): number {
   if (limit >= 1 && limit <= LARGEST_LIMIT) return limit;
   throw usage(`limit "${text}" is not a number from 1 to ${LARGEST_LIMIT}`);
 }
+
+/** The filters of alerts. */
+export const ALERT_FILTERS = {
+  state: z.enum(["all", "waiting", "delivered"]).default("all"),
+  product: orNull(FILTER),
+  after: PAGE.after,
+};
 
 const LONGEST_COMMENT = 2000;
 

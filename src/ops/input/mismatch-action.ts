@@ -1,15 +1,18 @@
-/** Actions on mismatches, with the same names for HTTP and the command line. */
+/** Actions on mismatches, and changes of cases, with the same names for HTTP and the command line. */
 
 import { z } from "zod";
+import type { Instant } from "../../clock.ts";
 import { ReconError, type WrongField } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import type { MismatchTarget, RequestedAction } from "../../flows/mismatches/act-on-mismatches.ts";
-import { MISMATCH_STATUSES } from "../../mismatch.ts";
-import type { Adjustment, MismatchAction } from "../../mismatches/act.ts";
+import type { RequestedChange } from "../../flows/mismatches/change-cases.ts";
+import { MISMATCH_STATUSES, NOBODY } from "../../mismatch.ts";
+import type { Adjustment, CaseChange, CaseChangeName, MismatchAction } from "../../mismatches/act.ts";
+import { RESOLVED_BY_RECON } from "../../mismatches/transitions.ts";
 import { formatAmount, parseAmount, ZERO } from "../../money.ts";
-import { amountIn, FLAG, orNull, read, TEXT, type Typed, usage, words } from "./fields.ts";
-import { bodyWith, must, show } from "./messages.ts";
-import { CHOICE, CHOICES, checkChoice } from "./mismatch-query.ts";
+import { amountIn, FLAG, orNull, read, TEXT, type Typed, timeIn, usage, words } from "./fields.ts";
+import { bodyWith, fieldOf, must, show } from "./messages.ts";
+import { CHOICE, CHOICES, checkChoice, nameOf } from "./mismatch-query.ts";
 
 const LONGEST_NOTE = 2000;
 const LONGEST_REF = 200;
@@ -60,6 +63,131 @@ export function bulkForm(action: MismatchAction) {
     .meta({ oneOf: [{ required: ["ids"] }, { required: ["filter"] }] });
 }
 
+const LONGEST_NAME = 200;
+
+/** A name or a ticket: one line. */
+const ONE_LINE = words(LONGEST_NAME)
+  // An invisible character makes two names that look alike.
+  .refine((text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(text), {
+    error: (issue) => `${fieldOf(issue)} has a character that is no text, such as a line break`,
+  })
+  .transform((text) => text.trim());
+
+/** The bodies of the changes of a case. */
+const CASE_FORMS = {
+  assign: z.strictObject(
+    {
+      owner: z.nullable(ONE_LINE).meta({
+        description: `the person who works on it; me: the caller; null or ${NOBODY}: nobody`,
+      }),
+      note: words(LONGEST_NOTE).optional(),
+    },
+    bodyWith("an owner"),
+  ),
+  ticket: z.strictObject(
+    {
+      ticket: z.nullable(ONE_LINE).optional().meta({
+        description: "the provider's ticket; null: none; absent: as it is",
+      }),
+      withProvider: z.boolean().optional().meta({
+        description:
+          "whether an answer of the provider is awaited; default: true with a ticket, false without one",
+      }),
+      note: words(LONGEST_NOTE).optional(),
+    },
+    bodyWith("a ticket"),
+  ),
+  remind: z.strictObject(
+    {
+      remindAt: z.nullable(timeIn(TEXT)).meta({ description: "in the future; null: no reminder" }),
+      note: words(LONGEST_NOTE).optional(),
+    },
+    bodyWith("a time"),
+  ),
+} as const;
+
+/** The body of a change of one case. */
+export function caseForm(what: CaseChangeName) {
+  return CASE_FORMS[what];
+}
+
+const ONE_TARGET = { oneOf: [{ required: ["ids"] }, { required: ["filter"] }] };
+const BULK_CASE_FORMS = {
+  assign: CASE_FORMS.assign.extend(TARGET).meta(ONE_TARGET),
+  ticket: CASE_FORMS.ticket.extend(TARGET).meta(ONE_TARGET),
+  remind: CASE_FORMS.remind.extend(TARGET).meta(ONE_TARGET),
+} as const;
+
+/** The body of a change of many. */
+export function bulkCaseForm(what: CaseChangeName) {
+  return BULK_CASE_FORMS[what];
+}
+
+/**
+ * Reads a change of a case.
+ * @param me the name of the person who asks for it
+ * @throws ReconError `usage` that names the field and its value
+ */
+export function readCase(typed: unknown, what: CaseChangeName, me: string): Omit<RequestedChange, "by"> {
+  const { note = null, ...said } = readCaseBody(typed, what);
+  return { change: toChange(said, me), note };
+}
+
+type ReadCase =
+  | { readonly what: "assign"; readonly owner: string | null }
+  | {
+      readonly what: "ticket";
+      readonly ticket?: string | null | undefined;
+      readonly withProvider?: boolean | undefined;
+    }
+  | { readonly what: "remind"; readonly remindAt: Instant | null };
+
+function readCaseBody(
+  typed: unknown,
+  what: CaseChangeName,
+): ReadCase & { readonly note?: string | undefined } {
+  if (what === "assign") return { what, ...read(CASE_FORMS.assign, typed) };
+  return what === "ticket"
+    ? { what, ...read(CASE_FORMS.ticket, typed) }
+    : { what, ...read(CASE_FORMS.remind, typed) };
+}
+
+/** @throws ReconError `usage` if the name would be taken for another */
+function checkName(owner: string | null): void {
+  const written = owner?.toLowerCase();
+  if (written === RESOLVED_BY_RECON) throw usage(`owner "${owner}" is the name of this program`, "owner");
+  const isMeant = (written === "me" || written === NOBODY) && owner !== written;
+  if (isMeant) throw usage(`owner "${owner}" is written "${written}"`, "owner");
+}
+
+function toChange(said: ReadCase, me: string): CaseChange {
+  if (said.what === "remind") return { what: "remind", remindAt: said.remindAt };
+  if (said.what === "assign") {
+    checkName(said.owner);
+    const owner = said.owner === null ? NOBODY : nameOf(said.owner, me);
+    return { what: "assign", owner: owner === NOBODY ? null : owner };
+  }
+  const { ticket, withProvider } = said;
+  if (ticket === undefined && withProvider === undefined) throw usage("ticket is missing", "ticket");
+  return { what: "ticket", ticket, isWithProvider: withProvider ?? typeof ticket === "string" };
+}
+
+/**
+ * Reads a change of many.
+ * @throws ReconError `usage` that names the field and its value
+ */
+export async function readBulkCase(
+  context: FlowContext,
+  what: CaseChangeName,
+  body: unknown,
+  me: string,
+): Promise<Omit<RequestedChange, "by"> & { readonly target: MismatchTarget; readonly isDryRun: boolean }> {
+  const { ids, filter, dryRun: isDryRun, ...rest } = read(bulkCaseForm(what), body);
+  const target = await readTarget(context, { ids, filter }, (body as { readonly filter?: Typed }).filter, me);
+  const { note = null, ...said } = rest;
+  return { change: toChange({ what, ...said } as ReadCase, me), note, target, isDryRun };
+}
+
 type Read = Omit<z.output<typeof RESOLVE_FORM>, "note"> & { readonly note?: string | null | undefined };
 type Said = Pick<RequestedAction, "note" | "expected" | "adjustment">;
 
@@ -89,9 +217,10 @@ export async function readBulk(
   context: FlowContext,
   action: MismatchAction,
   body: unknown,
+  me: string,
 ): Promise<Omit<RequestedAction, "by"> & { readonly isDryRun: boolean }> {
   const asked = read(bulkForm(action), body);
-  const target = await readTarget(context, asked, (body as { readonly filter?: Typed }).filter);
+  const target = await readTarget(context, asked, (body as { readonly filter?: Typed }).filter, me);
   // A dry run only counts, so it needs no note yet.
   const { dryRun: isDryRun, note } = asked;
   if (note === undefined && !isDryRun && action !== "ack") throw usage("note is missing");
@@ -111,13 +240,15 @@ export function checkAdjustedOnce(adjustment: Adjustment | null, ids: readonly s
 
 async function readTarget(
   context: FlowContext,
-  { ids, filter }: z.output<ReturnType<typeof bulkForm>>,
-  typed: Typed = {},
+  { ids, filter }: Pick<z.output<ReturnType<typeof bulkForm>>, "ids" | "filter">,
+  typed: Typed | undefined,
+  me: string,
 ): Promise<MismatchTarget> {
   if (ids !== undefined && filter === undefined) return { ids };
   if (ids !== undefined || filter === undefined) throw usage("give either ids or filter");
-  if (Object.keys(typed).length === 0) throw usage(`filter is empty: name one of ${CHOICES.join(", ")}`);
-  return { filter: await checkChoice(context, typed, filter), shown: null };
+  if (typed === undefined || Object.keys(typed).length === 0)
+    throw usage(`filter is empty: name one of ${CHOICES.join(", ")}`);
+  return { filter: await checkChoice(context, typed, filter, me), shown: null };
 }
 
 /** A correction needs its reference, and the reference a correction. */

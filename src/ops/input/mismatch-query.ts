@@ -1,23 +1,26 @@
 /** The filters and orders of the mismatch list, with the same names for HTTP and the command line. */
 
 import { z } from "zod";
-import { CURRENCY_CODE } from "../../config-file.ts";
+import type { Instant } from "../../clock.ts";
 import { checkNotLeftOut } from "../../flows/closing/left-out-date.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { type MismatchFilter, placeOf, readStatementDays } from "../../flows/read/list-mismatches.ts";
-import { MISMATCH_KINDS, MISMATCH_STATUSES } from "../../mismatch.ts";
+import { MISMATCH_KINDS, MISMATCH_STATUSES, NOBODY } from "../../mismatch.ts";
 import type { MismatchSort, OrderPosition } from "../../mismatches/order-store.ts";
 import { hasMismatches, type MismatchChoice } from "../../mismatches/store.ts";
 import type { TimeRange } from "../../window.ts";
 import {
+  AFTER,
   amountIn,
+  CHANGED_SINCE,
+  CURRENCY,
+  checkAfter,
   FILTER,
   orNull,
   PAGE,
   type PageQuery,
   read,
   readOneOf,
-  readPage,
   severalOf,
   type Typed,
   timeIn,
@@ -28,6 +31,34 @@ import { show } from "./messages.ts";
 import { checkOrder } from "./range-query.ts";
 import { parseDay } from "./report-query.ts";
 
+const YES_OR_NO = ["true", "false"] as const;
+
+/** The word for the person who asks. */
+const ME = "me";
+
+/** The filters of mismatches and of incidents by owner and reminder. */
+export const CASE_FILTERS = {
+  owner: orNull(FILTER).meta({ description: `a name; ${ME}: the caller's; ${NOBODY}: without an owner` }),
+  due: orNull(z.enum(YES_OR_NO)).meta({ description: "whether the time of the reminder has passed" }),
+};
+
+/** @param me the name of the person who asks */
+export function readCaseFilters(
+  { owner, due }: { readonly owner: string | null; readonly due: (typeof YES_OR_NO)[number] | null },
+  me: string,
+  now: Instant,
+): Pick<MismatchChoice, "owner" | "isDue"> {
+  return {
+    owner: owner === null ? null : nameOf(owner, me),
+    isDue: due === null ? null : { at: now, due: due === "true" },
+  };
+}
+
+/** "me" as a name. */
+export function nameOf(owner: string, me: string): string {
+  return owner === ME ? me : owner;
+}
+
 /** The choice of mismatches; absent filters do not filter. */
 export const CHOICE = z.strictObject({
   status: severalOf(MISMATCH_STATUSES)
@@ -36,60 +67,84 @@ export const CHOICE = z.strictObject({
   kind: orNull(z.enum(MISMATCH_KINDS)),
   product: orNull(FILTER),
   username: orNull(FILTER),
-  currency: orNull(
-    FILTER.regex(CURRENCY_CODE, {
-      error: ({ input }) => `currency must be a code in capital letters such as THB, but is ${show(input)}`,
-    }),
-  ),
+  currency: orNull(CURRENCY),
   day: orNull(FILTER).meta({
     format: "date",
     description: "those that count in the statement of this day (`countsOn`)",
   }),
   from: orNull(timeIn(FILTER)).meta({ description: "first seen at this time or later" }),
   to: orNull(timeIn(FILTER)).meta({ description: "first seen before this time" }),
+  happenedFrom: orNull(timeIn(FILTER)).meta({
+    description: "`occurredAt`, the time of the bet, is this time or later",
+  }),
+  happenedTo: orNull(timeIn(FILTER)).meta({ description: "`occurredAt` is before this time" }),
   minAmount: orNull(amountIn(FILTER)).meta({ description: "the least amount at risk" }),
   incident: orNull(
     FILTER.regex(/^[1-9]\d{0,14}$/, {
       error: ({ input }) => `incident ${show(input)} is not the id of an incident`,
     }),
   ).meta({ description: "only mismatches of this incident" }),
+  ...CASE_FILTERS,
+  withProvider: orNull(z.enum(YES_OR_NO)).meta({
+    description: "whether an answer of the provider is awaited",
+  }),
 });
 
 /** The names of the orders. */
-export const SORT_NAMES = ["first-seen", "at-risk", "happened"] as const;
+export const SORT_NAMES = ["first-seen", "at-risk", "happened", "remind-at"] as const;
 export const SORTED_BY: Readonly<Record<(typeof SORT_NAMES)[number], MismatchSort>> = {
   "first-seen": "firstSeenAt",
   "at-risk": "amountAtRisk",
   happened: "occurredAt",
+  "remind-at": "remindAt",
 };
+
+/** The largest or newest first, but the reminder that is due first. */
+export function descendsUsually(by: MismatchSort): boolean {
+  return by !== "remindAt";
+}
 
 export const LIST_QUERY = CHOICE.extend({
   ...PAGE,
-  after: orNull(FILTER).meta({
-    description: "the `next` of the page before in the same order; without it the first page",
-  }),
+  after: AFTER,
+  changedSince: CHANGED_SINCE,
   sort: orNull(z.enum(SORT_NAMES)).meta({
-    description: "the newest or largest first; default: in the order of their discovery",
+    description:
+      "the newest or largest first; remind-at: only those with a reminder, the earliest first; default: in the order of their discovery",
   }),
 });
 
 /** As typed. */
 export type ChoiceQuery = { readonly [Name in keyof typeof CHOICE.shape]?: string | undefined };
-export type MismatchQuery = ChoiceQuery & PageQuery & { readonly sort?: string | undefined };
+export type MismatchQuery = ChoiceQuery &
+  PageQuery & { readonly sort?: string | undefined; readonly changedSince?: string | undefined };
 
 /** The names of the filters. */
 export const CHOICES = Object.keys(CHOICE.shape) as readonly (keyof ChoiceQuery)[];
 
 /**
  * Turns typed filters into the filter of the list.
+ * @param me the name of the person who asks
  * @throws ReconError `usage` that names the filter and its value
  */
-export async function readMismatchQuery(context: FlowContext, typed: Typed): Promise<MismatchFilter> {
-  const { limit, after, sort, ...asked } = read(LIST_QUERY, typed);
-  const order = sort === null ? null : { by: SORTED_BY[sort], descending: true };
-  if (after !== null && sort === null) readPage({ after });
-  else if (after !== null && sort !== null) readPlace("after", after, sort);
-  return { ...(await checkChoice(context, typed, asked)), order, limit, after };
+export async function readMismatchQuery(
+  context: FlowContext,
+  typed: Typed,
+  me: string,
+): Promise<MismatchFilter> {
+  const { limit, after, sort, changedSince, ...asked } = read(LIST_QUERY, typed);
+  const order = sort === null ? null : { by: SORTED_BY[sort], descending: descendsUsually(SORTED_BY[sort]) };
+  checkUnsorted(sort, changedSince);
+  if (sort === null) checkAfter(after, changedSince);
+  else if (after !== null) readPlace("after", after, sort);
+  return { ...(await checkChoice(context, typed, asked, me)), order, limit, after, changedSince };
+}
+
+/** Changes have an order of their own. @throws ReconError `usage` */
+export function checkUnsorted(sort: string | null, changedSince: string | null): void {
+  if (sort === null || changedSince === null) return;
+  const words = `sort ${show(sort)} is not possible with changedSince, which has the order of the changes`;
+  throw usage(words, "sort");
 }
 
 /**
@@ -103,7 +158,8 @@ export function readPlace(name: string, text: string, sort: (typeof SORT_NAMES)[
   throw usage(`${name} ${show(text)} is not a position in the list by ${sort}`, name);
 }
 
-function isAmount(text: string): boolean {
+/** Whether it is an amount at risk: decimal text, never negative. */
+export function isAmount(text: string): boolean {
   return /^\d{1,1000}(\.\d{1,1000})?$/.test(text);
 }
 
@@ -111,8 +167,8 @@ function isTime(text: string): boolean {
   return /^(?!0000)\d{4}-[\d:.T-]+Z$/.test(text) && z.iso.datetime().safeParse(text).success;
 }
 
-/** @throws ReconError `usage` that names the filter and its value */
-export async function readChoice(context: FlowContext, typed: Typed): Promise<MismatchChoice> {
+/** @param me the name of the person who asks @throws ReconError `usage` that names the filter and its value */
+export async function readChoice(context: FlowContext, typed: Typed, me: string): Promise<MismatchChoice> {
   let asked: z.output<typeof CHOICE>;
   try {
     asked = read(CHOICE, typed);
@@ -122,19 +178,31 @@ export async function readChoice(context: FlowContext, typed: Typed): Promise<Mi
       checkProduct(context, typeof product === "string" ? product : null),
     );
   }
-  return await checkChoice(context, typed, asked);
+  return await checkChoice(context, typed, asked, me);
 }
 
-/** @param typed the filters as typed; `asked`: as read @throws ReconError `usage` */
+/** @param typed the filters as typed; `asked`: as read; `me`: the name of the person who asks @throws ReconError `usage` */
 export async function checkChoice(
   context: FlowContext,
   typed: Typed,
-  { status: statuses, product: productId, incident, day, ...rest }: z.output<typeof CHOICE>,
+  asked: z.output<typeof CHOICE>,
+  me: string,
 ): Promise<MismatchChoice> {
+  const { status: statuses, product: productId, incident, day, owner, due, withProvider, ...rest } = asked;
   await checkProduct(context, productId);
   checkOrder(typed, rest);
+  const { happenedFrom: from, happenedTo: to } = rest;
+  checkOrder(typed, { from, to }, { from: "happenedFrom", to: "happenedTo" });
   const countsIn = day === null ? null : await readDay(context, day);
-  return { statuses, productId, incidentId: incident === null ? null : Number(incident), countsIn, ...rest };
+  return {
+    statuses,
+    productId,
+    incidentId: incident === null ? null : Number(incident),
+    countsIn,
+    isWithProvider: withProvider === null ? null : withProvider === "true",
+    ...readCaseFilters({ owner, due }, me, context.clock.now()),
+    ...rest,
+  };
 }
 
 /** @throws ReconError `usage`; `not-found` if the time of this date belongs to a closed day of another date */

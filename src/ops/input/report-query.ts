@@ -3,13 +3,25 @@
 import { z } from "zod";
 import { type Instant, isZoneName, ZONE_RULE } from "../../clock.ts";
 import { datesOf, dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
-import { CURRENCY_CODE } from "../../config-file.ts";
 import { findOtherProducts } from "../../diff/outside-store.ts";
 import type { ItemFilter } from "../../flows/closing/read-items.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { EXPLAINED_BY } from "../../report-item.ts";
-import { FILTER, ONCE, orNull, PAGE, read, readOneOf, type Typed, usage } from "./fields.ts";
-import { show } from "./messages.ts";
+import {
+  CURRENCY,
+  FILTER,
+  ONCE,
+  orNull,
+  PAGE,
+  read,
+  readOneOf,
+  TEXT,
+  type Typed,
+  usage,
+  words,
+} from "./fields.ts";
+import { bodyWith, must } from "./messages.ts";
+import { LONGEST_NOTE } from "./transfer-query.ts";
 
 const REPORT_QUERY = z.strictObject({
   day: ONCE.meta({ format: "date", description: "the day; either this or month" }).optional(),
@@ -125,11 +137,7 @@ export function parseMonth(month: string): AskedMonth {
 
 export const ITEMS_QUERY = REPORT_QUERY.extend({
   productId: orNull(FILTER),
-  currency: orNull(
-    FILTER.regex(CURRENCY_CODE, {
-      error: ({ input }) => `currency must be a code in capital letters such as THB, but is ${show(input)}`,
-    }),
-  ),
+  currency: orNull(CURRENCY),
   explainedBy: orNull(z.enum([...EXPLAINED_BY, "nothing"])).meta({
     description: "what explains the line; nothing: it is in the rest",
   }),
@@ -152,3 +160,52 @@ export async function readItemsAsk({ sql, config }: FlowContext, typed: Typed): 
     readOneOf("productId", productId, [...known, ...(await findOtherProducts(sql, known))]);
   return { asked, filter: { productId, currency, explainedBy }, page: { limit, after } };
 }
+
+const MOST_GAPS = 1_000;
+
+/** The body that closes a day or a month. */
+export const CLOSING_FORM = z.strictObject(
+  {
+    day: TEXT.meta({ format: "date", description: "either this or month; of closing.zone" }).optional(),
+    month: TEXT.meta({
+      description: "such as 2026-11: its days in order, up to the first that stays open",
+    }).optional(),
+    acceptGap: z
+      .array(TEXT, must("be a list of products"))
+      .min(1, must("be a list of products"))
+      .max(MOST_GAPS, must(`be a list of at most ${MOST_GAPS} products`))
+      .meta({ description: "products of whose day the time that cannot be fetched is left out; needs note" })
+      .optional(),
+    note: words(LONGEST_NOTE).meta({ description: "why the time is left out" }).optional(),
+  },
+  bodyWith("day or month"),
+);
+
+/** What is to be closed. */
+export type AskedClosing =
+  | { readonly dates: readonly string[] }
+  | {
+      readonly day: ZonedDay;
+      /** null: no gap is accepted */
+      readonly gaps: { readonly productIds: readonly string[]; readonly note: string } | null;
+    };
+
+/** @throws ReconError `usage` that names the field and its value */
+export function readClosing(body: unknown, zone: string): AskedClosing {
+  const { day, month, acceptGap, note } = read(CLOSING_FORM, body);
+  if ((day === undefined) === (month === undefined)) throw usage("give either day or month");
+  if ((acceptGap === undefined) !== (note === undefined))
+    throw usage("note is the reason of acceptGap: give both", acceptGap === undefined ? "note" : "acceptGap");
+  if (month === undefined) {
+    const gaps =
+      acceptGap === undefined || note === undefined ? null : { productIds: [...new Set(acceptGap)], note };
+    return { day: parseDay(day ?? "", zone), gaps };
+  }
+  if (acceptGap !== undefined) throw usage("acceptGap is about one day: give day, not month", "acceptGap");
+  return { dates: parseMonth(month).dates };
+}
+
+/** Whose sealed files are checked. */
+export const ARCHIVE_QUERY = z.strictObject({
+  day: ONCE.meta({ format: "date", description: "a closed day" }),
+});

@@ -2,19 +2,22 @@ import { beforeEach, describe, expect, test } from "vitest";
 import type { FetchBetPage } from "../../../src/bet.ts";
 import { parseConfig } from "../../../src/config-file.ts";
 import { ReconError } from "../../../src/errors.ts";
-import { watchConditions, writeDigest } from "../../../src/flows/alerts/watch-conditions.ts";
+import { remindOfCases, watchConditions, writeDigest } from "../../../src/flows/alerts/watch-conditions.ts";
 import type { PullContext } from "../../../src/flows/context.ts";
+import { changeCases, changeIncidents } from "../../../src/flows/mismatches/change-cases.ts";
 import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
 import { measureStorage } from "../../../src/flows/retention/measure-storage.ts";
 import type { AskOutcome } from "../../../src/flows/verify/ask-outcome.ts";
 import { reportingRefusals } from "../../../src/flows/verify/note-verify-answers.ts";
 import { silentLog } from "../../../src/log.ts";
+import type { CaseChange } from "../../../src/mismatches/act.ts";
 import type { Transition } from "../../../src/mismatches/transitions.ts";
 import { resumeStopped } from "../../../src/sync/pull-state-store.ts";
 import { createTestClock } from "../../support/clock.ts";
 import { emptyTables, useDatabase } from "../../support/database.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";
 import { exampleFinding } from "../../support/findings.ts";
+import { openMismatches } from "../../support/open-mismatches.ts";
 import { pullProduct } from "../../support/pull-product.ts";
 import { deposit } from "../../verify/sent.ts";
 
@@ -201,7 +204,7 @@ test("rejected records are reported once a day, with the first reason, and only 
   expect(await kinds()).toEqual(["rejected-records", "rejected-records"]);
 });
 
-test("the digest reports unresolved money once a day, by age and currency", async () => {
+test("the digest reports unresolved money once a day, by age, owner and currency", async () => {
   const DAY_MS = 24 * HOUR_MS;
   let bets = 0;
   const openAt = async (age: number, text: string, currency: string) => {
@@ -218,6 +221,7 @@ test("the digest reports unresolved money once a day, by age and currency", asyn
   await openAt(41 * DAY_MS, "5", "THB");
   const resolve: Transition[] = [{ change: "resolve", id: 5 }];
   await sql.begin((tx) => recordTransitions(tx, resolve, config, NOON));
+  await sql`update mismatches set owner = 'mia' where id = 3`;
   await emptyTables(sql, ["alerts"]);
   const context = { sql, config, clock, log: silentLog };
   await Promise.all([1, 2, 3].map(() => writeDigest(context)));
@@ -238,10 +242,93 @@ test("the digest reports unresolved money once a day, by age and currency", asyn
       ],
     },
   });
+  expect(digest?.body.owners).toMatchObject([
+    { owner: null, count: 3, oldest: "2026-10-11T12:00:00.000Z" },
+    { owner: "mia", count: 1, amounts: [{ currency: "USD", amount: "7" }] },
+  ]);
   clock.advance(11 * HOUR_MS);
   await writeDigest(context);
   expect(await kinds()).toEqual(["digest"]);
   clock.advance(HOUR_MS);
   await writeDigest(context);
   expect(await kinds()).toEqual(["digest", "digest"]);
+});
+
+describe("a reminder", () => {
+  const context = { sql, config, clock, log: silentLog };
+  const change = (change: CaseChange, ...ids: string[]) =>
+    changeCases(context, { ids }, { change, note: null, by: "mia" });
+  const remindAt = (at: number, ...ids: string[]) => change({ what: "remind", remindAt: at }, ...ids);
+  /** Three workers at the same time. @returns what the alerts say that they wrote */
+  const remind = async () => {
+    await emptyTables(sql, ["alerts"]);
+    await Promise.all([1, 2, 3].map(() => remindOfCases(context)));
+    return (await alerts()).map(({ kind, body }) => `${kind}: ${body.what}`);
+  };
+
+  test("is sent once when it is due, whichever worker runs, with owner, money and ticket", async () => {
+    await openMismatches(sql, config, NOON, [{}, {}]);
+    await change({ what: "assign", owner: "mia" }, "1");
+    await change({ what: "ticket", ticket: "PRV-12", isWithProvider: true }, "1");
+    await remindAt(NOON + HOUR_MS, "1");
+    expect(await remind()).toEqual([]);
+    clock.advance(HOUR_MS);
+    expect(await remind()).toEqual([
+      "reminder-due: reminder for mia: mismatch 1, payout-differs in P1, 4.50 THB at risk, ticket PRV-12",
+    ]);
+    const [alert] = await alerts();
+    expect(alert?.body).toMatchObject({
+      ...{ about: "mismatch", owner: "mia", remindAt: "2026-11-20T13:00:00.000Z", count: 1, ids: ["1"] },
+      ...{ tickets: ["PRV-12"], amounts: [{ currency: "THB", amount: "4.5" }] },
+      largest: [{ id: "1", username: "anna", amountAtRisk: "4.5" }],
+      toDo: "To see it: recon mismatches show 1",
+    });
+    expect(await remind()).toEqual([]);
+    await remindAt(NOON + 2 * HOUR_MS, "1");
+    clock.advance(HOUR_MS);
+    expect(await remind()).toHaveLength(1);
+    expect(await remind()).toEqual([]);
+  });
+
+  test("of many is one alert for each owner and time", async () => {
+    await openMismatches(sql, config, NOON, [
+      {},
+      { amountAtRisk: amount("20") },
+      { currency: "USD" },
+      {},
+      {},
+    ]);
+    await change({ what: "assign", owner: "mia" }, "1", "2", "3");
+    await remindAt(NOON + HOUR_MS, "1", "2", "3", "4");
+    await remindAt(NOON + 2 * HOUR_MS, "5");
+    clock.advance(2 * HOUR_MS);
+    expect((await remind()).sort()).toEqual([
+      "reminder-due: reminder for mia: 3 mismatches, 24.50 THB, 4.50 USD at risk",
+      "reminder-due: reminder, nobody's: mismatch 4, payout-differs in P1, 4.50 THB at risk",
+      "reminder-due: reminder, nobody's: mismatch 5, payout-differs in P1, 4.50 THB at risk",
+    ]);
+  });
+
+  test("of what is decided is not sent, unless it opens again; an incident's is sent while it is open", async () => {
+    await openMismatches(sql, config, NOON, [{}, {}]);
+    await remindAt(NOON + HOUR_MS, "1");
+    const incident = { change: { what: "remind", remindAt: NOON + HOUR_MS } as const, note: null, by: "mia" };
+    await changeIncidents(context, ["1"], incident);
+    const decide = (...changes: Transition[]) =>
+      sql.begin((tx) => recordTransitions(tx, changes, config, clock.now()));
+    await decide({ change: "resolve", id: 1 });
+    clock.advance(HOUR_MS);
+    expect(await remind()).toEqual(["reminder-due: reminder, nobody's: incident 1, payout-differs in P1"]);
+    const content = exampleFinding({ betId: "bet-1" });
+    await decide({ change: "reopen", id: 1, content });
+    expect(await remind()).toHaveLength(1);
+
+    await changeIncidents(context, ["1"], {
+      ...incident,
+      change: { what: "remind", remindAt: NOON + 2 * HOUR_MS },
+    });
+    await decide({ change: "resolve", id: 1 }, { change: "resolve", id: 2 });
+    clock.advance(2 * HOUR_MS);
+    expect(await remind()).toEqual([]);
+  });
 });

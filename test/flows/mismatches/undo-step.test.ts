@@ -7,6 +7,7 @@ import {
   type RequestedAction,
   undoStep,
 } from "../../../src/flows/mismatches/act-on-mismatches.ts";
+import { changeCases } from "../../../src/flows/mismatches/change-cases.ts";
 import { recordTransitions } from "../../../src/flows/mismatches/record-transitions.ts";
 import { readMismatchStory } from "../../../src/flows/read/read-mismatch.ts";
 import { silentLog } from "../../../src/log.ts";
@@ -68,6 +69,16 @@ const standing = async (id = 1) =>
   (await sql`select status, note, resolved_at, resolved_by, ceased_at from mismatches where id = ${id}`)[0];
 
 describe("an undo", () => {
+  test("is possible after a change of the owner, which stays", async () => {
+    await open(1);
+    const step = await act("resolve");
+    const owned = { change: { what: "assign", owner: "mia" }, note: null, by: "anna" } as const;
+    await changeCases(context, { ids: ["1"] }, owned);
+    expect(await undo(step)).toEqual({ ids: ["1"], changed: [] });
+    expect(await undo(step)).toEqual({ ids: [], changed: ["1"] });
+    expect(await read()).toMatchObject({ status: "open", owner: "mia", resolvedBy: null });
+  });
+
   test.each<[RequestedAction["action"], RequestedAction["action"][]]>([
     ["ack", []],
     ["resolve", []],

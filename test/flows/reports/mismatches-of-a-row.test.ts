@@ -215,7 +215,10 @@ const readAll = async (filters: Record<string, string> = {}): Promise<Mismatch[]
       ...filters,
       ...(after === null ? {} : { after }),
     };
-    const { mismatches, next } = await listMismatches(context(), await readMismatchQuery(context(), typed));
+    const { mismatches, next } = await listMismatches(
+      context(),
+      await readMismatchQuery(context(), typed, "anna"),
+    );
     found.push(...mismatches);
     if (next === null) return found;
     after = next;

@@ -1,8 +1,13 @@
-/** One mismatch for the terminal: both sides beside each other, the timeline, and the history. */
+/** Mismatches for the terminal: one with both sides, timeline and history; and what an action changes or has changed. */
 
+import { stderr, stdin } from "node:process";
+import { createInterface } from "node:readline/promises";
 import { adviceOf } from "../../../advice.ts";
+import type { ActionResult, MismatchTarget } from "../../../flows/mismatches/act-on-mismatches.ts";
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
-import { formatAmount, parseAmount } from "../../../money.ts";
+import { formatAmount, formatMoney, parseAmount } from "../../../money.ts";
+import { usage } from "../../../ops/input/fields.ts";
+import { EXIT_FAILED } from "../../run/run-command.ts";
 import { printComments, printLine, printTable, showText } from "../../terminal/print.ts";
 
 const BET_FIELDS = ["status", "stake", "payout", "moved", "currency", "username"];
@@ -40,6 +45,10 @@ export function printStory(story: MismatchStory, atRisk: string): void {
       ["happened", occurredAt],
       ["effect", effect === null ? "-" : `${effect} ${currency ?? ""}`.trimEnd()],
       ["counts in the statement of", countsOn ?? "-"],
+      ["owner", story.owner ?? "nobody"],
+      ["ticket at the provider", story.ticket ?? "-"],
+      ["with the provider since", story.withProvider ?? "-"],
+      ["reminder", story.remindAt ?? "-"],
     ],
   );
   printTimeline(story);
@@ -118,4 +127,46 @@ function printAdjustments({ adjustments }: MismatchStory): void {
     ["ADJUSTED", "AMOUNT", "REF", "BY", "NOTE"],
     adjustments.map((one) => [one.at, `${one.amount} ${one.currency}`, one.ref, one.by, one.note]),
   );
+}
+
+/**
+ * Shows the number of mismatches, and asks.
+ * @param done "acknowledged"
+ * @returns the ids of the shown mismatches; declined: there are none, or the person does not want it
+ */
+export async function confirmShown(
+  preview: ActionResult,
+  done: string,
+): Promise<readonly string[] | "declined"> {
+  const counted = `To be ${done}: ${showResult(preview)}.`;
+  if (!stdin.isTTY) throw usage(`${counted} There is no terminal to confirm in: add --yes, or --dry-run`);
+  if (preview.count === 0) {
+    printLine("No mismatches.");
+    return "declined";
+  }
+  const terminal = createInterface({ input: stdin, output: stderr });
+  const answer = await terminal.question(`${counted} Continue? [y/N] `);
+  terminal.close();
+  if (/^y(es)?$/i.test(answer.trim())) return preview.ids;
+  printLine("Nothing was changed.");
+  process.exitCode = EXIT_FAILED;
+  return "declined";
+}
+
+export function printResult(target: MismatchTarget, done: string, result: ActionResult): void {
+  const [only] = result.ids;
+  if ("ids" in target && result.count === 1) printLine(`Mismatch ${only} is ${done}.`);
+  else printLine(`${done[0]?.toUpperCase()}${done.slice(1)}: ${showResult(result)}.`);
+  const changed = "filter" in target && target.shown !== null ? target.shown.length - result.count : 0;
+  if (changed > 0)
+    printLine(`Not changed, because they were changed after the preview: ${changed} of those shown.`);
+}
+
+/** "12 mismatches, 120.50 THB and 3.00 USD at risk" */
+export function showResult({ count, amounts }: ActionResult): string {
+  const money = amounts.map(({ currency, amount }) =>
+    formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd(),
+  );
+  const atRisk = money.length === 0 ? "" : `, ${money.join(" and ")} at risk`;
+  return showText(`${count} ${count === 1 ? "mismatch" : "mismatches"}${atRisk}`);
 }

@@ -111,7 +111,7 @@ function addBetCommand(parent: Command): void {
     .requiredOption("--product <product>", "the product")
     .option("--from <time>", "the beginning of the range, such as 2026-11-20T10:00:00Z")
     .option("--to <time>", "the end of the range, at most an hour later")
-    .option("--date <day>", "instead of a range: a day such as 2026-11-20; providers often time out")
+    .option("--date <date>", "instead of a range: a day such as 2026-11-20; providers often time out")
     .option("--next-id <cursor>", "the nextId of the chunk before")
     .option("--json", "the answer as one JSON document")
     .action(async (options: BetOptions) => {

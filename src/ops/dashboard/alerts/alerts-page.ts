@@ -8,7 +8,7 @@ import { readAlert, sendAgain, type TestedChannel, testAlerts } from "../../../f
 import type { FlowContext } from "../../../flows/context.ts";
 import { may } from "../../access/access.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { FILTER, ONCE, orNull, PAGE, read } from "../../input/fields.ts";
+import { ALERT_FILTERS, ONCE, read } from "../../input/fields.ts";
 import { problemOf, typedFields } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";
 import type { OwnWorker } from "../parts/own-worker.ts";
@@ -21,12 +21,7 @@ type ListRequest = FastifyRequest<{ Querystring: QueryFields }>;
 type OneRequest = FastifyRequest<{ Params: { id: string } }>;
 
 const PAGE_SIZE = 50;
-const STATES = ["all", "waiting", "delivered"] as const;
-const QUERY = z.strictObject({
-  state: z.enum(STATES).default("all"),
-  product: orNull(FILTER),
-  after: PAGE.after,
-});
+const QUERY = z.strictObject(ALERT_FILTERS);
 const AGAIN = z.strictObject({
   channel: ONCE,
   attempts: ONCE.regex(/^\d{1,9}$/, { error: "attempts must be the number that the page showed" }),

@@ -1,7 +1,12 @@
 /** Draws the channels, and the list of alerts. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import type { ChannelState, Delivery, ListedAlert } from "../../../alerts/alert-list-store.ts";
+import {
+  type ChannelState,
+  type Delivery,
+  getsAlert,
+  type ListedAlert,
+} from "../../../alerts/alert-list-store.ts";
 import { pageOf } from "../../../alerts/message.ts";
 import type { Instant } from "../../../clock.ts";
 import { nameItself, type Problem, renderProblem, renderSelect, type TypedFields } from "../parts/fields.ts";
@@ -39,6 +44,7 @@ ${renderAttempts(alert, reader)}
 function nameOfPage(path: string): string {
   if (path.startsWith("/incidents/")) return `Incident ${path.slice("/incidents/".length)}`;
   if (path.startsWith("/rejected")) return "Rejected";
+  if (path.startsWith("/mismatches/")) return `Mismatch ${path.slice("/mismatches/".length)}`;
   return path === "/mismatches" ? "Mismatches" : "Health";
 }
 
@@ -53,7 +59,9 @@ const DELIVERY_COLUMNS: readonly Column[] = [
 /** A channel of the settings that was not tried yet, and one that was tried and has left the settings, are shown too. */
 function renderAttempts(alert: ListedAlert, { states, mayAct, zone }: Reader): SafeHtml {
   const untried = states
-    .filter(({ channel }) => !alert.deliveries.some((one) => one.channel === channel))
+    .filter(
+      (one) => getsAlert(one, alert) && !alert.deliveries.some(({ channel }) => channel === one.channel),
+    )
     .map(({ channel }) => ({
       channel,
       attempts: 0,
@@ -211,15 +219,11 @@ function renderIncidentLink(alert: ListedAlert): SafeHtml | null {
 }
 
 /** The channels that were tried, and those of the settings that were not. */
-function renderDeliveries(
-  { deliveries, deliveredAt }: ListedAlert,
-  channels: ShownAlerts["channels"],
-  zone: string,
-): SafeHtml {
-  const untried =
-    deliveredAt === null
-      ? (channels ?? []).filter(({ channel }) => !deliveries.some((one) => one.channel === channel))
-      : [];
+function renderDeliveries(alert: ListedAlert, channels: ShownAlerts["channels"], zone: string): SafeHtml {
+  const { deliveries, deliveredAt } = alert;
+  const isUntried = (state: ChannelState) =>
+    getsAlert(state, alert) && !deliveries.some(({ channel }) => channel === state.channel);
+  const untried = deliveredAt === null ? (channels ?? []).filter(isUntried) : [];
   const lines = [
     ...deliveries.map((one) => `${one.channel}: ${sayDelivery(one, zone)}`),
     ...untried.map(({ channel }) => `${channel}: not sent yet`),

@@ -116,7 +116,8 @@ async function fetchAndMorph(main, signal) {
       // No attribute holds the text that the visitor typed into a textarea.
       beforeNodeMorphed: (element, fresh) => element.tagName !== "TEXTAREA" && !keepsDecision(element, fresh),
       // A step that is over for the server: its form stays while it holds what the visitor typed. Sent, it is refused.
-      beforeNodeRemoved: (node) => !holdsTyped(node),
+      // What a script has drawn is not in the document: the script draws it again from the new figures.
+      beforeNodeRemoved: (node) => !holdsTyped(node) && !isDrawn(node),
     },
   });
   main.dataset.seen = fresh.dataset.seen ?? "";
@@ -140,6 +141,10 @@ function keepsDecision(form, fresh) {
   said.setAttribute("role", "status");
   said.textContent = `Somebody else has decided while you were writing: the status is ${now} now. A step for the former status is refused, and your note stays.`;
   return true;
+}
+
+function isDrawn(node) {
+  return node instanceof Element && node.matches(".uplot");
 }
 
 function holdsTyped(node) {

@@ -1,10 +1,10 @@
 /**
  * What every page does in the browser: it reports its zone, stays up to date, keeps ages, counts the selected rows, obeys keys, and
- * reads charts.
+ * draws charts.
  */
 
 import { keepAges } from "./ago.js";
-import { readCharts } from "./charts.js";
+import { drawCharts } from "./charts.js";
 import { openByKeys } from "./keys.js";
 import { keepLive } from "./live.js";
 import { countSelected } from "./select.js";
@@ -15,4 +15,4 @@ openByKeys();
 keepLive();
 keepAges();
 countSelected();
-readCharts();
+drawCharts();

@@ -3,11 +3,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FlowContext } from "../../../flows/context.ts";
 import { listIncidentsWithMoney, readIncidentStory } from "../../../flows/read/read-incident.ts";
+import { CASE_CHANGES } from "../../../mismatches/act.ts";
 import { DECIDES, may } from "../../access/access.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readIncidentQuery } from "../../input/incident-query.ts";
-import { addTypedComment } from "../comments/render-comments.ts";
+import { addTypedComment, changeTypedCase, type TypedCase } from "../comments/render-comments.ts";
 import { type Problem, problemOf, typedFields } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import type { OwnWorker } from "../parts/own-worker.ts";
@@ -27,16 +28,30 @@ export function addIncidentsPage(
   worker: OwnWorker | null,
 ): void {
   // Without a worker, the channels are unknown.
-  const hasNoChannel = worker?.channels.length === 0;
+  const hasNoChannel = worker?.channels.every(({ filter }) => filter !== undefined) === true;
   pages.get("/incidents", (request: ListRequest, reply) => sendList(context, request, reply));
   pages.get("/incidents/:id", (request: OneRequest, reply) =>
     sendIncident(context, request, reply, {
       hasNoChannel,
       notice: takeNotice(request, reply),
       comment: null,
+      typedCase: null,
       problem: null,
     }),
   );
+  for (const what of CASE_CHANGES) {
+    pages.post(`/incidents/:id/${what}`, DECIDES, async (request: OneRequest, reply) => {
+      const { id } = request.params;
+      const subject = { about: "incident", id, by: request.asker.name } as const;
+      const form = { body: request.body, zone: zoneOf(request) };
+      const refused = await changeTypedCase(context, subject, what, form);
+      if (refused === null)
+        return await reply.redirect(`/incidents/${encodeURIComponent(id)}#case-head`, 303);
+      const { status, notice, problem, typed: typedCase } = refused;
+      const shown = { hasNoChannel, notice, problem, comment: null, typedCase };
+      return await sendIncident(context, request, reply.code(status), shown);
+    });
+  }
   pages.post("/incidents/:id/comments", DECIDES, async (request: OneRequest, reply) => {
     const { id } = request.params;
     const subject = { about: "incident", id, by: request.asker.name } as const;
@@ -48,16 +63,18 @@ export function addIncidentsPage(
       hasNoChannel,
       notice,
       comment,
+      typedCase: null,
       problem,
     });
   });
 }
 
-/** Whether no channel is set, and a comment that was refused. */
+/** Whether no channel is set, and a comment or a change of the case that was refused. */
 interface Shown {
   readonly hasNoChannel: boolean;
   readonly notice: Notice | null;
   readonly comment: string | null;
+  readonly typedCase: TypedCase | null;
   readonly problem: Problem | null;
 }
 
@@ -70,7 +87,8 @@ async function sendIncident(
   const story = await readIncidentStory(context, request.params.id);
   const { kind, productId } = story.incident;
   const mayAct = may(request.asker, "decide");
-  const reader = { mayAct, zone: zoneOf(request), now: context.clock.now(), ...shown };
+  const me = request.asker.name;
+  const reader = { mayAct, me, zone: zoneOf(request), now: context.clock.now(), ...shown };
   return await sendPage(request, reply, {
     title: `Incident ${story.incident.id}: ${kind} in ${productId}`,
     path: "/incidents",
@@ -88,13 +106,16 @@ async function sendList(
   const tidy = tidyQuery(request.query, [], zoneOf(request));
   if (tidy !== null) return await reply.redirect(`/incidents?${new URLSearchParams(tidy)}`, 303);
   const products = context.config.products.map(({ productId }) => productId);
-  const { state, product } = typedFields(request.query, FILTERS);
-  const filters = { state: state || "open", product };
+  const typed = typedFields(request.query, FILTERS);
+  const filters = { ...typed, state: typed.state || "open" };
   const when = { now: context.clock.now(), zone: zoneOf(request) };
   const shared = { title: "Incidents", path: "/incidents", notice: takeNotice(request, reply) };
   try {
-    const { choice, page } = await readIncidentQuery(context, { limit: PAGE_SIZE, ...request.query });
-    const list = await listIncidentsWithMoney(context, choice, { ...page, byGrowth: true });
+    const { changedSince: _, ...query } = request.query;
+    const asked = { limit: PAGE_SIZE, ...query };
+    const { choice, page } = await readIncidentQuery(context, asked, request.asker.name);
+    const order = page.order === "at-risk" ? page.order : "growth";
+    const list = await listIncidentsWithMoney(context, choice, { ...page, order });
     const main = renderIncidents(filters, { products, list, problem: null }, when);
     return await sendPage(request, reply, { ...shared, main, live: ["mismatches"] });
   } catch (error) {

@@ -5,10 +5,11 @@ import { adviceOfSome } from "../../../advice.ts";
 import type { Growth } from "../../../alerts/incident-list-store.ts";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import { type Instant, showDuration } from "../../../clock.ts";
+import { describeIncident } from "../../../flows/read/incident-document.ts";
 import { countParts } from "../../../flows/read/read-evidence.ts";
 import { type IncidentStory, LATELY_MS } from "../../../flows/read/read-incident.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
-import { renderComments } from "../comments/render-comments.ts";
+import { renderCase, renderComments, type TypedCase } from "../comments/render-comments.ts";
 import { actionsFor, renderActionButtons, sayCount } from "../mismatches/mismatch-words.ts";
 import { renderEvidenceLinks, renderEvidenceParts } from "../parts/evidence-links.ts";
 import type { Problem } from "../parts/fields.ts";
@@ -68,18 +69,24 @@ function renderTrend({ from, to, counts }: IncidentStory["trend"], zone: string)
 interface Reader {
   /** whether the visitor may change anything */
   readonly mayAct: boolean;
+  /** the name of the visitor */
+  readonly me: string;
   /** no channel is set, as far as this server knows */
   readonly hasNoChannel: boolean;
   readonly zone: string;
   readonly now: Instant;
   /** the typed text of a refused comment, and what was wrong; null: none was refused */
   readonly comment: string | null;
+  /** of a refused change of owner, ticket or reminder; null: none was refused */
+  readonly typedCase: TypedCase | null;
   readonly problem: Problem | null;
 }
 
 export function renderIncident(story: IncidentStory, reader: Reader): SafeHtml {
   const { id, kind, productId, backfillId, total, amounts, beganAt, endedAt } = story.incident;
-  const { zone, now, mayAct, comment: typed, problem } = reader;
+  const { zone, now, mayAct, comment: typed, problem, me, typedCase } = reader;
+  const of = describeIncident(story.incident);
+  const actionOf = (what: string) => `/incidents/${id}/${what}`;
   const parts = countParts(countHere(story));
   const by =
     backfillId === 0 ? null : html` Found by <a href="/backfills/${backfillId}">backfill ${backfillId}</a>.`;
@@ -101,6 +108,7 @@ ${renderSums(story)}
 <p><a href="/mismatches?incident=${id}&amp;status=${MISMATCH_STATUSES.join(",")}">See all of them</a></p></section>
 ${reader.mayAct ? renderDecision(story) : null}
 </div>
+${renderCase({ actionOf, of, mayAct, me, typed: typedCase, problem, zone, now })}
 ${renderComments({ action: `/incidents/${id}/comments`, comments: story.comments, mayAct, typed, problem, zone })}
 ${renderTrend(story.trend, zone)}
 ${renderLargest(story, zone)}

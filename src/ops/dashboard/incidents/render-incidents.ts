@@ -3,10 +3,19 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
+import { describeIncident } from "../../../flows/read/incident-document.ts";
 import type { IncidentWithMoney } from "../../../flows/read/read-incident.ts";
 import { filtersOf } from "../../input/fields.ts";
 import { INCIDENT_QUERY } from "../../input/incident-query.ts";
-import { nameItself, type Problem, renderProblem, renderSelect, type TypedFields } from "../parts/fields.ts";
+import { renderCaseFilters, sayCase } from "../comments/render-comments.ts";
+import {
+  nameItself,
+  type Problem,
+  renderInput,
+  renderProblem,
+  renderSelect,
+  type TypedFields,
+} from "../parts/fields.ts";
 import { showAge, showCount, showSum } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
@@ -17,7 +26,7 @@ type IncidentFilters = TypedFields<typeof FILTERS>;
 interface IncidentList {
   readonly products: readonly string[];
   /** null: the filters have an error */
-  readonly list: { readonly incidents: readonly IncidentWithMoney[]; readonly next: number | null } | null;
+  readonly list: { readonly incidents: readonly IncidentWithMoney[]; readonly next: string | null } | null;
   readonly problem: Problem | null;
 }
 
@@ -28,10 +37,11 @@ interface When {
 }
 
 export function renderIncidents(
-  { state, product }: IncidentFilters,
+  filters: IncidentFilters,
   { products, list, problem }: IncidentList,
   when: When,
 ): SafeHtml {
+  const { state, product, currency, sort, owner, due } = filters;
   return html`<h1>Incidents</h1>
 <p>An incident groups mismatches that probably have one cause: one kind, one product, each first seen soon after the one before.</p>
 <form method="get" action="/incidents" class="sheet fields" aria-label="Filters">
@@ -41,28 +51,46 @@ ${renderSelect({ label: "State", name: "state", value: state, problem }, [
   ["all", "all"],
 ])}
 ${renderSelect({ label: "Product", name: "product", value: product, problem }, [["", "all"], ...products.map(nameItself)])}
+${renderCaseFilters({ owner, due }, problem)}
+${renderInput({ label: "Currency", name: "currency", value: currency, problem }, html`size="5" autocomplete="off"`)}
+${renderSelect({ label: "First", name: "sort", value: sort, problem }, [
+  ["", "recently grown"],
+  ["at-risk", "most at risk"],
+])}
 <button>Filter</button>
 </form>
 ${renderProblem(problem, FILTERS)}
-${list === null ? null : renderList({ state, product }, list, when)}`;
+${list === null ? null : renderList(filters, list, when)}`;
 }
 
 function renderList(
-  { state, product }: IncidentFilters,
+  filters: IncidentFilters,
   { incidents, next }: NonNullable<IncidentList["list"]>,
   when: When,
 ): SafeHtml {
+  const { currency, sort, ...others } = filters;
   if (incidents.length === 0) {
-    return html`<p class="sheet">${state === "open" ? "No incident is open." : "There is no such incident."}</p>`;
+    const isAll =
+      others.state === "open" &&
+      [others.product, currency, others.owner, others.due].every((one) => one === "");
+    return html`<p class="sheet">${isAll ? "No incident is open." : "There is no such incident."}</p>`;
   }
-  const more = new URLSearchParams({ state, ...(product === "" ? {} : { product }), after: String(next) });
-  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, "Those with undecided mismatches first, then the most recently grown", when)}
+  const typed = Object.entries(filters).filter(([, text]) => text !== "");
+  const more = new URLSearchParams([...typed, ["after", next ?? ""]]);
+  const caption =
+    sort === ""
+      ? "Those with undecided mismatches first, then the most recently grown"
+      : currency === ""
+        ? "By currency, and of each currency those with the most money at risk first"
+        : `Those with the most ${currency} at risk first`;
+  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, caption, when)}
 ${next === null ? null : html`<p><a class="button quiet" href="/incidents?${String(more)}">More</a></p>`}</section>`;
 }
 
 const COLUMNS: readonly Column[] = [
   { name: "incident", as: "text", of: "cause" },
   { name: "product", as: "text" },
+  { name: "owner", as: "text" },
   { name: "since" },
   { name: "newest" },
   { name: "open", as: "number" },
@@ -82,6 +110,7 @@ export function renderIncidentTable(
       cells: [
         html`<a href="/incidents/${id}">${kind}</a> <span class="faint">#${id}: ${MEANING_OF_KIND[kind]}</span>`,
         productId,
+        sayCase(describeIncident(one), zone, now),
         showAge(beganAt, now, zone),
         endedAt === null
           ? showAge(lastAt, now, zone)

@@ -2,16 +2,25 @@
 
 import { z } from "zod";
 import { isMismatchStatus, MISMATCH_STATUSES, type MismatchStatus } from "../../../mismatch.ts";
-import { MISMATCH_ACTIONS, type MismatchAction } from "../../../mismatches/act.ts";
+import { CASE_CHANGES, MISMATCH_ACTIONS, type MismatchAction } from "../../../mismatches/act.ts";
 import { ONCE, orNull, read, readBy, usage } from "../../input/fields.ts";
 import { must, show } from "../../input/messages.ts";
+import type { TypedCase } from "../comments/render-comments.ts";
 import { STEP } from "../parts/notice.ts";
 
 const BLANK = ONCE.default("");
 const ACTION = z.enum(MISMATCH_ACTIONS, must(`be one of ${MISMATCH_ACTIONS.join(", ")}`));
 
+/** `case`: shows the forms for owner, ticket and reminder; `assign-me`: names the visitor as the owner */
+const CASE_ACTIONS = ["case", "assign-me", ...CASE_CHANGES] as const;
+const BULK_ACTIONS = [...MISMATCH_ACTIONS, ...CASE_ACTIONS] as const;
+
 const BULK_FORM = z.strictObject({
-  action: ACTION,
+  action: z.enum(BULK_ACTIONS, must(`be one of ${BULK_ACTIONS.join(", ")}`)),
+  owner: BLANK,
+  ticket: BLANK,
+  withProvider: BLANK,
+  remindAt: BLANK,
   note: BLANK,
   scope: BLANK,
   shown: orNull(ONCE),
@@ -33,7 +42,9 @@ const UNDO_FORM = z.strictObject({
 });
 
 export interface BulkForm {
-  readonly action: MismatchAction;
+  readonly action: (typeof BULK_ACTIONS)[number];
+  /** the fields of a change of owner, ticket or reminder, as typed */
+  readonly typed: TypedCase;
   /** as typed */
   readonly note: string;
   /** all mismatches that match the filter of the address, instead of the selected ones */
@@ -48,8 +59,16 @@ export interface BulkForm {
 
 /** @throws ReconError `usage` that names the field and its value */
 export function readBulkForm(body: unknown): BulkForm {
-  const { scope, id, ...form } = read(BULK_FORM, body ?? {});
-  return { ...form, isAll: scope === "all", selected: new Map(id) };
+  const { scope, id, owner, ticket, withProvider, remindAt, ...form } = read(BULK_FORM, body ?? {});
+  const typed = { owner, ticket, withProvider, remindAt };
+  return { ...form, typed, isAll: scope === "all", selected: new Map(id) };
+}
+
+/** A form that decides about mismatches, instead of changing owner, ticket or reminder. */
+export type Decision = BulkForm & { readonly action: MismatchAction };
+
+export function isDecision(form: BulkForm): form is Decision {
+  return MISMATCH_ACTIONS.some((action) => action === form.action);
 }
 
 export interface SingleForm {
@@ -68,7 +87,9 @@ export function readSingleForm(body: unknown): SingleForm {
 }
 
 /** The typed note as an action takes it: only an acknowledgement may have none. */
-export function noteOf({ action, note }: Pick<BulkForm, "action" | "note">): { readonly note?: string } {
+export function noteOf({ action, note }: { readonly action: MismatchAction; readonly note: string }): {
+  readonly note?: string;
+} {
   return action === "ack" && note.trim() === "" ? {} : { note };
 }
 

@@ -4,7 +4,14 @@ import { z } from "zod";
 import { nameOfPlace } from "../../../flows/read/list-mismatches.ts";
 import type { MismatchOrder, MismatchSort, OrderedPage } from "../../../mismatches/order-store.ts";
 import { FILTER, read, readBy, usage } from "../../input/fields.ts";
-import { CHOICES, type ChoiceQuery, readPlace, SORT_NAMES, SORTED_BY } from "../../input/mismatch-query.ts";
+import {
+  CHOICES,
+  type ChoiceQuery,
+  descendsUsually,
+  readPlace,
+  SORT_NAMES,
+  SORTED_BY,
+} from "../../input/mismatch-query.ts";
 
 export interface ListQuery {
   /** as typed, without empty fields */
@@ -56,7 +63,7 @@ export function pathOfMismatch(id: string, { filters, order }: Pick<ListQuery, "
 
 /** The order as in the address: "at-risk", the largest first, as the API names it; "-at-risk" the other way round. */
 export function nameOfOrder({ by, descending }: MismatchOrder): string {
-  return `${descending ? "" : "-"}${nameOfSort(by)}`;
+  return `${descending === descendsUsually(by) ? "" : "-"}${nameOfSort(by)}`;
 }
 
 function nameOfSort(by: MismatchSort): (typeof SORT_NAMES)[number] {
@@ -65,7 +72,7 @@ function nameOfSort(by: MismatchSort): (typeof SORT_NAMES)[number] {
 
 /** The order after a click on a column's head: first the largest or newest first, then reversed. */
 export function orderAfterClick(order: MismatchOrder, by: MismatchSort): MismatchOrder {
-  return { by, descending: order.by === by ? !order.descending : true };
+  return { by, descending: order.by === by ? !order.descending : descendsUsually(by) };
 }
 
 export function isUsual({ by, descending }: MismatchOrder): boolean {
@@ -73,11 +80,12 @@ export function isUsual({ by, descending }: MismatchOrder): boolean {
 }
 
 function readOrder(sort: string): MismatchOrder {
-  const descending = !sort.startsWith("-");
-  const name = SORT_NAMES.find((one) => one === sort.slice(descending ? 0 : 1));
-  if (name !== undefined) return { by: SORTED_BY[name], descending };
+  const isReversed = sort.startsWith("-");
+  const name = SORT_NAMES.find((one) => one === sort.slice(isReversed ? 1 : 0));
+  if (name !== undefined)
+    return { by: SORTED_BY[name], descending: descendsUsually(SORTED_BY[name]) !== isReversed };
   throw usage(
-    `sort must be one of ${SORT_NAMES.join(", ")}, with a minus for the smallest or oldest first, but is "${sort}"`,
+    `sort must be one of ${SORT_NAMES.join(", ")}, with a minus the other way round, but is "${sort}"`,
     "sort",
   );
 }

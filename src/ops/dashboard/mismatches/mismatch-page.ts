@@ -7,7 +7,7 @@ import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { actOnMismatches } from "../../../flows/mismatches/act-on-mismatches.ts";
 import { type MismatchStory, readMismatchStory } from "../../../flows/read/read-mismatch.ts";
-import { ACTS } from "../../../mismatches/act.ts";
+import { ACTS, CASE_CHANGES } from "../../../mismatches/act.ts";
 import { listInOrder } from "../../../mismatches/order-store.ts";
 import { readSimilar } from "../../../mismatches/similar-store.ts";
 import { DECIDES, may } from "../../access/access.ts";
@@ -16,7 +16,7 @@ import { statusOfRefusal } from "../../http/refusals.ts";
 import { usage } from "../../input/fields.ts";
 import { readAction } from "../../input/mismatch-action.ts";
 import { readChoice } from "../../input/mismatch-query.ts";
-import { addTypedComment } from "../comments/render-comments.ts";
+import { addTypedComment, changeTypedCase, type TypedCase } from "../comments/render-comments.ts";
 import { type Problem, problemOf, sayWithLabel } from "../parts/fields.ts";
 import { type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
@@ -48,6 +48,19 @@ export function addMismatchPage(pages: FastifyInstance, context: FlowContext): v
       return await sendMismatch(context, request, reply.code(status), refused);
     }
   });
+  for (const what of CASE_CHANGES) {
+    pages.post(`/mismatches/:id/${what}`, DECIDES, async (request: MismatchRequest, reply) => {
+      const { id } = request.params;
+      const list = readListQuery(request.query);
+      const subject = { about: "mismatch", id, by: request.asker.name } as const;
+      const form = { body: request.body, zone: zoneOf(request) };
+      const refused = await changeTypedCase(context, subject, what, form);
+      if (refused === null) return await reply.redirect(`${pathOfMismatch(id, list)}#case-head`, 303);
+      const { status, notice, problem, typed: typedCase } = refused;
+      const shown = { ...NOTHING_REFUSED, notice, problem, typedCase };
+      return await sendMismatch(context, request, reply.code(status), shown);
+    });
+  }
   pages.post("/mismatches/:id/comments", DECIDES, async (request: MismatchRequest, reply) => {
     const { id } = request.params;
     const list = readListQuery(request.query);
@@ -66,15 +79,22 @@ function describeRefusal(error: unknown): string {
   return sayWithLabel(said, { name: "ref", label: "Your reference" });
 }
 
-/** A decision or a comment that was refused. */
+/** A decision, a comment or a change of the case that was refused. */
 interface ShownRefusal {
   readonly notice: Notice | null;
   readonly typed: TypedDecision | null;
   readonly comment: string | null;
+  readonly typedCase: TypedCase | null;
   readonly problem: Problem | null;
 }
 
-const NOTHING_REFUSED: ShownRefusal = { notice: null, typed: null, comment: null, problem: null };
+const NOTHING_REFUSED: ShownRefusal = {
+  notice: null,
+  typed: null,
+  comment: null,
+  typedCase: null,
+  problem: null,
+};
 
 async function sendMismatch(
   context: FlowContext,
@@ -87,11 +107,12 @@ async function sendMismatch(
   const story = await readMismatchStory(context, params.id);
   const [similar, neighbours] = await Promise.all([
     readSimilar(context.sql, story, realRound(story.roundId)),
-    findNeighbours(context, list, story),
+    findNeighbours(context, list, story, asker.name),
   ]);
   const { kind, productId, amountAtRisk, currency, status } = story;
   const mayAct = may(asker, "decide");
-  const page = { story, similar, list, neighbours, mayAct, ...refused, zone: zoneOf(request) };
+  const reader = { mayAct, me: asker.name, zone: zoneOf(request), now: context.clock.now() };
+  const page = { story, similar, list, neighbours, ...reader, ...refused };
   return await sendPage(request, reply, {
     title: `${kind} in ${productId}, ${sayAmount(amountAtRisk, currency)}, ${status}`,
     path: "/mismatches",
@@ -106,9 +127,13 @@ async function findNeighbours(
   context: FlowContext,
   { filters, order }: ListQuery,
   story: MismatchStory,
+  me: string,
 ): Promise<Neighbours> {
-  const choice = await readChoice(context, filters);
-  const place = { value: story[order.by], id: story.id };
+  const choice = await readChoice(context, filters, me);
+  const value = story[order.by];
+  // The list by reminders has only those with one.
+  if (value === null) return { previous: null, next: null };
+  const place = { value, id: story.id };
   const find = async (direction: "before" | "after") => {
     const { mismatches } = await listInOrder(context.sql, choice, order, {
       limit: 1,

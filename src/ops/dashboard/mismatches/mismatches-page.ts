@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
-import { html, type SafeHtml } from "@remix-run/html-template";
+import { html } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { describeError } from "../../../errors.ts";
 import type { FlowContext } from "../../../flows/context.ts";
@@ -14,9 +14,10 @@ import {
   type RequestedAction,
   undoStep,
 } from "../../../flows/mismatches/act-on-mismatches.ts";
+import { changeCases, previewChange } from "../../../flows/mismatches/change-cases.ts";
 import { listOrdered } from "../../../flows/read/list-mismatches.ts";
 import type { MismatchStatus } from "../../../mismatch.ts";
-import { ACTS, type MismatchAction } from "../../../mismatches/act.ts";
+import { ACTS, type CaseChange, type MismatchAction } from "../../../mismatches/act.ts";
 import { sumChosen } from "../../../mismatches/order-store.ts";
 import type { MismatchChoice } from "../../../mismatches/store.ts";
 import { DECIDES, may } from "../../access/access.ts";
@@ -27,73 +28,23 @@ import { readOwnPath } from "../../http/same-origin.ts";
 import { usage } from "../../input/fields.ts";
 import { readAction } from "../../input/mismatch-action.ts";
 import { CHOICES, readChoice } from "../../input/mismatch-query.ts";
-import { problemOf } from "../parts/fields.ts";
-import { renderUnsaved, type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
+import { readTypedCase, renderCaseForms } from "../comments/render-comments.ts";
+import { type Problem, problemOf, renderProblem } from "../parts/fields.ts";
+import { type StepNotice, setNotice, takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
-import { sayAmounts, showAmount, showCount } from "../parts/show.ts";
-import { renderTable } from "../parts/table.ts";
+import { sayAmounts } from "../parts/show.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
-import { type BulkForm, noteOf, readBulkForm, readUndoForm } from "./mismatch-form.ts";
+import {
+  type BulkForm,
+  type Decision,
+  isDecision,
+  noteOf,
+  readBulkForm,
+  readUndoForm,
+} from "./mismatch-form.ts";
 import { type ListQuery, pathOfList, readListQuery } from "./mismatch-list-query.ts";
-import { ACTION_NAMES, sayCount } from "./mismatch-words.ts";
+import { type PreviewOfAll, renderConfirm, renderFilter, sayCount } from "./mismatch-words.ts";
 import { renderMismatches, renderRefusedFilters, type TypedStep } from "./render-mismatches.ts";
-
-function renderConfirm(query: ListQuery, { action, note, back }: BulkForm, preview: PreviewOfAll): SafeHtml {
-  const { count, amounts, shown } = preview;
-  const list = pathOfList(query);
-  const cancel =
-    back === ""
-      ? html`<a href="${list}">Back to the list</a>`
-      : html`<a href="${readOwnPath(back)}">Back</a>`;
-  if (count === 0) {
-    return html`<h1>${ACTION_NAMES[action]} all matching</h1>
-<p class="sheet">No matching mismatch can be ${ACTS[action].done} now. ${cancel}</p>
-${renderUnsaved("Your note", note)}`;
-  }
-  const table = renderTable({
-    name: "Money",
-    caption: "Money at risk in these mismatches",
-    of: "confirmed",
-    columns: [
-      { name: "Currency", as: "head" },
-      { name: "Mismatches", as: "number" },
-      { name: "At risk", as: "number" },
-    ],
-    rows: amounts.map((sum) => ({
-      cells: [sum.currency ?? "without a currency", showCount(sum.count), showAmount(sum.amount, null)],
-    })),
-  });
-  return html`<h1>${ACTION_NAMES[action]} ${sayCount(count)}?</h1>
-<div class="sheet">
-<p class="wrap">${renderFilter(query)} ${showCount(count)} of them can be ${ACTS[action].done}.</p>
-${table}
-<form method="post" action="${list}">
-<input type="hidden" name="scope" value="all"><input type="hidden" name="back" value="${back}"><input type="hidden" name="shown" value="${shown}">
-<p><label class="note">Note <textarea name="note" rows="2" maxlength="2000" required>${note}</textarea></label></p>
-<p class="row"><button name="action" value="${action}"${action === "ack" ? html` formnovalidate` : null}>${ACTION_NAMES[action]} ${sayCount(count)}</button> ${cancel}</p>
-</form>
-</div>`;
-}
-
-const NAMES: Readonly<Record<string, string>> = {
-  product: "product",
-  kind: "kind",
-  status: "status",
-  username: "player",
-  minAmount: "at risk at least",
-  from: "first seen from",
-  to: "first seen before",
-  incident: "incident",
-};
-
-function renderFilter({ filters }: ListQuery): SafeHtml {
-  const named = Object.entries(filters).filter(([, text]) => text !== undefined);
-  if (named.length === 0) return html`This is about <strong>all</strong> open and acknowledged mismatches.`;
-  const parts = named.map(
-    ([name, text], index) => html`${index === 0 ? "" : ", "}${NAMES[name] ?? name} <strong>${text}</strong>`,
-  );
-  return html`This is about all mismatches with ${parts}.`;
-}
 
 type MismatchesRequest = FastifyRequest<{ Querystring: Record<string, unknown> }>;
 
@@ -101,8 +52,8 @@ const PAGE_SIZE = 100;
 
 export function addMismatchesPage(pages: FastifyInstance, context: FlowContext): void {
   pages.get("/mismatches", (request: MismatchesRequest, reply) => sendList(context, request, reply));
-  pages.get("/mismatches.csv", async ({ query }: MismatchesRequest, reply) => {
-    const choice = await readChoice(context, readListQuery(query).filters);
+  pages.get("/mismatches.csv", async ({ query, asker }: MismatchesRequest, reply) => {
+    const choice = await readChoice(context, readListQuery(query).filters, asker.name);
     const csv = listAsCsv(context, { ...choice, order: null, limit: PAGE_SIZE, after: null }, true);
     reply.header("content-disposition", 'attachment; filename="mismatches.csv"');
     return await reply.type("text/csv; charset=utf-8").send(Readable.from(csv));
@@ -110,6 +61,7 @@ export function addMismatchesPage(pages: FastifyInstance, context: FlowContext):
   pages.post("/mismatches", DECIDES, async (request: MismatchesRequest, reply) => {
     const query = readListQuery(request.query);
     const form = readBulkForm(request.body);
+    if (!isDecision(form)) return await changeChosen(context, request, reply, query, form);
     const isSure = !form.isAll || form.shown !== null;
     try {
       if (!isSure) return await sendConfirm(context, request, reply, query, form, null);
@@ -138,7 +90,7 @@ async function sendList(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const zone = zoneOf(request);
-  const tidy = tidyQuery(request.query, ["from", "to"], zone);
+  const tidy = tidyQuery(request.query, ["from", "to", "happenedFrom", "happenedTo"], zone);
   if (tidy !== null) return await reply.redirect(`/mismatches?${new URLSearchParams(tidy)}`, 303);
   try {
     const query = readListQuery(request.query);
@@ -166,14 +118,15 @@ async function sendKnownList(
   { notice, typed }: { readonly notice: Notice | null; readonly typed: TypedStep | null },
 ): Promise<FastifyReply> {
   const { sql } = context;
-  const choice = await readChoice(context, query.filters);
+  const choice = await readChoice(context, query.filters, request.asker.name);
   const [page, sums] = await Promise.all([
     listOrdered(context, choice, query.order, { limit: PAGE_SIZE, from: query.from }),
     sumChosen(sql, choice),
   ]);
   const mayAct = may(request.asker, "decide");
   const zone = zoneOf(request);
-  const main = renderMismatches({ query, ...page, sums, products: productsOf(context), mayAct, typed, zone });
+  const reader = { mayAct, typed, zone, now: context.clock.now() };
+  const main = renderMismatches({ query, ...page, sums, products: productsOf(context), ...reader });
   return await sendPage(request, reply, {
     title: "Mismatches",
     path: "/mismatches",
@@ -183,24 +136,86 @@ async function sendKnownList(
   });
 }
 
-async function sendConfirm(
+/**
+ * Changes owner, ticket or reminder of the selected ones, or of all that match: those only after a page has shown how many they are.
+ * The same page has the forms.
+ */
+async function changeChosen(
   context: FlowContext,
   request: MismatchesRequest,
   reply: FastifyReply,
   query: ListQuery,
   form: BulkForm,
+): Promise<FastifyReply> {
+  const { action, isAll, shown, selected, back } = form;
+  const by = request.asker.name;
+  const typed = action === "assign-me" ? { ...form.typed, owner: "me" } : form.typed;
+  const what = action === "ticket" || action === "remind" ? action : "assign";
+  let problem: Problem | null = null;
+  try {
+    if (!isAll && selected.size === 0) throw usage("no mismatch is selected");
+    if (action !== "case" && (!isAll || shown !== null)) {
+      const requested = { ...readTypedCase(typed, what, by, zoneOf(request)), by };
+      const target = isAll
+        ? { filter: await readChoice(context, query.filters, by), shown: null, digest: shown }
+        : { ids: [...selected.keys()] };
+      const { count } = await changeCases(context, target, requested);
+      setNotice(reply, { tone: "good", text: `${sayCount(count)} changed.` });
+      return await reply.redirect(back === "" ? pathOfList(query) : readOwnPath(back), 303);
+    }
+  } catch (error) {
+    const status = statusOfRefusal(error);
+    if (status === null) throw error;
+    problem = problemOf(error);
+    reply.code(status);
+    if (!isAll && selected.size === 0) {
+      const notice = { tone: "bad", text: `Not done: ${problem.text}.` } as const;
+      return await sendKnownList(context, request, reply, query, { notice, typed: null });
+    }
+  }
+  const all = isAll ? await readChoice(context, query.filters, by) : null;
+  const target = all === null ? { ids: [...selected.keys()] } : { filter: all, shown: null };
+  const previewOf = (change: CaseChange) => previewChange(context, target, { change, note: null, by });
+  const preview = await previewOf({ what: "assign", owner: null });
+  const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`;
+  const ids = [...selected].map(([id, status]) => hidden("id", `${id}:${status}`));
+  const allOf = (digest: string) => html`${hidden("scope", "all")}${hidden("shown", digest)}`;
+  // Decided ones get no reminder.
+  const waiting =
+    all === null ? null : await previewOf({ what: "remind", remindAt: context.clock.now() + 1_000 });
+  const title = `Owner, ticket and reminder of ${sayCount(preview.count)}`;
+  const main = html`<h1>${title}</h1>
+<div class="sheet"><p class="wrap">${all === null ? null : renderFilter(query)} ${sayAmounts(preview.amounts)} at risk. Each form changes one thing of all of them.</p>
+${renderProblem(problem, ["owner", "ticket", "remindAt"])}
+${renderCaseForms(
+  () => pathOfList(query),
+  typed,
+  problem,
+  (one) =>
+    html`${hidden("action", one)}${hidden("back", back)}${waiting === null ? ids : allOf(digestOf(one === "remind" ? waiting : preview))}`,
+)}
+<p><a href="${back === "" ? pathOfList(query) : readOwnPath(back)}">Back</a></p></div>`;
+  return await sendPage(request, reply, { title, path: "/mismatches", main, notice: null });
+}
+
+async function sendConfirm(
+  context: FlowContext,
+  request: MismatchesRequest,
+  reply: FastifyReply,
+  query: ListQuery,
+  form: Decision,
   notice: Notice | null,
 ): Promise<FastifyReply> {
-  const choice = await readChoice(context, query.filters);
+  const choice = await readChoice(context, query.filters, request.asker.name);
   const preview = await previewAll(context, choice, form.action, request.asker.name);
   const title = `${sayCount(preview.count)} to be ${ACTS[form.action].done}`;
   const main = renderConfirm(query, form, preview);
   return await sendPage(request, reply, { title, path: "/mismatches", main, notice });
 }
 
-async function act(context: FlowContext, query: ListQuery, form: BulkForm, by: string): Promise<StepNotice> {
+async function act(context: FlowContext, query: ListQuery, form: Decision, by: string): Promise<StepNotice> {
   if (!form.isAll) return await actOnSelected(context, form, by);
-  return await actOnAll(context, await readChoice(context, query.filters), form, by);
+  return await actOnAll(context, await readChoice(context, query.filters, by), form, by);
 }
 
 async function undo(context: FlowContext, step: string, by: string): Promise<StepNotice> {
@@ -227,7 +242,7 @@ function productsOf({ config }: FlowContext): string[] {
  */
 async function actOnSelected(
   context: FlowContext,
-  { action, note, selected }: BulkForm,
+  { action, note, selected }: Decision,
   by: string,
 ): Promise<StepNotice> {
   if (selected.size === 0) throw usage("no mismatch is selected");
@@ -238,12 +253,6 @@ async function actOnSelected(
   const step = randomUUID();
   const asked = { action, target, ...readAction(noteOf({ action, note }), action), by, step };
   return doneNotice(asked, await actOnMismatches(context, asked), passed);
-}
-
-/** The effect of an action on all chosen mismatches. */
-interface PreviewOfAll extends ActionResult {
-  /** a mark of the shown mismatches, which the confirmation must repeat */
-  readonly shown: string;
 }
 
 /** @throws ReconError `usage` if there are too many */
@@ -272,7 +281,7 @@ async function previewAll(
 async function actOnAll(
   context: FlowContext,
   choice: MismatchChoice,
-  { action, note, shown }: BulkForm,
+  { action, note, shown }: Decision,
   by: string,
 ): Promise<StepNotice> {
   const target = { filter: choice, shown: null, digest: shown };

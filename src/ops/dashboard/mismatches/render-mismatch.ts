@@ -3,11 +3,12 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { adviceOf } from "../../../advice.ts";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
+import type { Instant } from "../../../clock.ts";
 import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import type { Similar, SimilarCount } from "../../../mismatches/similar-store.ts";
 import type { MismatchEvent } from "../../../mismatches/store.ts";
-import { renderComments } from "../comments/render-comments.ts";
+import { renderCase, renderComments, type TypedCase } from "../comments/render-comments.ts";
 import { renderEvidenceLinks } from "../parts/evidence-links.ts";
 import { type Problem, renderArea, renderInput } from "../parts/fields.ts";
 import { sayAmount, sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
@@ -16,7 +17,7 @@ import { linkToItems } from "../report/render-items.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
 import { type ListQuery, pathOfList, pathOfMismatch } from "./mismatch-list-query.ts";
 import { actionsFor, renderActionButtons } from "./mismatch-words.ts";
-import { renderSideTable } from "./render-sides.ts";
+import { renderFetches, renderSideTable } from "./render-sides.ts";
 import { tellStory } from "./tell-story.ts";
 
 type TimelineRow = MismatchStory["timeline"][number];
@@ -77,31 +78,6 @@ function renderWallet({ side, moved, balanceBefore, balanceAfter }: TimelineRow)
   return html`${movement}<br><span class="amount faint">${show(balanceBefore)} → ${show(balanceAfter)}</span>`;
 }
 
-const FETCHES: readonly Column[] = [
-  { name: "Fetch" },
-  { name: "Window" },
-  { name: "Asked" },
-  { name: "Records", as: "number" },
-  { name: "Confirms" },
-];
-
-function renderFetches({ fetches }: MismatchStory, zone: string): SafeHtml {
-  const rows = fetches.map(({ kind, from, to, startedAt, records, isLateEnough }) => ({
-    cells: [
-      kind,
-      html`${showTime(from, zone)} – ${showTime(to, zone)}`,
-      showTime(startedAt, zone),
-      showCount(records),
-      isLateEnough ? "yes" : html`<span class="faint">no, too early</span>`,
-    ],
-  }));
-  const caption =
-    "Fetches of this time, the latest first. A fetch confirms that a record is missing if the fetch began later than the provider's grace after the last callback.";
-  return html`<section class="sheet" aria-labelledby="fetches-head"><h2 id="fetches-head">Fetches of this time</h2>
-${rows.length === 0 ? html`<p class="faint">No window of this time is kept: none has fetched it, or they were deleted (retain.windows).</p>` : renderTable({ name: "Fetches", caption, columns: FETCHES, rows })}
-</section>`;
-}
-
 const HISTORY: readonly Column[] = [
   { name: "When" },
   { name: "Who", as: "text" },
@@ -117,7 +93,7 @@ function renderHistory({ history, adjustments, currency }: MismatchStory, zone: 
       html`<li class="wrap">${showTime(at, zone)} ${by} gave the player ${showAmount(amount, of)} <span class="faint">(${ref})</span>: ${note}</li>`,
   );
   const table = renderTable({
-    name: "Each change of its status, with who, why and the values of that moment",
+    name: "Each change of its status, owner, ticket and reminder, with who, why and the values of that moment",
     of: "history",
     columns: HISTORY,
     rows: history.map((event) => renderEvent(event, currency, zone)),
@@ -130,7 +106,8 @@ ${corrections.length === 0 ? null : html`<h3>Corrections made by hand</h3><ul>${
 
 function renderEvent(event: MismatchEvent, currency: string | null, zone: string): Row {
   const { at, by, fromStatus, toStatus, note, reason, amountAtRisk, provider, ledger } = event;
-  const from = fromStatus === null ? null : html`<span class="faint">${fromStatus} →</span> `;
+  const from =
+    fromStatus === null || fromStatus === toStatus ? null : html`<span class="faint">${fromStatus} →</span> `;
   return {
     cells: [
       showTime(at, zone),
@@ -209,17 +186,23 @@ export interface MismatchPage {
   readonly typed: TypedDecision | null;
   /** the typed text of a refused comment; null: none was refused */
   readonly comment: string | null;
-  /** what was wrong with either */
+  /** of a refused change of owner, ticket or reminder; null: none was refused */
+  readonly typedCase: TypedCase | null;
+  /** what was wrong with any of them */
   readonly problem: Problem | null;
+  /** the name of the visitor */
+  readonly me: string;
   /** of its times */
   readonly zone: string;
+  readonly now: Instant;
 }
 
 export function renderMismatch(page: MismatchPage): SafeHtml {
-  const { story, similar, list, mayAct, comment, problem, zone } = page;
+  const { story, similar, list, mayAct, comment, problem, zone, me, now, typedCase } = page;
   const { id, kind, productId, comments } = story;
   const more = `/mismatches?${new URLSearchParams({ product: productId, kind })}`;
-  const action = pathOfMismatch(id, list).replace(/(?=\?|$)/, "/comments");
+  const pathTo = (part: string) => pathOfMismatch(id, list).replace(/(?=\?|$)/, `/${part}`);
+  const action = pathTo("comments");
   return html`<p class="trail wrap"><a href="/mismatches">Mismatches</a> <span aria-hidden="true">›</span> <a href="${more}">${kind} in ${productId}</a></p>
 ${renderNeighbours(page)}
 <h1>${kind} <span class="faint">#${id}</span></h1>
@@ -230,6 +213,7 @@ ${renderTold(story, zone)}
 ${renderSideTable(story, zone)}</section>
 ${mayAct ? renderActions(page) : null}
 </div>
+${renderCase({ actionOf: pathTo, of: story, mayAct, me, typed: typedCase, problem, zone, now })}
 <div class="sheets halves">${renderComments({ action, comments, mayAct, typed: comment, problem, zone })}
 ${renderSimilar(story, similar)}</div>
 ${story.transactionRef === null ? renderTimeline(story, zone) : null}

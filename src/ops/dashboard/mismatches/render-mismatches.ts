@@ -1,7 +1,7 @@
 /** The list of mismatches as a page: filters, sums, rows, and possible actions. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { localIso, parseInstant } from "../../../clock.ts";
+import { type Instant, localIso, parseInstant } from "../../../clock.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES, type Mismatch } from "../../../mismatch.ts";
 import {
   MISMATCH_SORTS,
@@ -12,7 +12,7 @@ import {
 import { statusesOf } from "../../../mismatches/store.ts";
 import { formatAmount, parseAmount, sumAmounts } from "../../../money.ts";
 import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
-
+import { renderCaseFilters, sayCase } from "../comments/render-comments.ts";
 import { nameItself, type Problem, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
 import {
   sayAmount,
@@ -32,7 +32,7 @@ import {
   pathOfList,
   pathOfMismatch,
 } from "./mismatch-list-query.ts";
-import { actionsFor, renderActionButtons, sayCount } from "./mismatch-words.ts";
+import { actionsFor, renderActionButtons, renderCaseButtons, sayCount } from "./mismatch-words.ts";
 
 /** The typed and selected values of a failed action, which the page shows again. */
 export interface TypedStep {
@@ -55,6 +55,7 @@ export interface MismatchList {
   readonly typed: TypedStep | null;
   /** of its times */
   readonly zone: string;
+  readonly now: Instant;
 }
 
 export function renderMismatches(list: MismatchList): SafeHtml {
@@ -89,7 +90,7 @@ function renderFilters({ filters, order }: ListQuery, { products, zone, problem 
           html`size="6" inputmode="numeric" autocomplete="off"`,
         );
   const field = (label: string, name: keyof ChoiceQuery) => ({ label, name, value: filters[name], problem });
-  const time = (label: string, name: "from" | "to") => {
+  const time = (label: string, name: "from" | "to" | "happenedFrom" | "happenedTo") => {
     const [value, type] = typedTime(filters[name] ?? "", zone);
     return renderInput({ ...field(label, name), value }, type);
   };
@@ -102,11 +103,14 @@ ${renderSelect(field("Status", "status"), [
   [MISMATCH_STATUSES.join(","), "all"],
 ])}
 ${renderInput(field("Player", "username"), html`size="11" autocomplete="off"`)}
+${renderCaseFilters(filters, problem)}
 ${renderInput(field("Currency", "currency"), html`size="5" autocomplete="off"`)}
 ${renderInput(field("Statement of", "day"), html`size="10" autocomplete="off" placeholder="2026-11-20"`)}
 ${renderInput(field("At risk, at least", "minAmount"), html`size="8" inputmode="decimal" autocomplete="off"`)}
 ${time("First seen from", "from")}
 ${time("First seen before", "to")}
+${time("Happened from", "happenedFrom")}
+${time("Happened before", "happenedTo")}
 ${incident}${sort}<button>Filter</button>
 <a href="/mismatches">Clear</a>
 </form>`;
@@ -176,7 +180,8 @@ All ${showCount(count)} matching</label>`
 ${all}
 <output data-selected-count aria-live="polite" class="faint"></output></div>
 <div class="row"><label class="note">Note <textarea name="note" rows="1" maxlength="2000" required>${typed?.note ?? ""}</textarea></label>
-${renderActionButtons(actionsFor(statusesOfQuery(query.filters)))}</div>
+${renderActionButtons(actionsFor(statusesOfQuery(query.filters)))}
+${renderCaseButtons()}</div>
 </div>
 ${renderRows(list)}
 </form>`;
@@ -191,6 +196,7 @@ const HEADS: Readonly<Record<MismatchSort, string>> = {
   firstSeenAt: "First seen",
   occurredAt: "Happened",
   amountAtRisk: "At risk",
+  remindAt: "Reminder",
 };
 
 function renderRows(list: MismatchList): SafeHtml {
@@ -202,6 +208,7 @@ function renderRows(list: MismatchList): SafeHtml {
     { name: "Status" },
     { name: "Product", as: "text" },
     { name: "Player", as: "text", of: "player" },
+    { name: "Owner", as: "text" },
     ...[amount].filter((one) => one !== undefined),
     { name: "Effect", as: "number" },
     ...[occurred, firstSeen].filter((one) => one !== undefined),
@@ -231,7 +238,7 @@ function renderHead(query: ListQuery, by: MismatchSort): Column {
 
 function renderRow(
   mismatch: Mismatch,
-  { query, mayAct, zone }: Pick<MismatchList, "query" | "mayAct" | "zone">,
+  { query, mayAct, zone, now }: Pick<MismatchList, "query" | "mayAct" | "zone" | "now">,
   isSelected: boolean,
 ) {
   const { id, kind, status, productId, username, currency, amountAtRisk, effect, occurredAt, firstSeenAt } =
@@ -246,6 +253,7 @@ function renderRow(
       showState(status),
       productId,
       username,
+      sayCase(mismatch, zone, now),
       showAmount(amountAtRisk, currency),
       showAmount(effect, currency),
       showTime(occurredAt, zone),

@@ -1,9 +1,10 @@
-/** The provider's values and the ledger's, next to each other. */
+/** The provider's values and the ledger's, next to each other, and when the provider was asked. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { Judged } from "../../../effect.ts";
 import { compareSides, type FieldComparison } from "../../../flows/read/compare-sides.ts";
-import { sayAmount, showTime } from "../parts/show.ts";
+import type { MismatchStory } from "../../../flows/read/read-mismatch.ts";
+import { sayAmount, showCount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -40,4 +41,29 @@ function renderField({ name, provider, ledger, differs, as }: FieldComparison, z
     of: differs === true ? "differs" : null,
     cells: [name, html`${value(provider)}${asked}`, value(ledger), word],
   };
+}
+
+const FETCHES: readonly Column[] = [
+  { name: "Fetch" },
+  { name: "Window" },
+  { name: "Asked" },
+  { name: "Records", as: "number" },
+  { name: "Confirms" },
+];
+
+export function renderFetches({ fetches }: MismatchStory, zone: string): SafeHtml {
+  const rows = fetches.map(({ kind, from, to, startedAt, records, isLateEnough }) => ({
+    cells: [
+      kind,
+      html`${showTime(from, zone)} – ${showTime(to, zone)}`,
+      showTime(startedAt, zone),
+      showCount(records),
+      isLateEnough ? "yes" : html`<span class="faint">no, too early</span>`,
+    ],
+  }));
+  const caption =
+    "Fetches of this time, the latest first. A fetch confirms that a record is missing if the fetch began later than the provider's grace after the last callback.";
+  return html`<section class="sheet" aria-labelledby="fetches-head"><h2 id="fetches-head">Fetches of this time</h2>
+${rows.length === 0 ? html`<p class="faint">No window of this time is kept: none has fetched it, or they were deleted (retain.windows).</p>` : renderTable({ name: "Fetches", caption, columns: FETCHES, rows })}
+</section>`;
 }

@@ -2,8 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { cameByHttps } from "../../access/sessions.ts";
-import { isOwnChange } from "../../http/same-origin.ts";
+import { cameByHttps, isOwnChange } from "../../http/same-origin.ts";
 
 /** A page that is worth a look. */
 export interface GuideStep {

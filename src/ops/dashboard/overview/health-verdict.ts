@@ -71,8 +71,8 @@ const COUNTED: Partial<Readonly<Record<FindingKind, readonly [one: string, many:
 };
 
 function sayFindings({ findings }: JudgedOverview): HealthFinding[] {
-  const groups = Map.groupBy(findings, ({ kind, subject }) =>
-    COUNTED[kind] === undefined ? `${kind} ${subject}` : kind,
+  const groups = Map.groupBy(findings, ({ kind, severity, subject }) =>
+    COUNTED[kind] === undefined ? `${kind} ${subject}` : `${kind} ${severity}`,
   );
   return [...groups.values()].flatMap((group) => {
     const [first, ...others] = group;

@@ -130,7 +130,11 @@ export function renderProduct(
   when: When,
 ): SafeHtml {
   const { productId, state, pulled } = product;
-  const word = html`<span class="state" data-tone="${TONE_OF_STATE[state]}">${WORD_OF_STATE[state]}</span>`;
+  const isFirst = state === "behind" && findings.some(isFirstFetch);
+  const [tone, name] = isFirst
+    ? ["unknown", "fetching history"]
+    : [TONE_OF_STATE[state], WORD_OF_STATE[state]];
+  const word = html`<span class="state" data-tone="${tone}">${name}</span>`;
   return html`<li class="product sheet${pulled === null ? " unpulled" : ""}" id="product-${index}" aria-labelledby="product-${index}-name">
 <div class="stand">
 <h3 id="product-${index}-name">${productId}</h3>
@@ -141,6 +145,11 @@ ${pulled === null ? null : renderPulled(productId, pulled, when)}
 ${renderRisk(product)}
 ${pulled === null ? null : renderTrouble(product, pulled, findings, when)}
 </li>`;
+}
+
+/** A product that was never up to date is not late. */
+function isFirstFetch({ kind, severity }: Finding): boolean {
+  return kind === "product-behind" && severity === "unknown";
 }
 
 function renderNothing(state: ProductState): SafeHtml {
@@ -192,7 +201,7 @@ function renderTrouble(
   const found = findings.find(({ kind }) => kind === wanted);
   if (found === undefined) return null;
   const what = `${found.what.charAt(0).toUpperCase()}${found.what.slice(1)}`;
-  return html`<p class="trouble${found.severity === "warn" ? " warn" : ""}">${sayWords(`${what}. ${found.remedy ?? ""}`, when.zone)}</p>`;
+  return html`<p class="trouble${found.severity === "bad" ? "" : ` ${found.severity}`}">${sayWords(`${what}. ${found.remedy ?? ""}`, when.zone)}</p>`;
 }
 
 function renderGaps(productId: string, gaps: PulledProduct["gaps"], { now, zone }: When): SafeHtml {

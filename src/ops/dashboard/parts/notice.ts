@@ -2,9 +2,8 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { cameByHttps } from "../../access/sessions.ts";
 import type { Notice } from "../../http/layout.ts";
-import { readOwnPath } from "../../http/same-origin.ts";
+import { cameByHttps, readOwnPath } from "../../http/same-origin.ts";
 
 /** Draws the words of a form that came too late: their writer may still need them. @param name of the field, "Your note" */
 export function renderUnsaved(name: string, words: string): SafeHtml | null {

@@ -5,7 +5,6 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { OpenDay } from "../../../closed.ts";
 import { readLastClosed } from "../../../closing/closed-day-store.ts";
-import { dayOf } from "../../../closing/day-bounds.ts";
 import { describeError, ReconError } from "../../../errors.ts";
 import {
   acceptGaps,
@@ -15,11 +14,16 @@ import {
   sayTimes,
 } from "../../../flows/closing/accept-gaps.ts";
 import { type Closing, closeDay } from "../../../flows/closing/close-day.ts";
-import { closeDays, findNextDay } from "../../../flows/closing/close-days.ts";
+import { closeMonth, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
 import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
-import { type BooksCheck, sayRest, verifyBooks } from "../../../flows/closing/verify-books.ts";
+import {
+  type BooksCheck,
+  openBooksCheck,
+  sayRest,
+  type WholeCheck,
+} from "../../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { may } from "../../access/access.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
@@ -96,12 +100,7 @@ function renderWarning({ name, isMonth, isFirst, firstPulled }: Closable): SafeH
   return html`<p class="problem">No day is closed yet, and days are closed in order: after this, no day before ${first} can ever be closed.${earlier}</p>`;
 }
 
-interface Check extends BooksCheck {
-  /** the last closed day; null: there is none */
-  readonly last: { readonly day: string; readonly number: number; readonly hash: string } | null;
-}
-
-function renderCheck(check: Check): SafeHtml {
+function renderCheck(check: WholeCheck): SafeHtml {
   const { last } = check;
   return html`<p class="trail"><a href="/report">Report</a> <span aria-hidden="true">›</span> Check</p>
 <h1>Check of the closed days</h1>
@@ -126,12 +125,9 @@ function renderVerdict(check: BooksCheck): SafeHtml {
 type Fields = Readonly<Record<string, unknown>>;
 type AskRequest = FastifyRequest<{ Querystring: Fields }>;
 
-/** The longest time that one request closes days, because the browser waits. The next request closes the rest of the month. */
-const LONGEST_CLOSING_MS = 60_000;
-
 export function addClosingPage(pages: FastifyInstance, context: FlowContext): void {
   let isClosing = false;
-  let checking: ReturnType<typeof check> | null = null;
+  const check = openBooksCheck(context);
   pages.get("/report/close", async (request: AskRequest, reply) => {
     const closable = await readClosable(context, request.query);
     return await sendPage(request, reply, {
@@ -168,11 +164,7 @@ export function addClosingPage(pages: FastifyInstance, context: FlowContext): vo
     return await reply.redirect(`/report?${String(new URLSearchParams(query))}`, 303);
   });
   pages.get("/report/verify", async (request, reply) => {
-    // One check serves all who ask meanwhile.
-    checking ??= check(context).finally(() => {
-      checking = null;
-    });
-    const found = await checking;
+    const found = await check();
     return await sendPage(request, reply, {
       title: "Check of the closed days",
       path: "/report",
@@ -191,11 +183,6 @@ async function closeOne(
   const day = parseDay(date, context.config.closing.zone);
   if (gaps !== null) await acceptGaps(context, day, { ...gaps, by });
   return await closeDay(context, day);
-}
-
-async function check(context: FlowContext) {
-  const [found, last] = await Promise.all([verifyBooks(context), readLastClosed(context.sql)]);
-  return { ...found, last };
 }
 
 async function readClosable(context: FlowContext, query: Fields): Promise<Closable> {
@@ -219,21 +206,6 @@ async function readOpenDays(context: FlowContext, asked: AskedDay | AskedMonth):
   if ("month" in asked) return (await readMonth(context, asked)).open;
   const open = await readOpenReason(context, asked.day);
   return open === null ? [] : [open];
-}
-
-/** Closes the dates in order, up to the first that stays open, and as far as the time allows. */
-async function closeMonth(context: FlowContext, dates: readonly string[]): Promise<Closing[]> {
-  const { clock, config } = context;
-  const until = clock.now() + LONGEST_CLOSING_MS;
-  const results: Closing[] = [];
-  for (const date of dates) {
-    const day = dayOf(date, config.closing.zone);
-    const [result] = day === null ? [] : await closeDays(context, [day]);
-    if (result === undefined) continue;
-    results.push(result);
-    if ("reason" in result || clock.now() > until) break;
-  }
-  return results;
 }
 
 function sayClosings(results: readonly Closing[]): string {

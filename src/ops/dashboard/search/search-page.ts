@@ -4,7 +4,13 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Instant } from "../../../clock.ts";
 import type { FlowContext } from "../../../flows/context.ts";
-import { type FoundBet, type SearchResult, search } from "../../../flows/read/search.ts";
+import {
+  type FoundBet,
+  type LatestBets,
+  readLatestBets,
+  type SearchResult,
+  search,
+} from "../../../flows/read/search.ts";
 import { doesAgree } from "../../../flows/read/search-answer.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { RESOLVED_BY_RECON } from "../../../mismatches/transitions.ts";
@@ -18,6 +24,7 @@ import { type Problem, problemOf, renderInput, renderProblem } from "../parts/fi
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { sayAmounts, sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
+import { type Column, renderTable } from "../parts/table.ts";
 import { zoneOf } from "../parts/zone.ts";
 import { linkToItems } from "../report/render-items.ts";
 import { pathOfTransfer } from "../transfers/render-transfers.ts";
@@ -27,12 +34,14 @@ interface Search {
   readonly q: string;
   /** null: nothing was asked yet, or the question has an error */
   readonly found: SearchResult | null;
+  /** null: no player has this name */
+  readonly latest: LatestBets | null;
   readonly problem: Problem | null;
   /** when it was searched */
   readonly at: Instant;
 }
 
-function renderSearch({ q, found, problem, at }: Search, zone: string): SafeHtml {
+function renderSearch({ q, found, latest, problem, at }: Search, zone: string): SafeHtml {
   return html`<h1>Search</h1>
 <form method="get" action="/search" class="sheet fields">
 ${renderInput({ label: "Id or player", name: "q", value: q, problem }, html`size="40" autocomplete="off"`)}
@@ -40,11 +49,11 @@ ${renderInput({ label: "Id or player", name: "q", value: q, problem }, html`size
 </form>
 ${renderProblem(problem, ["q"])}
 <p class="faint">The whole id of a bet, a round, a record, a transaction, a transfer or a request; a player; or the number of a mismatch or an incident, as in <code>#6</code>. One player's round is found fastest by both: <code>anna round-1</code>.</p>
-${found === null ? null : renderFound(found, q, zone)}
+${found === null ? null : renderFound(found, latest, q, zone)}
 ${found === null || found.isCheap ? null : html`<p class="faint">This page does not update itself. It was searched ${showTime(at, zone)}.</p>`}`;
 }
 
-function renderFound(found: SearchResult, q: string, zone: string) {
+function renderFound(found: SearchResult, latest: LatestBets | null, q: string, zone: string) {
   const { numbered, bets, hasMore, playsAt, transfers, requests, unsearched } = found;
   const isNumber = numbered.mismatch !== null || numbered.incident !== null;
   const isNothing = !isNumber && bets.length + playsAt.length + transfers.length + requests.length === 0;
@@ -54,6 +63,7 @@ function renderFound(found: SearchResult, q: string, zone: string) {
     return html`<p class="sheet">${words}</p>`;
   return html`${isNumber ? renderNumbered(numbered) : null}
 ${playsAt.length === 0 ? null : renderPlayer(q, found)}
+${latest === null ? null : renderLatest(latest, zone)}
 ${transfers.map((one) => renderTransfer(q, one))}
 ${requests.map((one) => renderRequest(q, one))}
 ${bets.map((bet) => renderBet(bet, zone))}
@@ -73,8 +83,18 @@ function renderNumbered({ mismatch, incident }: SearchResult["numbered"]): SafeH
   return html`<section class="sheet" aria-label="By number"><ul>${one}${other}</ul></section>`;
 }
 
-function renderUnsearched({ unsearched: { players, entries } }: SearchResult, isNothing: boolean) {
+function renderUnsearched(
+  { unsearched: { players, entries }, isCheap, numbered }: SearchResult,
+  isNothing: boolean,
+) {
   if (players === null && entries === null) return null;
+  // It was found by its index, as most ids are: that search is whole.
+  if (isCheap || numbered.mismatch !== null || numbered.incident !== null) {
+    const rounds = players === null ? "all players" : `the first ${showCount(players)} players`;
+    const requests =
+      entries === null ? "all ledger entries" : `the newest ${showCount(entries)} ledger entries`;
+    return html`<p class="faint">Rounds and requests of the same id were looked for too: at ${rounds}, and in ${requests}.</p>`;
+  }
   return html`<div class="sheet"><p>${isNothing ? "Nothing was found, but not" : "There may be more: not"} everything could be searched.</p>
 <ul>${players === null ? null : html`<li>For a round with this id, only ${showCount(players)} players were searched: type the player too, as in <code>anna round-1</code>.</li>`}
 ${entries === null ? null : html`<li>For a request with this id, only the newest ${showCount(entries)} ledger entries were searched.</li>`}</ul></div>`;
@@ -171,6 +191,59 @@ function renderPlayer(username: string, { playsAt, ofPlayer }: SearchResult): Sa
 <p>See <a href="/mismatches?${String(all)}">all mismatches</a> and the <a href="/transfers?${String(sent)}">transfers</a> of this player.</p></section>`;
 }
 
+const LATEST_COLUMNS: readonly Column[] = [
+  { name: "bet", as: "head" },
+  { name: "when" },
+  { name: "product", as: "text" },
+  { name: "provider", as: "text" },
+  { name: "ledger", as: "text" },
+  { name: "compared" },
+];
+
+function renderLatest({ bets, among }: LatestBets, zone: string): SafeHtml {
+  const rows = bets.map((bet) => {
+    const { ref, productId, provider, ledger } = bet;
+    return {
+      of: bet.difference === null ? null : "differs",
+      cells: [
+        html`<a href="/search?${String(new URLSearchParams({ q: ref }))}">${ref}</a>`,
+        showTime(provider?.accountingDate ?? ledger?.firstEntryAt ?? null, zone),
+        productId,
+        ...(provider === null && ledger === null
+          ? ["unknown", "unknown"]
+          : [renderSide(provider), renderSide(ledger)]),
+        sayCompared(bet),
+      ],
+    };
+  });
+  const where =
+    among === null
+      ? null
+      : html`<p class="faint">Those among the newest ${showCount(among)} records of each product, and the newest ${showCount(among)} ledger entries.</p>`;
+  const table =
+    rows.length === 0
+      ? html`<p>No bet was found.</p>`
+      : renderTable({ name: "Latest bets", columns: LATEST_COLUMNS, rows });
+  return html`<section class="sheet" aria-labelledby="latest"><h2 id="latest">Latest bets</h2>
+${table}${where}</section>`;
+}
+
+function renderSide(side: FoundBet["provider"] | FoundBet["ledger"]): SafeHtml {
+  if (side === null) return html`<span class="none">none so far</span>`;
+  const { stake, payout, currency, status } = side;
+  return html`stake ${showAmount(stake, currency)}, payout ${showAmount(payout, currency)}${status === null ? null : html` <span class="faint">${status}</span>`}`;
+}
+
+function sayCompared(bet: FoundBet): SafeHtml | string {
+  const { difference, mismatches } = bet;
+  const [newest] = mismatches;
+  if (newest !== undefined)
+    return html`<a href="/mismatches/${newest.id}">#${newest.id}</a> ${showState(newest.status)}`;
+  if (difference !== null) return html`<strong>differs</strong>`;
+  if (bet.provider === null || bet.ledger === null) return html`<span class="faint">not yet</span>`;
+  return doesAgree(bet) === true ? "same" : html`<span class="faint">accepted</span>`;
+}
+
 type SearchRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
 
 const NOTHING_TYPED: Problem = { text: EMPTY_SEARCH, fields: [{ name: "q", message: EMPTY_SEARCH }] };
@@ -182,15 +255,20 @@ export function addSearchPage(pages: FastifyInstance, context: FlowContext): voi
     try {
       const { q } = read(SEARCH_QUERY, request.query);
       const found = q === "" ? null : await search(context, q.toWellFormed());
+      const playsAt = found?.playsAt ?? [];
+      const latest = playsAt.length === 0 ? null : await readLatestBets(context, playsAt, q.toWellFormed());
       const problem = q === "" && request.query["q"] !== undefined ? NOTHING_TYPED : null;
-      const main = renderSearch({ q, found, problem, at: context.clock.now() }, zone);
+      const main = renderSearch({ q, found, latest, problem, at: context.clock.now() }, zone);
       // A search without an index reads too much to be repeated by every open page.
       const live: readonly LiveTopic[] = found?.isCheap === true ? ["pull", "mismatches", "transfers"] : [];
       return await sendPage(request, reply, { ...shared, main, live });
     } catch (error) {
       if (statusOfRefusal(error) !== 400) throw error;
       const q = typeof request.query["q"] === "string" ? request.query["q"] : "";
-      const main = renderSearch({ q, found: null, problem: problemOf(error), at: context.clock.now() }, zone);
+      const main = renderSearch(
+        { q, found: null, latest: null, problem: problemOf(error), at: context.clock.now() },
+        zone,
+      );
       return await sendPage(request, reply.code(400), { ...shared, main });
     }
   });

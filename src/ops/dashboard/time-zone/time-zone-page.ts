@@ -3,8 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { isZone } from "../../../clock.ts";
-import { cameByHttps } from "../../access/sessions.ts";
-import { isOwnChange, readOwnPath } from "../../http/same-origin.ts";
+import { cameByHttps, isOwnChange, readOwnPath } from "../../http/same-origin.ts";
 import { usage } from "../../input/fields.ts";
 import { nameItself, type Problem, problemOf, renderSelect } from "../parts/fields.ts";
 import { setNotice, takeNotice } from "../parts/notice.ts";

@@ -1,56 +1,46 @@
-/** `GET /trends`: what has changed over the last day, week or month, of one product or of all. */
+/** `GET /trends`: what has changed over the last day, week or month, or a range, of one product or of all. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { z } from "zod";
 import type { Instant } from "../../../clock.ts";
 import { sayShare } from "../../../closing/confirmed-days.ts";
 import { CONFIRMED_WITHIN, type ConfirmedWithin } from "../../../confirmed.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import {
+  MOST_MONTHS,
   type MonthlyShares,
   openTrends,
   readMonthlyShares,
-  SPANS,
-  type Span,
   type Trends,
 } from "../../../flows/trends/read-trends.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
-import { FILTER, orNull, read, usage } from "../../input/fields.ts";
+import { readTrendQuery } from "../../input/range-query.ts";
 import { type Problem, problemOf, typedFields } from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { sayTime, showAmount } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
 import { tidyQuery, zoneOf } from "../parts/zone.ts";
-import { renderTrends } from "./render-trends.ts";
-
-/** The months whose shares are shown. */
-const MOST_MONTHS = 12;
+import { renderTrends, TRENDS_FIELDS } from "./render-trends.ts";
 
 type TrendsRequest = FastifyRequest<{ Querystring: Readonly<Record<string, unknown>> }>;
-
-const QUERY = z.strictObject({
-  span: z.enum(SPANS, `must be one of ${SPANS.join(", ")}`).default("day"),
-  product: orNull(FILTER),
-});
 
 export function addTrendsPage(pages: FastifyInstance, context: FlowContext): void {
   const readTrends = openTrends(context);
   pages.get("/trends", async (request: TrendsRequest, reply) => {
     const zone = zoneOf(request);
-    const tidy = tidyQuery(request.query, [], zone);
+    const tidy = tidyQuery(withoutRange(request.query), ["from", "to"], zone);
     if (tidy !== null) return await reply.redirect(`/trends?${new URLSearchParams(tidy)}`, 303);
     const products = context.config.products.map(({ productId }) => productId);
-    const { span, product } = typedFields(request.query, ["span", "product"]);
-    const typed = { span: span || "day", product };
+    const typed = typedFields(request.query, TRENDS_FIELDS);
+    const now = context.clock.now();
     let trends: Trends | null = null;
     let months: readonly MonthlyShares[] = [];
     let problem: Problem | null = null;
     try {
-      const asked = readAsked(request.query, products);
-      trends = await readTrends(asked.product, asked.span);
-      months = await readMonthlyShares(context.sql, context.clock.now(), MOST_MONTHS, asked.product);
+      const asked = readTrendQuery(request.query, products, now);
+      trends = await readTrends(asked.product, asked.time);
+      months = await readMonthlyShares(context.sql, now, MOST_MONTHS, asked.product);
     } catch (error) {
       if (statusOfRefusal(error) !== 400) throw error;
       problem = problemOf(error);
@@ -58,21 +48,19 @@ export function addTrendsPage(pages: FastifyInstance, context: FlowContext): voi
     return await sendPage(request, reply.code(problem === null ? 200 : 400), {
       title: "Trends",
       path: "/trends",
-      main: html`${renderTrends({ products, typed, problem }, trends, zone)}
-${trends === null ? null : renderConfirmed(months, context.clock.now(), zone)}`,
+      main: html`${renderTrends({ products, typed, problem, now }, trends, zone)}
+${trends === null ? null : renderConfirmed(months, now, zone)}`,
       notice: takeNotice(request, reply),
       live: problem === null ? ["pull", "mismatches", "closed"] : [],
     });
   });
 }
 
-function readAsked(
-  query: Readonly<Record<string, unknown>>,
-  products: readonly string[],
-): { readonly span: Span; readonly product: string | null } {
-  const asked = read(QUERY, query);
-  if (asked.product === null || products.includes(asked.product)) return asked;
-  throw usage(`there is no product "${asked.product.slice(0, 60)}"; choose one of the list`, "product");
+/** A span that is chosen replaces the range that was shown: the form sends both. Its address has an empty range. */
+function withoutRange(query: TrendsRequest["query"]): TrendsRequest["query"] {
+  if (typeof query["span"] !== "string" || query["span"].trim() === "") return query;
+  const { from, to, ...rest } = query;
+  return { ...rest, ...(from === undefined ? {} : { from: "" }), ...(to === undefined ? {} : { to: "" }) };
 }
 
 const COLUMNS: readonly Column[] = [

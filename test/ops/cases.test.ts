@@ -1,0 +1,213 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { parseConfig } from "../../src/config-file.ts";
+import { silentLog } from "../../src/log.ts";
+import type { MismatchContent } from "../../src/mismatch.ts";
+import { createTestClock } from "../support/clock.ts";
+import { emptyTables, useDatabase } from "../support/database.ts";
+import { HOUR_MS, NOON } from "../support/examples.ts";
+import { openMismatches } from "../support/open-mismatches.ts";
+import { problemWith, serveApi } from "../support/ops-api.ts";
+
+const { sql } = useDatabase();
+const clock = createTestClock(NOON);
+const config = parseConfig({ products: [{ productId: "P1" }] });
+const context = { sql, config, clock, log: silentLog };
+const MIA = { name: "mia", role: "decide", token: "mia's token" } as const;
+const TOM = { name: "tom", role: "view", token: "tom's token" } as const;
+const THURSDAY = "2026-12-03T09:00:00.000Z";
+const NO_CASE = { owner: null, ticket: null, withProvider: null, remindAt: null };
+
+beforeEach(async () => {
+  clock.set(NOON);
+  await emptyTables(sql);
+});
+
+const open = (...fields: Partial<MismatchContent>[]) => openMismatches(sql, config, clock.now(), fields);
+
+/** @returns what a person asks for, with their token */
+async function serve() {
+  const ask = await serveApi(context, [MIA, TOM]);
+  const as =
+    ({ token }: { readonly token: string }) =>
+    async (path: string, body?: unknown) =>
+      await ask(body === undefined ? "GET" : "POST", `/api${path}`, {
+        token,
+        ...(body === undefined ? {} : { body }),
+      });
+  return { mia: as(MIA), tom: as(TOM) };
+}
+
+const caseOf = ({ owner, ticket, withProvider, remindAt }: Record<string, unknown>) => ({
+  owner,
+  ticket,
+  withProvider,
+  remindAt,
+});
+const linesOf = (json: {
+  history: { by: string; note: string | null; fromStatus: string; toStatus: string }[];
+}) => json.history.slice(1).map(({ by, note, fromStatus, toStatus }) => [by, note, fromStatus, toStatus]);
+
+test("a mismatch has an owner, a ticket and a reminder, and its history says who gave them; repeating adds nothing", async () => {
+  await open({});
+  const { mia } = await serve();
+  expect(caseOf((await mia("/mismatches/1")).json)).toEqual(NO_CASE);
+  await mia("/mismatches/1/assign", { owner: "me" });
+  clock.advance(HOUR_MS);
+  await mia("/mismatches/1/ticket", { ticket: " PRV-123 ", note: "by mail" });
+  clock.advance(HOUR_MS);
+  for (let times = 0; times < 2; times += 1) {
+    await mia("/mismatches/1/assign", { owner: "mia" });
+    await mia("/mismatches/1/ticket", { ticket: "PRV-123" });
+    await mia("/mismatches/1/remind", { remindAt: "2026-12-03T16:00:00+07:00" });
+  }
+  const { json } = await mia("/mismatches/1");
+  const withProvider = "2026-11-20T13:00:00.000Z";
+  const whole = { owner: "mia", ticket: "PRV-123", withProvider, remindAt: THURSDAY };
+  expect(caseOf(json)).toEqual(whole);
+  expect(linesOf(json)).toEqual([
+    ["mia", "assigned to mia", "open", "open"],
+    ["mia", "ticket PRV-123, with the provider: by mail", "open", "open"],
+    ["mia", `reminder at ${THURSDAY}`, "open", "open"],
+  ]);
+  expect(caseOf((await mia("/mismatches")).json.mismatches[0])).toEqual(whole);
+  const audited = await sql`select who, route, status from audit_log order by id limit 2`;
+  expect(audited).toEqual([
+    { who: "mia", route: "/api/mismatches/:id/assign", status: 200 },
+    { who: "mia", route: "/api/mismatches/:id/ticket", status: 200 },
+  ]);
+
+  await mia("/mismatches/1/ticket", { ticket: "PRV-124" });
+  expect(caseOf((await mia("/mismatches/1")).json)).toEqual({ ...whole, ticket: "PRV-124" });
+  await mia("/mismatches/1/ticket", { withProvider: false });
+  await mia("/mismatches/1/assign", { owner: "nobody" });
+  await mia("/mismatches/1/remind", { remindAt: null });
+  expect(caseOf((await mia("/mismatches/1")).json)).toEqual({ ...NO_CASE, ticket: "PRV-124" });
+  expect(caseOf((await mia("/mismatches/1/ticket", { ticket: null })).json)).toEqual(NO_CASE);
+  // The same value changes nothing, and a note is kept all the same.
+  const { json: kept } = await mia("/mismatches/1/ticket", { ticket: null, note: "they closed it" });
+  expect(kept.history.at(-1)).toMatchObject({ note: "no ticket, not with the provider: they closed it" });
+});
+
+test("many are handed over by a filter, and a dry run only counts", async () => {
+  await open({}, {}, {}, {});
+  const { mia } = await serve();
+  await mia("/mismatches/assign", { ids: ["1", "2"], owner: "mia" });
+  await mia("/mismatches/4/ignore", { note: "known" });
+  const hand = { filter: { owner: "me" }, owner: "tom" };
+  const dry = await mia("/mismatches/assign", { ...hand, dryRun: true });
+  expect(dry.json).toMatchObject({ action: "assign", dryRun: true, ids: ["1", "2"], count: 2 });
+  expect((await mia("/mismatches?owner=tom")).json.mismatches).toEqual([]);
+  expect((await mia("/mismatches/assign", hand)).json).toMatchObject({ dryRun: false, count: 2 });
+  const ids = async (query: string) =>
+    (await mia(`/mismatches?${query}`)).json.mismatches.map(({ id }: { id: string }) => id).join(" ");
+  expect(await ids("owner=tom")).toBe("1 2");
+  expect(await ids("owner=nobody")).toBe("3");
+  expect(await ids("owner=me")).toBe("");
+  await mia("/mismatches/remind", { ids: ["3"], remindAt: "2026-11-20T14:00:00Z" });
+  await mia("/mismatches/remind", { ids: ["1"], remindAt: "2026-11-20T13:00:00Z" });
+  await mia("/mismatches/ticket", { ids: ["2"], ticket: "PRV-1" });
+  clock.advance(1.5 * HOUR_MS);
+  expect(await ids("due=true")).toBe("1");
+  expect(await ids("due=false")).toBe("2 3");
+  expect(await ids("withProvider=true")).toBe("2");
+  expect(await ids("withProvider=false&sort=remind-at")).toBe("1 3");
+  const { next } = (await mia("/mismatches?sort=remind-at&limit=1")).json;
+  expect(await ids(`sort=remind-at&after=${next}`)).toBe("3");
+});
+
+test("a change of a case is no decision: an undo, a status and the resolution stay as they are", async () => {
+  await open({});
+  const { mia } = await serve();
+  await mia("/mismatches/1/ack", {});
+  await mia("/mismatches/1/assign", { owner: "tom" });
+  await mia("/mismatches/1/resolve", { note: "paid" });
+  const { json } = await mia("/mismatches/1/ticket", { ticket: "PRV-1" });
+  expect(json).toMatchObject({ status: "resolved", resolvedBy: "mia", note: "paid", owner: "tom" });
+  expect(await mia("/mismatches/1/remind", { remindAt: THURSDAY })).toEqual(
+    problemWith(409, "mismatch 1 is resolved (by mia): only open and acknowledged ones have reminders"),
+  );
+  expect(
+    (await mia("/mismatches/remind", { filter: { status: "resolved" }, remindAt: THURSDAY })).json.count,
+  ).toBe(0);
+});
+
+test("an incident has its own owner, ticket and reminder, and a comment says who gave them", async () => {
+  await open({}, {});
+  const { mia } = await serve();
+  expect(caseOf((await mia("/incidents/1")).json)).toEqual(NO_CASE);
+  await mia("/incidents/1/assign", { owner: "tom" });
+  await mia("/incidents/1/assign", { owner: "tom" });
+  await mia("/incidents/1/ticket", { ticket: "PRV-7", withProvider: false });
+  const { json } = await mia("/incidents/1/remind", { remindAt: "2026-11-20T13:00:00Z", note: "ask again" });
+  const remindAt = "2026-11-20T13:00:00.000Z";
+  expect(caseOf(json)).toEqual({ owner: "tom", ticket: "PRV-7", withProvider: null, remindAt });
+  expect(json.comments.map(({ by, note }: { by: string; note: string }) => [by, note])).toEqual([
+    ["mia", "assigned to tom"],
+    ["mia", "ticket PRV-7, not with the provider"],
+    ["mia", `reminder at ${remindAt}: ask again`],
+  ]);
+  expect(caseOf(json.mismatches[0])).toEqual(NO_CASE);
+  const count = async (query: string) => (await mia(`/incidents?${query}`)).json.incidents.length;
+  expect([await count("owner=tom"), await count("owner=me"), await count("owner=nobody")]).toEqual([1, 0, 0]);
+  expect([await count("due=true"), await count("due=false")]).toEqual([0, 1]);
+  clock.advance(HOUR_MS);
+  expect([await count("due=true"), await count("due=false")]).toEqual([1, 0]);
+  await mia("/mismatches/resolve", { ids: ["1", "2"], note: "done" });
+  expect(await mia("/incidents/1/remind", { remindAt: THURSDAY })).toEqual(
+    problemWith(409, "incident 1 is over"),
+  );
+});
+
+describe("a refused change", () => {
+  test.each<[string, object, string]>([
+    ["assign", {}, "owner is missing"],
+    ["assign", { owner: "" }, "owner is empty"],
+    ["assign", { owner: "x".repeat(201) }, "owner has 201 characters, more than 200"],
+    ["assign", { owner: "a\nb" }, "owner has a character that is no text, such as a line break"],
+    ["assign", { owner: "mia\u200b" }, "owner has a character that is no text, such as a line break"],
+    ["assign", { owner: "Nobody" }, 'owner "Nobody" is written "nobody"'],
+    ["assign", { owner: "recon" }, 'owner "recon" is the name of this program'],
+    ["assign", { owner: 5 }, "owner must be text, but is 5"],
+    ["assign", { owner: "mia", at: "x" }, 'there is no field "at"; it is one of owner, note'],
+    ["ticket", {}, "ticket is missing"],
+    ["ticket", { ticket: "x".repeat(201) }, "ticket has 201 characters, more than 200"],
+    ["ticket", { ticket: "P", withProvider: "yes" }, 'withProvider must be true or false, but is "yes"'],
+    ["remind", {}, "remindAt is missing"],
+    [
+      "remind",
+      { remindAt: "thursday" },
+      'remindAt must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is "thursday"',
+    ],
+    ["remind", { remindAt: "2026-11-20T12:00:00Z" }, 'remindAt "2026-11-20T12:00:00.000Z" has passed'],
+    [
+      "remind",
+      { remindAt: "2036-12-20T12:00:00Z" },
+      'remindAt "2036-12-20T12:00:00.000Z" is more than 10 years away',
+    ],
+  ])("%s with %j names the field and its value, alone and in bulk", async (what, body, detail) => {
+    await open({});
+    const { mia } = await serve();
+    for (const path of [`/mismatches/1/${what}`, `/incidents/1/${what}`]) {
+      expect(await mia(path, body)).toEqual(problemWith(400, detail.replace(/, note$/, "")));
+    }
+    const many = await mia(`/mismatches/${what}`, { ...body, ids: ["1"] });
+    expect(many).toEqual(problemWith(400, detail.replace(/it is one of .*/, "it is one of ")));
+    expect(await sql`select from mismatch_events where from_status is not null`).toEqual([]);
+  });
+
+  test("an unknown id changes none, and names it; who may only see is refused", async () => {
+    await open({});
+    const { mia, tom } = await serve();
+    expect(await mia("/mismatches/assign", { ids: ["1", "77"], owner: "mia" })).toEqual(
+      problemWith(404, 'there is no mismatch "77"'),
+    );
+    expect(await mia("/incidents/77/assign", { owner: "mia" })).toEqual(
+      problemWith(404, 'there is no incident "77"'),
+    );
+    expect(await tom("/mismatches/1/assign", { owner: "tom" })).toEqual(
+      problemWith(403, "this needs the role decide"),
+    );
+    expect(caseOf((await tom("/mismatches/1")).json)).toEqual(NO_CASE);
+    expect(await tom("/mismatches?due=soon")).toEqual(problemWith(400, 'there is no due "soon"'));
+  });
+});
