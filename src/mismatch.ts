@@ -233,6 +233,23 @@ export interface MismatchChange {
   readonly by?: string;
 }
 
+/** A reminder of a mismatch or an incident whose time has come. */
+export interface DueReminder {
+  readonly about: "mismatch" | "incident";
+  readonly id: number;
+  readonly remindAt: Instant;
+  readonly kind: string;
+  readonly productId: string;
+  /** null: nobody's */
+  readonly owner: string | null;
+  readonly ticket: string | null;
+  /** of an incident these are null */
+  readonly amount: string | null;
+  readonly currency: string | null;
+  readonly username: string | null;
+  readonly reason: string | null;
+}
+
 export function isMismatchStatus(text: string): text is MismatchStatus {
   return (MISMATCH_STATUSES as readonly string[]).includes(text);
 }

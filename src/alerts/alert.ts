@@ -3,9 +3,9 @@
 import { adviceOfSome } from "../advice.ts";
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Judged } from "../effect.ts";
-import type { MismatchKind } from "../mismatch.ts";
-import { formatAmount, formatMoney, parseAmount, sumAmounts } from "../money.ts";
-import type { Incident, IncidentNews, Money } from "./incident.ts";
+import type { DueReminder, MismatchKind } from "../mismatch.ts";
+import { formatMoney, parseAmount } from "../money.ts";
+import { type Incident, type IncidentNews, type Money, sumByCurrency } from "./incident.ts";
 
 /** An alert that is to be delivered. */
 export interface Alert {
@@ -130,23 +130,6 @@ function sayWhat(
     : `${whose}: grown to ${many}, ${money} at risk`;
 }
 
-/** A reminder that is due. */
-export interface DueReminder {
-  readonly about: "mismatch" | "incident";
-  readonly id: number;
-  readonly remindAt: Instant;
-  readonly kind: string;
-  readonly productId: string;
-  /** null: nobody's */
-  readonly owner: string | null;
-  readonly ticket: string | null;
-  /** of an incident these are null */
-  readonly amount: string | null;
-  readonly currency: string | null;
-  readonly username: string | null;
-  readonly reason: string | null;
-}
-
 const MOST_REMINDED = 3;
 
 /** One alert for each incident, and one for all mismatches of an owner with the same time: many are reminded of in one step. */
@@ -161,7 +144,9 @@ function reminderAlert(those: readonly DueReminder[], at: Instant): Alert {
   const [first] = those;
   if (first === undefined) throw new Error("no reminder");
   const { about, id, owner, remindAt, kind, productId } = first;
-  const amounts = sumOf(those);
+  const amounts = sumByCurrency(
+    those.flatMap(({ currency, amount }) => (amount === null ? [] : [{ currency, amount }])),
+  );
   const isOne = those.length === 1;
   const tickets = [...new Set(those.flatMap(({ ticket }) => ticket ?? []))];
   const money = amounts.length === 0 ? "" : `, ${amounts.map(showMoney).join(", ")} at risk`;
@@ -195,14 +180,6 @@ function reminderAlert(those: readonly DueReminder[], at: Instant): Alert {
 export const REMINDER_DUE = "reminder-due";
 /** The most ids and tickets in an alert. */
 const MOST_NAMED = 100;
-
-function sumOf(those: readonly DueReminder[]): Money[] {
-  const known = those.filter(({ amount }) => amount !== null);
-  return [...Map.groupBy(known, ({ currency }) => currency)].map(([currency, own]) => ({
-    currency,
-    amount: formatAmount(sumAmounts(own.map(({ amount }) => parseAmount(amount ?? "0", "amountAtRisk")))),
-  }));
-}
 
 function asLarge({ id, username, amount, currency, reason }: DueReminder): LargeMismatch[] {
   if (username === null || amount === null || reason === null) return [];

@@ -1,9 +1,8 @@
 /** The daily digest: unresolved money by age and by owner. */
 
 import { formatInstant, type Instant } from "../clock.ts";
-import { formatAmount, parseAmount, sumAmounts } from "../money.ts";
 import type { Alert } from "./alert.ts";
-import type { Money } from "./incident.ts";
+import { type Money, sumByCurrency } from "./incident.ts";
 
 /** Unresolved mismatches of one age. */
 export interface AgeOfMoney {
@@ -73,7 +72,7 @@ export function digestAlert(sums: readonly Unresolved[], now: Instant): Alert {
 function agesOf(sums: readonly Unresolved[]): AgeOfMoney[] {
   return AGES.map(({ age }, index) => {
     const own = sums.filter(({ ageIndex }) => ageIndex === index);
-    return { age, count: countOf(own), amounts: amountsOf(own) };
+    return { age, count: countOf(own), amounts: sumByCurrency(own) };
   }).filter(({ count }) => count > 0);
 }
 
@@ -88,7 +87,7 @@ function ownersOf(sums: readonly Unresolved[]): OwnerOfMoney[] {
     .map(([owner, own]) => ({
       owner,
       count: countOf(own),
-      amounts: amountsOf(own),
+      amounts: sumByCurrency(own),
       oldest: formatInstant(Math.min(...own.map(({ oldest }) => oldest))),
       ages: agesOf(own),
     }));
@@ -96,11 +95,4 @@ function ownersOf(sums: readonly Unresolved[]): OwnerOfMoney[] {
 
 function countOf(sums: readonly Unresolved[]): number {
   return sums.reduce((total, { count }) => total + count, 0);
-}
-
-function amountsOf(sums: readonly Unresolved[]): Money[] {
-  return [...Map.groupBy(sums, ({ currency }) => currency)].map(([currency, own]) => ({
-    currency,
-    amount: formatAmount(sumAmounts(own.map(({ amount }) => parseAmount(amount, "amountAtRisk")))),
-  }));
 }

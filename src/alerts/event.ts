@@ -24,6 +24,11 @@ const EVENT_OF_ALERT: Readonly<Record<string, EventType>> = {
   [STATEMENT_CLOSED]: "statement.closed",
 };
 
+/** The event as which endpoints get an alert; undefined: they do not get it. */
+export function eventOf({ kind }: Pick<Alert, "kind">): EventType | undefined {
+  return EVENT_OF_ALERT[kind];
+}
+
 /** The events of an endpoint, and which of their subjects it wants. */
 export type EventFilter = Pick<Endpoint, "name" | "events" | "products" | "kinds" | "minAmount">;
 
@@ -169,7 +174,7 @@ export const EVENTS = (Object.keys(SUMMARIES) as EventType[]).map((type) => {
 /** What an endpoint gets. @param id the value of the header webhook-id */
 export function eventPayload({ kind, body, at }: Alert, id: string): object {
   const timestamp = formatInstant(at);
-  const type = EVENT_OF_ALERT[kind];
+  const type = eventOf({ kind });
   if (type !== undefined) return { type, id, timestamp, data: body };
   const { by, mismatch, test } = body as unknown as MismatchEventBody & { readonly test?: true };
   const payload: AnswerOf<typeof MISMATCH_EVENT> = {

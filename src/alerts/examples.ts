@@ -1,8 +1,8 @@
 /** One invented alert of each kind, to try out a channel before anything happens. */
 
 import { formatInstant, type Instant } from "../clock.ts";
-import { MISMATCH_EVENT_TYPES, type Mismatch } from "../mismatch.ts";
-import { type Alert, type DueReminder, incidentAlert, type KnownMismatch, reminderAlerts } from "./alert.ts";
+import { type DueReminder, MISMATCH_EVENT_TYPES, type Mismatch } from "../mismatch.ts";
+import { type Alert, incidentAlert, type KnownMismatch, reminderAlerts } from "./alert.ts";
 import { beginningAlert, type Condition, endAlert, type StandingCondition } from "./condition.ts";
 import { digestAlert, type Unresolved } from "./digest.ts";
 import { advanceIncident, beginIncident, type IncidentNews } from "./incident.ts";

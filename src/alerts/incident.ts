@@ -2,7 +2,7 @@
 
 import type { Instant } from "../clock.ts";
 import type { MismatchChange, MismatchKind } from "../mismatch.ts";
-import { type Amount, parseAmount } from "../money.ts";
+import { type Amount, formatAmount, parseAmount, sumAmounts } from "../money.ts";
 
 /** Mismatches of one product and kind, each first seen soon after the one before (`longestPauseMs` of `joins`). */
 export interface Incident {
@@ -30,6 +30,14 @@ export interface Money {
   readonly currency: string | null;
   /** decimal text */
   readonly amount: string;
+}
+
+/** Adds up amounts of the same currency, in the order in which the currencies come first. */
+export function sumByCurrency(parts: readonly Money[]): Money[] {
+  return [...Map.groupBy(parts, ({ currency }) => currency)].map(([currency, own]) => ({
+    currency,
+    amount: formatAmount(sumAmounts(own.map(({ amount }) => parseAmount(amount, "amountAtRisk")))),
+  }));
 }
 
 const GROWTH = 10;

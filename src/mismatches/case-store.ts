@@ -3,9 +3,9 @@
 import { formatInstant, type Instant } from "../clock.ts";
 import { CHANGING_NOW } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
-import type { MismatchChange } from "../mismatch.ts";
+import type { DueReminder, MismatchChange } from "../mismatch.ts";
 import type { CaseChange } from "./act.ts";
-import { type CommentSubject, insertComment } from "./comment-store.ts";
+import { insertComment } from "./comment-store.ts";
 
 /** A change, and who made it. */
 export interface MadeChange {
@@ -104,22 +104,6 @@ export async function changeIncidentCase(
   if (row === undefined) return "same";
   const said = { at: made.at, by: made.by, note: row.line };
   return (await insertComment(tx, "incident", id, said, most)) === "full" ? "full" : "changed";
-}
-
-/** A reminder whose time has come. */
-export interface DueReminder {
-  readonly about: CommentSubject;
-  readonly id: number;
-  readonly remindAt: Instant;
-  readonly kind: string;
-  readonly productId: string;
-  readonly owner: string | null;
-  readonly ticket: string | null;
-  /** of a mismatch: the money at risk, and the player; of an incident: null */
-  readonly amount: string | null;
-  readonly currency: string | null;
-  readonly username: string | null;
-  readonly reason: string | null;
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { type ChangePlace, type ChangesEnd, changedBetween } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
+import { countList, type ListCount } from "../db/row-counts.ts";
 import type { MismatchStatus } from "../mismatch.ts";
 import {
   chosenBy,
@@ -109,6 +110,24 @@ export async function listChanged(
     mismatches: page.map(({ transaction: _, ...row }) => toMismatch(row)),
     last: rows.length > limit && last !== undefined ? last : null,
   };
+}
+
+/** The number of chosen mismatches, on all pages of an order: by reminder only those that have one are listed. */
+export async function countMismatches(
+  sql: Query,
+  choice: MismatchChoice,
+  order: MismatchOrder | null,
+): Promise<ListCount> {
+  const listed = order?.by === "remindAt" ? sql`and remind_at is not null` : sql``;
+  return await countList(sql, "mismatches", sql`${chosenBy(sql, choice)} ${listed}`);
+}
+
+/** The number of open and acknowledged mismatches of each product that has any. */
+export async function countOpenByProduct(sql: Query): Promise<Map<string, number>> {
+  const rows = await sql<{ productId: string; count: number }[]>`
+    select product_id as "productId", count(*) as count from mismatches
+    where status in ('open', 'acknowledged') group by product_id`;
+  return new Map(rows.map(({ productId, count }) => [productId, count]));
 }
 
 /** The number of mismatches, and the money at risk in them. */

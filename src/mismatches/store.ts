@@ -5,7 +5,7 @@ import { type AnswerOf, INSTANT, TEXT } from "../answer.ts";
 import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
-import { countList, type ListCount, rowCountsText } from "../db/row-counts.ts";
+import { rowCountsText } from "../db/row-counts.ts";
 import { effectLeft } from "../effect.ts";
 import type { Mismatch, MismatchKind, MismatchStatus, NamedRequest } from "../mismatch.ts";
 import { KINDS_IN_NO_STATEMENT, MISMATCH, MISMATCH_STATUSES, NOBODY } from "../mismatch.ts";
@@ -199,16 +199,6 @@ function countsAt(sql: Query) {
     else coalesce(${provider}, ${ledger})::timestamptz end`;
 }
 
-/** The number of chosen mismatches, on all pages of an order: by reminder only those that have one are listed. */
-export async function countMismatches(
-  sql: Query,
-  choice: MismatchChoice,
-  order: { readonly by: string } | null,
-): Promise<ListCount> {
-  const listed = order?.by === "remindAt" ? sql`and remind_at is not null` : sql``;
-  return await countList(sql, "mismatches", sql`${chosenBy(sql, choice)} ${listed}`);
-}
-
 /** Whether a mismatch of this product exists. The product may have left the config since. */
 export async function hasMismatches(sql: Query, productId: string): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
@@ -255,9 +245,7 @@ export async function readHistory(sql: Query, id: string): Promise<MismatchEvent
 
 export type StatusCounts = Record<MismatchStatus, number>;
 
-/**
- * Nearly all mismatches are resolved, so their number is computed: the number of all rows minus the others.
- */
+/** Nearly all mismatches are resolved, so their number is computed: the number of all rows minus the others. */
 export async function countByStatus(sql: Query): Promise<StatusCounts> {
   const rows = await sql.unsafe<{ status: MismatchStatus; count: number }[]>(COUNT_BY_STATUS, [], {
     prepare: true,
@@ -276,14 +264,6 @@ const COUNT_BY_STATUS = `
   union all
   select 'resolved', greatest(0, (select coalesce(sum(rows), 0) from (${rowCountsText("mismatches")}) counted)::bigint
     - (select coalesce(sum(count), 0) from others)::bigint)`;
-
-/** The number of open and acknowledged mismatches of each product that has any. */
-export async function countOpenByProduct(sql: Query): Promise<Map<string, number>> {
-  const rows = await sql<{ productId: string; count: number }[]>`
-    select product_id as "productId", count(*) as count from mismatches
-    where status in ('open', 'acknowledged') group by product_id`;
-  return new Map(rows.map(({ productId, count }) => [productId, count]));
-}
 
 /** The ledger's values without the fields that are stored with them (`MismatchContent.ledger`). */
 function ledgerSide(sql: Query) {

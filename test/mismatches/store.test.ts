@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { MismatchContent } from "../../src/mismatch.ts";
+import { countOpenByProduct } from "../../src/mismatches/order-store.ts";
 import {
   countByStatus,
-  countOpenByProduct,
   listMismatches,
   type MismatchFilter,
   readHistory,

@@ -2,7 +2,7 @@
 
 import { sql } from "drizzle-orm";
 import { bigint, index, integer, jsonb, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
-import { changedIn, identity, instant } from "./columns.ts";
+import { caseColumns, changedIn, identity, instant } from "./columns.ts";
 
 /** Mismatches of one product and kind that belong together in time, reported by one alert. */
 export const incidents = pgTable(
@@ -27,15 +27,7 @@ export const incidents = pgTable(
     /** `total` at the last alert; 0: there was no alert */
     alertedTotal: integer("alerted_total").notNull(),
     endedAt: instant("ended_at"),
-    /** the person who works on it; null: nobody */
-    owner: text("owner"),
-    /** the provider's ticket about it */
-    ticket: text("ticket"),
-    /** since when an answer of the provider is awaited */
-    withProvider: instant("with_provider"),
-    remindAt: instant("remind_at"),
-    /** when the reminder was sent; null: it was not sent */
-    remindedAt: instant("reminded_at"),
+    ...caseColumns(),
     changedIn: changedIn(),
   },
   (t) => [

@@ -1,6 +1,6 @@
 /** Column types of several tables. */
 
-import { bigint, customType, timestamp } from "drizzle-orm/pg-core";
+import { bigint, customType, text, timestamp } from "drizzle-orm/pg-core";
 
 /** timestamptz, to the microsecond */
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 6 });
@@ -12,3 +12,15 @@ export const changedIn = () => transactionId("changed_in");
 export const timeRanges = customType<{ data: string }>({ dataType: () => "tstzmultirange" });
 /** an ascending "id" */
 export const identity = () => bigint("id", { mode: "number" }).generatedAlwaysAsIdentity();
+/** A person's case, of a mismatch or an incident. `src/mismatches/case-store.ts` changes them. */
+export const caseColumns = () => ({
+  /** the person who works on it; null: nobody */
+  owner: text("owner"),
+  /** the provider's ticket about it */
+  ticket: text("ticket"),
+  /** since when an answer of the provider is awaited */
+  withProvider: instant("with_provider"),
+  remindAt: instant("remind_at"),
+  /** when the reminder was sent; null: it was not sent */
+  remindedAt: instant("reminded_at"),
+});

@@ -2,7 +2,7 @@
 
 import { sql } from "drizzle-orm";
 import { bigint, index, jsonb, numeric, pgTable, primaryKey, text, unique, uuid } from "drizzle-orm/pg-core";
-import { changedIn, identity, instant } from "./columns.ts";
+import { caseColumns, changedIn, identity, instant } from "./columns.ts";
 
 /**
  * Marks: rounds, or bets without a round, that must be compared. Each write that touches some adds one row. Append-only, so writers never wait
@@ -103,15 +103,7 @@ export const mismatches = pgTable(
      * of a mismatch that an operator has decided: since when the difference no longer holds. If it comes back, it is reported (decision 44)
      */
     ceasedAt: instant("ceased_at"),
-    /** the person who works on it; null: nobody */
-    owner: text("owner"),
-    /** the provider's ticket about it */
-    ticket: text("ticket"),
-    /** since when an answer of the provider is awaited */
-    withProvider: instant("with_provider"),
-    remindAt: instant("remind_at"),
-    /** when the reminder was sent; null: it was not sent */
-    remindedAt: instant("reminded_at"),
+    ...caseColumns(),
     changedIn: changedIn(),
   },
   (t) => [

@@ -11,7 +11,7 @@ import {
 } from "../../alerts/alert-list-store.ts";
 import type { AlertChannel } from "../../alerts/channel.ts";
 import { closeDelivered } from "../../alerts/delivery-store.ts";
-import { alertKindsOf, type EventFilter } from "../../alerts/event.ts";
+import { alertKindsOf, type EventFilter, eventOf } from "../../alerts/event.ts";
 import { exampleAlerts, exampleEvents } from "../../alerts/examples.ts";
 import { type AnswerOf, COUNT, INSTANT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { type Clock, formatInstant } from "../../clock.ts";
@@ -44,9 +44,8 @@ export async function testAlerts(
   kind?: string,
 ): Promise<TestedChannel[]> {
   const examples = [...exampleAlerts(clock.now()), ...exampleEvents(clock.now())];
-  // Endpoints call incident-opened incident.opened.
-  const name = kind?.replace(/^(incident|statement)\./, "$1-");
-  const alerts = name === undefined ? examples : examples.filter((one) => one.kind === name);
+  const alerts =
+    kind === undefined ? examples : examples.filter((one) => one.kind === kind || eventOf(one) === kind);
   if (alerts.length === 0) {
     const kinds = [...new Set(examples.map((one) => one.kind))].join(", ");
     throw new ReconError("usage", `there is no kind "${kind?.slice(0, 60)}"; it is one of ${kinds}`);

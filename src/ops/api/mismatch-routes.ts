@@ -32,7 +32,7 @@ import {
   type MismatchAction,
 } from "../../mismatches/act.ts";
 import type { Comment, CommentSubject } from "../../mismatches/comment-store.ts";
-import { countMismatches } from "../../mismatches/store.ts";
+import { countMismatches } from "../../mismatches/order-store.ts";
 import { DECIDES } from "../access/access.ts";
 import { listAsCsv } from "../csv/csv.ts";
 import { TYPE_OF_FORMAT, writeEvidence } from "../evidence/evidence-file.ts";

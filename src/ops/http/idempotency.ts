@@ -60,10 +60,12 @@ export function addIdempotency(
     const { keyed, claim } = held;
     // What says "try again later" must not be the answer to all that is sent then.
     const isFinal = reply.statusCode < 500 && !reply.hasHeader("retry-after");
-    const isKept = isFinal && typeof payload === "string" && payload.length <= LONGEST_ANSWER;
+    const isShort = typeof payload === "string" && payload.length <= LONGEST_ANSWER;
     try {
-      if (isKept) await keepAnswer(sql, keyed, claim, toKept(reply.statusCode, payload, locationOf(reply)));
-      else await releaseKey(sql, keyed, claim);
+      if (isFinal && isShort) {
+        const kept = { status: reply.statusCode, answer: payload, location: locationOf(reply) };
+        await keepAnswer(sql, keyed, claim, kept);
+      } else await releaseKey(sql, keyed, claim);
     } catch (error) {
       const { asker, url } = request;
       log.error(
@@ -102,7 +104,7 @@ export async function keepWith(
   const held = claims.get(request);
   if (held === undefined) return;
   const { keyed, claim } = held;
-  const isOwn = await keepAnswer(tx, keyed, claim, toKept(status, JSON.stringify(answer), location));
+  const isOwn = await keepAnswer(tx, keyed, claim, { status, answer: JSON.stringify(answer), location });
   if (!isOwn) throw inUse("another request with it");
 }
 
@@ -167,10 +169,6 @@ async function replay(reply: FastifyReply, { status, answer, location }: KeptAns
   if (location !== null) reply.header("location", location);
   const type = status < 400 ? "application/json; charset=utf-8" : "application/problem+json";
   return await reply.code(status).header("idempotency-replayed", "true").type(type).send(answer);
-}
-
-function toKept(status: number, answer: string, location: string | null): KeptAnswer {
-  return { status, answer, location };
 }
 
 function locationOf(reply: FastifyReply): string | null {
