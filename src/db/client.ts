@@ -6,7 +6,7 @@ import { type DatabaseAddress, readDatabaseUrl } from "../database-url.ts";
 import { ReconError } from "../errors.ts";
 import { endsInTime } from "../in-time.ts";
 import { nameOf, unreachable } from "./database-error.ts";
-import { readArrayTypesOnce, sendOneAtATime, surviveLostConnections } from "./driver-workarounds.ts";
+import { mendStatements, readArrayTypesOnce, surviveLostConnections } from "./driver-workarounds.ts";
 import { renewable } from "./renewable.ts";
 import {
   requireSession,
@@ -93,7 +93,7 @@ function openPool(address: DatabaseAddress, most: number, limits: DatabaseLimits
     },
   ) as unknown as Sql;
   readArrayTypesOnce(sql);
-  return sendOneAtATime(surviveLostConnections(sql));
+  return mendStatements(surviveLostConnections(sql));
 }
 
 /** Opens postgres.js with the options that all connections share. @param own the caller's options */

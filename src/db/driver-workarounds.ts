@@ -1,4 +1,4 @@
-/** Workarounds for what postgres.js does when a connection is lost or busy. */
+/** Workarounds for what postgres.js does when a connection is lost or busy, or a statement fails. */
 
 import type { Query, Sql } from "./client.ts";
 import { isConnectionLost } from "./database-error.ts";
@@ -6,25 +6,41 @@ import { isConnectionLost } from "./database-error.ts";
 const TEXT_ARRAY = 1009;
 
 /**
- * Sends one statement at a time on each connection outside of transactions. By itself postgres.js pipelines several. If `begin` fills that
- * pipeline, postgres.js loses the transaction: it fails here and stays open in the database
- * (https://github.com/porsager/postgres/issues/1189). A statement whose `onexecute` returns false keeps postgres.js from adding another.
+ * Changes how each statement outside of transactions is sent and answered.
+ *
+ * It is sent alone. By itself postgres.js pipelines several on one connection. If `begin` fills that pipeline, postgres.js loses the
+ * transaction: it fails here and stays open in the database (https://github.com/porsager/postgres/issues/1189). A statement whose
+ * `onexecute` returns false keeps postgres.js from adding another.
+ *
+ * Its rows begin at index 0. If the statement before it on its connection failed after 3 rows, postgres.js writes its rows from index 3 on
+ * (https://github.com/porsager/postgres/issues/1119), so `const [row]` would find nothing. In a transaction `begin` and `rollback` correct it.
  */
-export function sendOneAtATime(sql: Sql): Sql {
-  const alone = <Query>(query: Query): Query => {
-    if (query instanceof Promise)
-      Object.assign((query as unknown as PendingQuery).options, { onexecute: () => false });
+export function mendStatements(sql: Sql): Sql {
+  const mended = <Query>(query: Query): Query => {
+    if (query instanceof Promise) mendStatement(query as unknown as PendingQuery);
     return query;
   };
-  const unsafe = (...parts: Parameters<Sql["unsafe"]>) => alone(sql.unsafe(...parts));
+  const unsafe = (...parts: Parameters<Sql["unsafe"]>) => mended(sql.unsafe(...parts));
   return new Proxy(sql, {
     apply: (target, self, parts) =>
-      alone(Reflect.apply(target as (...all: unknown[]) => unknown, self, parts)),
+      mended(Reflect.apply(target as (...all: unknown[]) => unknown, self, parts)),
     get: (target, name) => (name === "unsafe" ? unsafe : Reflect.get(target, name)),
   });
 }
 
-type PendingQuery = Promise<unknown> & { readonly options: object };
+interface PendingQuery {
+  readonly options: object;
+  resolve(rows: unknown[]): void;
+}
+
+function mendStatement(query: PendingQuery): void {
+  const { options, resolve } = query;
+  Object.assign(options, { onexecute: () => false });
+  query.resolve = (rows) => {
+    while (rows.length > 0 && !(0 in rows)) rows.shift();
+    resolve(rows);
+  };
+}
 
 /**
  * Reads the types of arrays only once. postgres.js reads them on every new connection. If that connection is lost at this moment, no code

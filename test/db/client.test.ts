@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { checkDatabase, openDatabase, type Query } from "../../src/db/client.ts";
 import { inSnapshot } from "../../src/db/transactions.ts";
@@ -88,6 +89,49 @@ describe("a connection that is lost in the middle of a transaction", () => {
     await expect(lost).rejects.toThrow();
     expect(await eventually("the pool answers", () => pool`select 1 as one`)).toEqual([{ one: 1 }]);
     await pool.end();
+  });
+});
+
+describe("a statement that fails after some rows", () => {
+  const failing = (pool: Query) => pool`select 1 / (4 - i) as part from generate_series(1, 9) i`;
+
+  test("does not move the rows of the next one on its connection", async () => {
+    const pool = openDatabase(url, 1);
+    onTestFinished(() => pool.end({ timeout: 1 }));
+    await expect(failing(pool)).rejects.toThrow("division by zero");
+    const rows = await pool`select x from generate_series(1, 3) x`;
+    expect({ ...rows }).toEqual({ 0: { x: 1 }, 1: { x: 2 }, 2: { x: 3 } });
+    await expect(failing(pool)).rejects.toThrow("division by zero");
+    expect({ ...(await pool.unsafe("select 1 as one")) }).toEqual({ 0: { one: 1 } });
+    await expect(failing(pool)).rejects.toThrow("division by zero");
+    expect(await pool`select where false`).toHaveLength(0);
+  });
+
+  test("does not move the rows of a transaction, or of what follows it", async () => {
+    const pool = openDatabase(url, 1);
+    onTestFinished(() => pool.end({ timeout: 1 }));
+    await expect(failing(pool)).rejects.toThrow("division by zero");
+    expect(await pool.begin(async (tx) => [...(await tx`select 1 as one`)])).toEqual([{ one: 1 }]);
+    const within = pool.begin(async (tx) => {
+      await expect(tx.savepoint((part) => failing(part))).rejects.toThrow("division by zero");
+      return [...(await tx`select 1 as one`)];
+    });
+    expect(await within).toEqual([{ one: 1 }]);
+    await expect(pool.begin((tx) => failing(tx))).rejects.toThrow("division by zero");
+    expect({ ...(await pool`select 1 as one`) }).toEqual({ 0: { one: 1 } });
+  });
+
+  test("because its connection was lost, does not move the first rows of the new connection", async () => {
+    const pool = openDatabase(url, 1);
+    onTestFinished(() => pool.end({ timeout: 1 }));
+    const [own] = await pool`select pg_backend_pid() as pid`;
+    const lost = expect(
+      pool`select i, case when i > 2000 then pg_sleep(60) end from generate_series(1, 3000) i`,
+    ).rejects.toThrow("CONNECTION_CLOSED");
+    await setTimeout(500);
+    await sql`select pg_terminate_backend(${own?.["pid"]}, 5000)`;
+    await lost;
+    expect({ ...(await eventually("it answers", () => pool`select 1 as one`)) }).toEqual({ 0: { one: 1 } });
   });
 });
 
