@@ -319,8 +319,8 @@ test.each([
   ["assign 1", /give --owner, or --nobody/],
   ["assign 1 --owner mia --nobody", /give either --owner or --nobody/],
   ["ticket 1", /give --ticket, or --none/],
-  ["remind 1 --at soon", /at must be a date-time with an offset .* but is "soon"/],
-  ["remind 1 --at 2020-01-01T00:00:00Z", /at "2020-01-01T00:00:00.000Z" has passed/],
+  ["remind 1 --at soon", /remindAt must be a date-time with an offset .* but is "soon"/],
+  ["remind 1 --at 2020-01-01T00:00:00Z", /remindAt "2020-01-01T00:00:00.000Z" has passed/],
   ["assign --owner mia", /give ids, or a filter/],
 ])("recon mismatches %s is refused in one line", async (args, line) => {
   await open({});

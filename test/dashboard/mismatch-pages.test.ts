@@ -567,7 +567,7 @@ describe("owner, ticket and reminder", () => {
       const refused = await go(`${path}/remind`, { remindAt: "soon" });
       expect(refused.status).toBe(400);
       expect(refused.html).toContain("“Remind” must be a time such as 2026-11-20 10:00, but is");
-      expect(refused.html).toContain('name="at" value="soon"');
+      expect(refused.html).toContain('name="remindAt" value="soon"');
       await go(`${path}/assign`, { owner: "" });
       await go(`${path}/ticket`, { ticket: "" });
       expect(caseOf((await go(path)).html)).toBe("nobody, reminder 2026-11-20 13:00:00");

@@ -18,18 +18,18 @@ describe("an answer with an uncertain end is the last of its connection, and its
     [
       "an unknown transfer coding and a length",
       withHead(`Transfer-Encoding: xchunked\r\nContent-Length: ${LENGTH}`),
-      1,
     ],
-    ["a transfer coding behind the chunks", withHead("Transfer-Encoding: chunked, identity", CHUNKED), 2],
-    ["a vertical tab before its transfer coding", withHead("Transfer-Encoding: \x0bchunked", CHUNKED), 2],
-    ["a name with a NUL", withHead(`Content-Length\0: 5\r\nContent-Length: ${LENGTH}`), 1],
-    ["lines that end with CR alone", withHead(`Content-Length: ${LENGTH}`).replaceAll("\r\n", "\r"), 2],
-    ["a CR within a line", withHead(`X: a\rContent-Length: 5\r\nContent-Length: ${LENGTH}`), 1],
-  ])("%s", async (_, first, longest) => {
+    ["a transfer coding behind the chunks", withHead("Transfer-Encoding: chunked, identity", CHUNKED)],
+    ["a vertical tab before its transfer coding", withHead("Transfer-Encoding: \x0bchunked", CHUNKED)],
+    ["a name with a NUL", withHead(`Content-Length\0: 5\r\nContent-Length: ${LENGTH}`)],
+    ["lines that end with CR alone", withHead(`Content-Length: ${LENGTH}`).replaceAll("\r\n", "\r")],
+    ["a CR within a line", withHead(`X: a\rContent-Length: 5\r\nContent-Length: ${LENGTH}`)],
+  ])("%s", async (_, first) => {
     const { port, recorded, taken, tally, logged } = await startTarget(first);
     const { sent, text, ended } = await converse(port, [FIRST, ...FOLLOWING]);
     expect(await ended).toBe("end");
-    expect(sent).toBeLessThanOrEqual(longest);
+    // The caller may send its next request before it sees the end of the connection.
+    expect(sent).toBeLessThanOrEqual(2);
     expect(text()).toBe(first);
     expect(taken.length).toBe(1);
     expect(await recorded()).toEqual([]);
