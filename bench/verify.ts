@@ -11,7 +11,7 @@ import { systemClock } from "../src/clock.ts";
 import { parseConfig } from "../src/config-file.ts";
 import type { Sql } from "../src/db/client.ts";
 import { openAskOutcome } from "../src/flows/verify/ask-outcome.ts";
-import { handOverTransfers } from "../src/flows/verify/hand-over-transfers.ts";
+import { handOverTransfers } from "../src/flows/verify/operate-transfers.ts";
 import { verifyDue } from "../src/flows/verify/verify-due.ts";
 import { silentLog } from "../src/log.ts";
 import { parseAmount } from "../src/money.ts";

@@ -13,15 +13,14 @@ import { addAccess, type Gate, refuseForeign, waitForTurn } from "./access/acces
 import { addAudit } from "./access/audit.ts";
 import { countFailedSignIns, type SignInLimits } from "./access/failed-sign-ins.ts";
 import { openProxies } from "./access/proxies.ts";
-import { openSessions } from "./access/sessions.ts";
+import { openSessions, openTokens } from "./access/sessions.ts";
 import { addSignIn } from "./access/sign-in.ts";
-import { openTokens } from "./access/tokens.ts";
 import { addApi } from "./api/api.ts";
 import { addBoard, type OpenBoard } from "./board.ts";
-import { addAssets } from "./dashboard/assets.ts";
 import type { GuideStep } from "./dashboard/overview/guide.ts";
 import type { OwnWorker } from "./dashboard/parts/own-worker.ts";
 import { addDashboard } from "./dashboard/routes.ts";
+import { addAssets } from "./http/assets.ts";
 import { addErrorsPage, sendProblem } from "./http/problem.ts";
 import { addRefusals, limitPages, PAGE_MS, refuseBroken } from "./http/refusals.ts";
 import { openReportQueue } from "./http/report-queue.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { waitUntilReady } from "../../src/cli/run/wait-until-ready.ts";
+import { waitUntilReady } from "../../src/cli/run/open.ts";
 import { ReconError } from "../../src/errors.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";

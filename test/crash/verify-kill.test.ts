@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
-import { handOverTransfers } from "../../src/flows/verify/hand-over-transfers.ts";
+import { handOverTransfers } from "../../src/flows/verify/operate-transfers.ts";
 import { silentLog } from "../../src/log.ts";
 import { startCrew } from "../simulation/crew.ts";
 import { useDatabase } from "../support/database.ts";

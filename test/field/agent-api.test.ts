@@ -4,7 +4,7 @@ import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { readTransferStory } from "../../src/flows/read/read-transfer.ts";
 import { openAskOutcome } from "../../src/flows/verify/ask-outcome.ts";
-import { handOverTransfers } from "../../src/flows/verify/hand-over-transfers.ts";
+import { handOverTransfers } from "../../src/flows/verify/operate-transfers.ts";
 import { verifyDue } from "../../src/flows/verify/verify-due.ts";
 import { openAgent } from "../../src/library/agent.ts";
 import { silentLog } from "../../src/log.ts";

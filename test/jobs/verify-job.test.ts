@@ -4,7 +4,7 @@ import { startWorker, type WorkerContext } from "../../jobs/worker.ts";
 import { systemClock } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { openAskOutcome } from "../../src/flows/verify/ask-outcome.ts";
-import { handOverTransfers } from "../../src/flows/verify/hand-over-transfers.ts";
+import { handOverTransfers } from "../../src/flows/verify/operate-transfers.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";
 import { openBudget } from "../../src/provider/budget.ts";

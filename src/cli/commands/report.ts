@@ -16,14 +16,14 @@ import {
   sayBounds,
   sayUnusual,
 } from "../../flows/closing/closed-facts.ts";
-import { readMonth, readStatement } from "../../flows/closing/read-statement.ts";
-import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import {
   countAsPending,
   readWaiting,
   sayWaiting,
   type WaitingCorrections,
-} from "../../flows/closing/waiting-corrections.ts";
+} from "../../flows/closing/find-corrections.ts";
+import { readMonth, readStatement } from "../../flows/closing/read-statement.ts";
+import { sayRest, verifyBooks } from "../../flows/closing/verify-books.ts";
 import { readWhyEmpty } from "../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { readReport } from "../../flows/reports/read-report.ts";

@@ -9,8 +9,11 @@ import {
   type TransferDocument,
   type TransferStory,
 } from "../../flows/read/read-transfer.ts";
-import { closeTransfer } from "../../flows/verify/close-transfer.ts";
-import { type GivenTransfer, handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
+import {
+  closeTransfer,
+  type GivenTransfer,
+  handOverTransfers,
+} from "../../flows/verify/operate-transfers.ts";
 import {
   readNote,
   readTransfer,

@@ -23,13 +23,17 @@ import { openMetrics } from "../../ops/metrics/metrics.ts";
 import { startOpsServer } from "../../ops/server.ts";
 import { startTracing, watchAll } from "../../ops/tracing/tracing.ts";
 import { openProvider } from "../../provider/client.ts";
-import type { Announce, OpenRecon } from "../run/open.ts";
-import { isWatched, proveConnections } from "../run/open.ts";
+import {
+  type Announce,
+  isWatched,
+  LONGEST_WAIT_MS,
+  type OpenRecon,
+  proveConnections,
+  waitUntilReady,
+} from "../run/open.ts";
 import { type Part, runUntilStopped } from "../run/run-until-stopped.ts";
-import type { TryOut } from "../run/try-out.ts";
-import { sendTryOutTransfers } from "../run/try-out.ts";
+import { sendTryOutTransfers, type TryOut } from "../run/try-out.ts";
 import { tryOutConfig } from "../run/try-out-config.ts";
-import { LONGEST_WAIT_MS, waitUntilReady } from "../run/wait-until-ready.ts";
 import { printLine, showText } from "../terminal/print.ts";
 import { showAtRisk } from "./mismatches/mismatches.ts";
 

@@ -6,8 +6,7 @@ import type { Need } from "../../config.ts";
 import { describeError } from "../../errors.ts";
 import { endsInTime } from "../../in-time.ts";
 import type { Log } from "../../log.ts";
-import { type Announce, type OpenRecon, openRecon } from "./open.ts";
-import { LONGEST_WAIT_MS } from "./wait-until-ready.ts";
+import { type Announce, LONGEST_WAIT_MS, type OpenRecon, openRecon } from "./open.ts";
 
 /**
  * Resolves at the first SIGINT or SIGTERM. Later signals have no effect, because npm repeats the terminal's Ctrl-C.

@@ -37,9 +37,8 @@ import { type CompareLimits, REPORT_LIMITS } from "../compare/comparison-context
 import { type FlowContext, pulledProducts } from "../context.ts";
 import { compareEntryDaysOf } from "../ledger/compare-entry-days.ts";
 import { countAll, openReport, readRowsOutside } from "../reports/read-report.ts";
-import { sayLeftOut } from "./left-out-date.ts";
 import { linesAsClosed } from "./read-items.ts";
-import { whyFuture, whyOpen } from "./why-open.ts";
+import { sayLeftOut, whyFuture, whyOpen } from "./why-open.ts";
 
 const BETS_AT_ONCE = 1_000;
 

@@ -18,7 +18,7 @@ import type { FlowContext } from "../context.ts";
 import type { Making } from "../reports/read-report.ts";
 import { type ItemPlace, itemsOutside, openItems, type PlacedItem } from "../reports/report-items.ts";
 import { sayAltered } from "./closed-facts.ts";
-import { checkNotLeftOut } from "./left-out-date.ts";
+import { checkNotLeftOut } from "./why-open.ts";
 
 /** The day or the month whose lines are asked for. */
 export type AskedItems =

@@ -1,10 +1,11 @@
-/** Reads statements: of a day, closed or open, and of a month. */
+/** Reads statements: of a day, closed or open, of two days beside each other, and of a month. */
 
 import { formatInstant, type Instant, showInstant } from "../../clock.ts";
 import type {
   ClosedStamp,
   Correction,
   DayStatement,
+  DaysCompared,
   Flaw,
   MonthReport,
   OpenDay,
@@ -18,6 +19,7 @@ import {
   readClosedDaysOf,
   readLastClosed,
 } from "../../closing/closed-day-store.ts";
+import { compareDays } from "../../closing/compare-days.ts";
 import { sharesOfMonth } from "../../closing/confirmed-days.ts";
 import { readConfirmedDays } from "../../closing/confirmed-store.ts";
 import { readArrived, readCorrectionsOf } from "../../closing/correction-store.ts";
@@ -34,9 +36,9 @@ import { sumSent, wereAnySent } from "../../verify/store.ts";
 import type { TimeRange } from "../../window.ts";
 import { readFailures } from "../../work/work-store.ts";
 import type { FlowContext } from "../context.ts";
-import { checkNotLeftOut } from "./left-out-date.ts";
-import { countAsPending, countWaiting } from "./waiting-corrections.ts";
-import { NOT_FETCHED, whyOpen } from "./why-open.ts";
+import { refuseAltered } from "./closed-facts.ts";
+import { countAsPending, countWaiting } from "./find-corrections.ts";
+import { checkNotLeftOut, NOT_FETCHED, whyOpen } from "./why-open.ts";
 
 /**
  * A day's statement: the stored one if the day is closed in this zone, otherwise today's data.
@@ -255,4 +257,21 @@ function toShown(correction: Correction): Correction {
 
 function boundsOf({ from, to }: TimeRange) {
   return { from: formatInstant(from), to: formatInstant(to) };
+}
+
+/**
+ * @param read reads the statement of one of the days
+ * @throws ReconError `conflict` if a closed day was altered: the change of its figures would prove nothing
+ */
+export async function readAgainst<Day>(
+  context: FlowContext,
+  { day, against }: { readonly day: Day; readonly against: Day },
+  read: (day: Day) => Promise<DayStatement>,
+): Promise<DaysCompared> {
+  const readSound = async (one: Day) => {
+    const statement = await read(one);
+    await refuseAltered(context, statement);
+    return statement;
+  };
+  return compareDays(await readSound(day), await readSound(against));
 }

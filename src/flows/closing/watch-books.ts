@@ -15,9 +15,9 @@ import { readMoneyStates, writeMoneyState } from "../../work/work-store.ts";
 import { REPORT_LIMITS } from "../compare/comparison-context.ts";
 import type { FlowContext } from "../context.ts";
 import { readReport } from "../reports/read-report.ts";
+import { countWaiting } from "./find-corrections.ts";
 import { findFlaws } from "./read-statement.ts";
 import { findWrongSums } from "./verify-books.ts";
-import { countWaiting } from "./waiting-corrections.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** The most flaws, and the most rests, that a check reports. */

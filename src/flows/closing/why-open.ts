@@ -1,15 +1,17 @@
 /**
  * Why a day cannot be closed yet: it has not ended, or not everything of it was fetched and compared. Why a statement is
- * empty.
+ * empty, and why a date has none: when `closing.zone` changed, a longer day took its time (decision 154).
  */
 
 import { type Instant, showInstant } from "../../clock.ts";
 import type { StatedDay } from "../../closed.ts";
+import { readClosedBefore, readClosedDays, readLastClosed } from "../../closing/closed-day-store.ts";
 import type { PartOfDay } from "../../closing/closed-part-store.ts";
-import type { ZonedDay } from "../../closing/day-bounds.ts";
+import { dayAfter, type ZonedDay } from "../../closing/day-bounds.ts";
 import type { ProductConfig } from "../../config-file.ts";
 import type { Query } from "../../db/client.ts";
 import { inSnapshot } from "../../db/transactions.ts";
+import { ReconError } from "../../errors.ts";
 import { sayGone } from "../../health/other-work.ts";
 import { type GoneDay, readGoneDays } from "../../ledger/entry-days-store.ts";
 import { findGaps } from "../../sync/coverage.ts";
@@ -154,4 +156,36 @@ async function readFirstFetch(
   const [first] = await readFetched(tx, productId, day);
   if (first === undefined) return begin;
   return begin === null ? first.from : Math.min(begin, first.from);
+}
+
+/** Whether one of these open days can still be closed: any while none is closed, and then one after the first closed day. */
+export async function isAnyClosable(tx: Query, open: readonly { readonly day: string }[]): Promise<boolean> {
+  const [first] = await readClosedDays(tx, 0, 1);
+  return open.some(({ day }) => first === undefined || day > first.day);
+}
+
+/**
+ * Refuses the statement of a date without a day of its own: it would be a second statement of closed time.
+ * @param date of `zone`, and not closed
+ * @throws ReconError `not-found` that names the closed day
+ */
+export async function checkNotLeftOut(tx: Query, date: string, zone: string): Promise<void> {
+  const last = await readLastClosed(tx);
+  if (last === null || date >= dayAfter(last, zone).day) return;
+  const taker = await readClosedBefore(tx, date);
+  if (taker === null) return;
+  throw new ReconError("not-found", `there is no statement of ${date}: ${describe(taker)}; ask for ${taker}`);
+}
+
+/**
+ * Why a date that lies before the next day to close, and is not closed, never will be.
+ * @returns a sentence without its full stop
+ */
+export async function sayLeftOut(tx: Query, date: string): Promise<string> {
+  const taker = await readClosedBefore(tx, date);
+  return taker === null ? "the first closed day is later, and days are closed in order" : describe(taker);
+}
+
+function describe(taker: string): string {
+  return `it has no day of its own, because its time belongs to the closed day ${taker} (closing.zone changed)`;
 }

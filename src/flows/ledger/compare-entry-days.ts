@@ -4,8 +4,10 @@ import { type Instant, monotonicMs, parseInstant } from "../../clock.ts";
 import { allowStatementTime, inSnapshot } from "../../db/transactions.ts";
 import { markRecordsWithin } from "../../diff/mark-store.ts";
 import { sayGone } from "../../health/other-work.ts";
-import { compareDay } from "../../ledger/compare-day.ts";
 import {
+  type Account,
+  type ComparedDay,
+  type DayFacts,
   findDueDays,
   type GoneDay,
   readDayFacts,
@@ -91,4 +93,56 @@ async function compareEntryDay(context: FlowContext, day: string, now: Instant):
 
 function beginOfDay(at: Instant): Instant {
   return Math.floor(at / DAY_MS) * DAY_MS;
+}
+
+interface DayVerdict extends ComparedDay {
+  /** the comparison found a new difference */
+  readonly isNew: boolean;
+}
+
+/**
+ * Compares the rows of a day with its account. A difference stays open until the same entries are there again, or the
+ * operator accepts it (decision 273). After a difference the account starts again from the rows found, so entries that are
+ * inserted again count like any other. More rows than accepted are a difference too: while the triggers were off, rows may
+ * have been inserted and others deleted.
+ */
+function compareDay(facts: DayFacts, now: Instant): DayVerdict {
+  const { account, rows, isUncounted, unwatchedAt, goneAt, accepted, acceptedDigest, found } = facts;
+  const isRepaired =
+    accepted !== null &&
+    acceptedDigest !== null &&
+    isSame(rows, { entries: accepted, digest: acceptedDigest });
+  const known =
+    isRepaired || goneAt === null
+      ? { unwatchedAt: null, goneAt: null, accepted: null, acceptedDigest: null, found: null }
+      : { unwatchedAt, goneAt, accepted, acceptedDigest, found };
+  const isMore = rows.entries > account.entries;
+  if (isRepaired || isSame(rows, account) || (isUncounted && isMore))
+    return { ...known, account: rows, isNew: false };
+  if (goneAt === null || accepted === null || found === null) {
+    return {
+      account: rows,
+      unwatchedAt,
+      goneAt: now,
+      accepted: account.entries,
+      acceptedDigest: account.digest,
+      found: rows.entries,
+      isNew: true,
+    };
+  }
+  // Entries accepted since the first difference count too.
+  const total = accepted + account.entries - found;
+  return {
+    account: rows,
+    unwatchedAt,
+    goneAt,
+    accepted: total,
+    acceptedDigest: null,
+    found: rows.entries,
+    isNew: true,
+  };
+}
+
+function isSame(one: Account, other: Account): boolean {
+  return one.entries === other.entries && one.digest === other.digest;
 }

@@ -1,18 +1,27 @@
-/** What operators do with backfills: plan, request, list, pause, resume and cancel. */
+/** What operators do with backfills: plan, request, list, watch, pause, resume and cancel. */
 
 import { z } from "zod";
+import { type BackfillMismatches, readMismatchesOfBackfill } from "../../alerts/store.ts";
 import { type AnswerOf, COUNT, INSTANT, LIST_COUNT, listOf, NEXT, objectOf, TEXT } from "../../answer.ts";
 import { formatInstant, type Instant, showDuration } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
 import { describeDeleted, readDeletedTime } from "../../db/retention-store.ts";
 import { ReconError } from "../../errors.ts";
-import { BACKFILL_STATUSES, type Backfill, type BackfillChange, statusAfter } from "../../sync/backfill.ts";
+import {
+  BACKFILL_STATUSES,
+  type Backfill,
+  type BackfillChange,
+  type Pace,
+  paceBetween,
+  statusAfter,
+} from "../../sync/backfill.ts";
 import {
   cancelWindows,
   insertBackfill,
   listBackfills,
   lockBackfill,
   readBackfill,
+  readFetchedSince,
   resetGaps,
   withdrawLeases,
   writeBackfillStatus,
@@ -234,4 +243,41 @@ export function describePlan({
       coveredSeconds: coveredMs / 1000,
     },
   };
+}
+
+/** The time over which the pace is measured: a longer time would include pauses. */
+const PACE_OF_MS = 60_000;
+
+export interface WatchedBackfill {
+  readonly backfill: Backfill;
+  /** null: the backfill does not run */
+  readonly pace: Pace | null;
+  /** the mismatches that the backfill found, by kind */
+  readonly mismatches: readonly BackfillMismatches[];
+}
+
+/** @throws ReconError `not-found` */
+export async function watchBackfill(context: FlowContext, idText: string): Promise<WatchedBackfill> {
+  const backfill = await findBackfill(context, idText);
+  const [pace, mismatches] = await Promise.all([
+    measurePace(context, backfill),
+    readMismatchesOfBackfill(context.sql, backfill.id),
+  ]);
+  return { backfill, pace, mismatches };
+}
+
+async function measurePace({ sql, clock }: FlowContext, backfill: Backfill): Promise<Pace | null> {
+  const { id, status, startedAt, windowsDone, windowsTotal, records } = backfill;
+  if (status !== "running" || startedAt === null) return null;
+  const now: Instant = clock.now();
+  const since = Math.max(startedAt, now - PACE_OF_MS);
+  const lately = await readFetchedSince(sql, id, since);
+  const last = { windowsDone, windowsTotal, records, at: now };
+  const first = {
+    ...last,
+    at: since,
+    windowsDone: windowsDone - lately.windows,
+    records: records - lately.records,
+  };
+  return paceBetween(first, last);
 }

@@ -12,8 +12,7 @@ import { sendProblem, wantsPage } from "../http/problem.ts";
 import { isChange, isOwnChange } from "../http/same-origin.ts";
 import type { FailedSignIns } from "./failed-sign-ins.ts";
 import type { TrustedProxies } from "./proxies.ts";
-import type { Sessions } from "./sessions.ts";
-import type { KnownTokens } from "./tokens.ts";
+import type { KnownTokens, Sessions } from "./sessions.ts";
 
 /** The person or program that sends a request, and in whose name changes happen. */
 export interface Asker {

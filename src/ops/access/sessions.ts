@@ -1,15 +1,15 @@
 /**
- * Sessions of the dashboard: a cookie stands for a token, so the user types the token once and nothing stores it.
+ * The tokens of OPS_TOKENS, which are compared in constant time, and sessions of the dashboard: a cookie stands for a token, so the user types the token once and nothing stores it.
  * The session proves the token by an HMAC keyed with the cookie's value: a reader of the database can neither sign in nor
  * guess tokens offline. A removed or changed token ends its sessions.
  */
 
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { endSession, findSession, insertSession } from "../../access/session-store.ts";
+import type { Settings } from "../../config.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { cameByHttps } from "../http/same-origin.ts";
-import { type KnownTokens, type OpsToken, proveToken } from "./tokens.ts";
 
 const COOKIE = "recon_session";
 const ID_BYTES = 32;
@@ -61,4 +61,51 @@ function cookieOptions(request: FastifyRequest) {
 
 function hashOf(id: string): string {
   return createHash("sha256").update(id).digest("base64url");
+}
+
+export type OpsToken = Settings["ops"]["tokens"][number];
+
+export interface KnownTokens {
+  /** false: the server answers only this machine */
+  readonly areSet: boolean;
+  /** @returns null if no token matches */
+  find(given: string): OpsToken | null;
+  /** The token of a session; null: the token was removed or changed. */
+  findByProof(name: string, proof: string, sessionId: string): OpsToken | null;
+}
+
+/** Digests have one length, and every token is compared even after a match. */
+export function openTokens(tokens: readonly OpsToken[]): KnownTokens {
+  const known = tokens.map((token) => ({ token, digest: digest(token.token) }));
+  return {
+    areSet: tokens.length > 0,
+    find: (given) => {
+      const digestGiven = digest(given);
+      let found: OpsToken | null = null;
+      for (const one of known) {
+        if (timingSafeEqual(one.digest, digestGiven)) found = one.token;
+      }
+      return found;
+    },
+    findByProof: (name, proof, sessionId) => {
+      const mine = tokens.filter((token) => token.name === name);
+      return mine.find((token) => isEqual(proveToken(token, sessionId), proof)) ?? null;
+    },
+  };
+}
+
+/**
+ * Proves the token of a session. The key is the session's id, which only the cookie contains, so a reader of the
+ * database cannot test tokens against the proof (56).
+ */
+function proveToken({ token }: OpsToken, sessionId: string): string {
+  return createHmac("sha256", sessionId).update(token).digest("base64url");
+}
+
+function isEqual(one: string, other: string): boolean {
+  return timingSafeEqual(digest(one), digest(other));
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
 }

@@ -12,8 +12,7 @@ import {
   TRANSFER_LIST,
   TRANSFER_STORY,
 } from "../../flows/read/read-transfer.ts";
-import { closeTransfer } from "../../flows/verify/close-transfer.ts";
-import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
+import { closeTransfer, handOverTransfers } from "../../flows/verify/operate-transfers.ts";
 import { countListed, listTransfers } from "../../verify/store.ts";
 import { DECIDES } from "../access/access.ts";
 import { COUNTED, type Typed, takeCount } from "../input/fields.ts";

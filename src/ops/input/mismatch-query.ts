@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import type { Instant } from "../../clock.ts";
-import { checkNotLeftOut } from "../../flows/closing/left-out-date.ts";
+import { checkNotLeftOut } from "../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { type MismatchFilter, placeOf, readStatementDays } from "../../flows/read/list-mismatches.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES, NOBODY } from "../../mismatch.ts";

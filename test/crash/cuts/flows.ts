@@ -16,7 +16,7 @@ import type { PullContext } from "../../../src/flows/context.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../../../src/flows/retention/drop-expired.ts";
 import { openAskOutcome } from "../../../src/flows/verify/ask-outcome.ts";
-import { handOverTransfers } from "../../../src/flows/verify/hand-over-transfers.ts";
+import { handOverTransfers } from "../../../src/flows/verify/operate-transfers.ts";
 import { verifyDue } from "../../../src/flows/verify/verify-due.ts";
 import { appendEntries } from "../../../src/ledger/store.ts";
 import { silentLog } from "../../../src/log.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parseConfig } from "../../../src/config-file.ts";
 import { openDatabase } from "../../../src/db/client.ts";
-import { closeTransfer } from "../../../src/flows/verify/close-transfer.ts";
+import { closeTransfer } from "../../../src/flows/verify/operate-transfers.ts";
 import { openVerifyRunner, verifyDue } from "../../../src/flows/verify/verify-due.ts";
 import { useDatabase } from "../../support/database.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -6,7 +6,7 @@ import { type Config, parseConfig } from "../../../src/config-file.ts";
 import type { Sql } from "../../../src/db/client.ts";
 import { readTransferStory, type TransferStory } from "../../../src/flows/read/read-transfer.ts";
 import { openAskOutcome, type VerifyContext } from "../../../src/flows/verify/ask-outcome.ts";
-import { handOverTransfers } from "../../../src/flows/verify/hand-over-transfers.ts";
+import { handOverTransfers } from "../../../src/flows/verify/operate-transfers.ts";
 import { verifyDue } from "../../../src/flows/verify/verify-due.ts";
 import { silentLog } from "../../../src/log.ts";
 import { MISMATCH_STATUSES } from "../../../src/mismatch.ts";

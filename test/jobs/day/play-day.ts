@@ -14,7 +14,7 @@ import { planBackfill, requestBackfill } from "../../../src/flows/pull/backfill.
 import { openFetchers } from "../../../src/flows/pull/fetchers.ts";
 import { beginPullingAll } from "../../../src/flows/pull/plan-product.ts";
 import { openAskOutcome } from "../../../src/flows/verify/ask-outcome.ts";
-import { handOverTransfers } from "../../../src/flows/verify/hand-over-transfers.ts";
+import { handOverTransfers } from "../../../src/flows/verify/operate-transfers.ts";
 import { silentLog } from "../../../src/log.ts";
 import { openBudget, withinBudget } from "../../../src/provider/budget.ts";
 import { openProvider } from "../../../src/provider/client.ts";

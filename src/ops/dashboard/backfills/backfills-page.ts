@@ -11,8 +11,9 @@ import {
   listBackfillPage,
   planBackfill,
   requestBackfill,
+  type WatchedBackfill,
+  watchBackfill,
 } from "../../../flows/pull/backfill.ts";
-import { type WatchedBackfill, watchBackfill } from "../../../flows/read/watch-backfill.ts";
 import { type Backfill, type BackfillChange, statusAfter } from "../../../sync/backfill.ts";
 import { lengthOf } from "../../../window.ts";
 import { may } from "../../access/access.ts";
@@ -20,7 +21,7 @@ import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readPage } from "../../input/fields.ts";
 import { readProductRange, withWrongProduct } from "../../input/range-query.ts";
-import { explainGap } from "../coverage/gap-reasons.ts";
+import { explainGap } from "../coverage/render-coverage-strip.ts";
 import {
   type Problem,
   problemOf,

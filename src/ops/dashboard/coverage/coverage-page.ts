@@ -15,7 +15,7 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import { NOT_FETCHED } from "../../../sync/coverage.ts";
 import { showCount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";
-import { explainGap } from "./gap-reasons.ts";
+import { explainGap } from "./render-coverage-strip.ts";
 
 /** The most rows on the page. */
 const MOST_ROWS = 200;

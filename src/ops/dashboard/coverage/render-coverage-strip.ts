@@ -1,11 +1,11 @@
-/** Draws a product's coverage as a strip of hours: by colour, by pattern and in words. */
+/** Draws a product's coverage as a strip of hours: by colour, by pattern and in words. Says what the code of a gap means. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { DateTime } from "luxon";
 import { formatInstant, type Instant, localIso } from "../../../clock.ts";
-import type { CoverageHour } from "../../../sync/coverage.ts";
+import { type CoverageHour, NOT_FETCHED } from "../../../sync/coverage.ts";
 import type { TimeRange } from "../../../window.ts";
-import { explainGap } from "./gap-reasons.ts";
+import type { ErrorCode } from "../../../errors.ts";
 
 type HourState = CoverageHour["state"];
 
@@ -161,4 +161,36 @@ function sayShortDay(instant: Instant, zone: string): string {
 function sayDay(instant: Instant, zone: string): string {
   const date = new Date(`${localIso(instant, zone)}Z`);
   return `${sayShortDay(instant, zone)} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
+}
+
+const MEANINGS: Partial<Readonly<Record<ErrorCode | typeof NOT_FETCHED, string>>> = {
+  [NOT_FETCHED]: "not fetched yet, or a worker is fetching it",
+  "provider-timeout": "the provider did not answer in time, not even for the shortest window",
+  "provider-drip": "the provider's answer did not end in time",
+  "provider-http-408": "the provider reported a time-out (408)",
+  "provider-http-504": "a gateway before the provider reported a time-out (504)",
+  "provider-http-524": "a gateway before the provider reported a time-out (524)",
+  "provider-dropped": "the connection was dropped before the answer",
+  "provider-cut-short": "the answer broke off",
+  "provider-throttled": "the provider limited the requests (429)",
+  "provider-server-error": "the provider failed (5xx)",
+  "provider-unreachable": "nothing listens at the provider's address",
+  "provider-refused": "the provider refuses the credentials",
+  "provider-bad-status": "the provider answered with an unexpected status",
+  "provider-rejected": "the provider refused the request: its code was not 0",
+  "provider-not-json": "the answer was not JSON",
+  "provider-bad-envelope": "the JSON of the answer differed from the interface",
+  "provider-too-large": "the answer was larger than 16 MB",
+  "cursor-loop": "the provider's pages formed a loop",
+  "cursor-expired": "the provider's cursor was too old",
+  "page-limit": "the provider's pages did not end",
+};
+
+/**
+ * @param code of a gap (`not-fetched`, or an error code); null: a new attempt is under way, and the last error is
+ * forgotten
+ */
+export function explainGap(code: string | null): string {
+  if (code === null) return "this time could not be fetched, and a new attempt is under way";
+  return (MEANINGS as Readonly<Record<string, string>>)[code] ?? "this time could not be fetched";
 }

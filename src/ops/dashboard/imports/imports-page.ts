@@ -16,9 +16,15 @@ import { sendProblem } from "../../http/problem.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { type ImportSeats, MOST_AT_ONCE, MOST_BYTES, MOST_LINES, SentLines } from "../../http/sent-lines.ts";
 import { PAGE, read, readOneOf, usage } from "../../input/fields.ts";
-import { type Problem, problemOf, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
+import {
+  type Problem,
+  problemOf,
+  readForm,
+  renderInput,
+  renderProblem,
+  renderSelect,
+} from "../parts/fields.ts";
 import { takeNotice } from "../parts/notice.ts";
-import { readForm } from "../parts/read-form.ts";
 import { sendPage } from "../parts/send-page.ts";
 import { showAge, showCount, showTime } from "../parts/show.ts";
 import { type Column, renderTable } from "../parts/table.ts";

@@ -1,5 +1,6 @@
-/** Fields of all forms. A refused form keeps the typed values, with each problem next to its field. */
+/** Fields of all forms, also of those with a file. A refused form keeps the typed values, with each problem next to its field. */
 
+import type { IncomingMessage } from "node:http";
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { describeError, ReconError, type WrongField } from "../../../errors.ts";
 import { inFieldOf } from "./zone.ts";
@@ -130,4 +131,37 @@ function wrongOf({ name, problem }: Field): WrongField | null {
 
 function idOf({ name }: Field): string {
   return `wrong-${name}`;
+}
+
+/** What a form has besides its file: names, and what separates the parts. */
+const MOST_AROUND = 64 * 1024;
+
+/**
+ * @param type the content type, which names what separates the parts of the form
+ * @param mostBytes of the file
+ */
+export async function readForm(
+  payload: IncomingMessage,
+  type: string,
+  mostBytes: number,
+): Promise<FormData | "too-large" | "unreadable"> {
+  const body = await readAtMost(payload, mostBytes + MOST_AROUND);
+  if (body === null) return "too-large";
+  try {
+    return await new Response(new Uint8Array(body), { headers: { "content-type": type } }).formData();
+  } catch (error) {
+    if (error instanceof TypeError) return "unreadable";
+    throw error;
+  }
+}
+
+/** @returns null: there is more */
+async function readAtMost(payload: IncomingMessage, most: number): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of payload as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes <= most) chunks.push(chunk);
+  }
+  return bytes > most ? null : Buffer.concat(chunks);
 }

@@ -16,7 +16,6 @@ import {
 import { type Closing, closeDay } from "../../../flows/closing/close-day.ts";
 import { closeMonth, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
-import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
 import {
   type BooksCheck,
@@ -24,6 +23,7 @@ import {
   sayRest,
   type WholeCheck,
 } from "../../../flows/closing/verify-books.ts";
+import { isAnyClosable } from "../../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { may } from "../../access/access.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";

@@ -4,13 +4,13 @@ import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant } from "../../../clock.ts";
 import type { Correction, DayStatement, MonthReport, OpenDay, StatedDay } from "../../../closed.ts";
 import { sayAcceptedGap } from "../../../flows/closing/accept-gaps.ts";
+import { sayWaiting, type WaitingCorrections } from "../../../flows/closing/find-corrections.ts";
 import { READY_TO_CLOSE } from "../../../flows/closing/read-statement.ts";
-import { sayWaiting, type WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
 import { TRANSFERS_UNKNOWN, type TransferSum } from "../../../transfer.ts";
 import { type Problem, renderInput, renderProblem } from "../parts/fields.ts";
 import { sayWords, showAmount, showCount, showState, showTime } from "../parts/show.ts";
 import { type Column, type Row, renderTable } from "../parts/table.ts";
-import { renderAgainstForm } from "./render-against.ts";
+import { renderAgainstForm } from "./against-page.ts";
 import { renderCorrections } from "./render-corrections.ts";
 import {
   renderNetTable,

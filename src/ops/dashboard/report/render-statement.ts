@@ -3,7 +3,7 @@
 import { html, type SafeHtml } from "@remix-run/html-template";
 import type { DayStatement, ReportTotal } from "../../../closed.ts";
 import { ggrOf } from "../../../closing/sum-rows.ts";
-import type { WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
+import type { WaitingCorrections } from "../../../flows/closing/find-corrections.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import { isUnexplained, type ReportRow, type ReportSide } from "../../../report.ts";
 import { showAmount, showCount } from "../parts/show.ts";

@@ -11,10 +11,9 @@ import {
   sayBounds,
   sayUnusual,
 } from "../../../flows/closing/closed-facts.ts";
-import { isAnyClosable } from "../../../flows/closing/left-out-date.ts";
+import { readWaiting, type WaitingCorrections } from "../../../flows/closing/find-corrections.ts";
 import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
-import { readWaiting, type WaitingCorrections } from "../../../flows/closing/waiting-corrections.ts";
-import { readWhyEmpty } from "../../../flows/closing/why-open.ts";
+import { isAnyClosable, readWhyEmpty } from "../../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { may } from "../../access/access.ts";
 import { monthAsCsv, reportAsCsv } from "../../csv/report-csv.ts";

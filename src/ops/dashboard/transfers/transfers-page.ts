@@ -16,7 +16,7 @@ import {
   readTransferStory,
   type TransferStory,
 } from "../../../flows/read/read-transfer.ts";
-import { closeTransfer } from "../../../flows/verify/close-transfer.ts";
+import { closeTransfer } from "../../../flows/verify/operate-transfers.ts";
 import { countTransfers, listTransfers } from "../../../verify/store.ts";
 import { DECIDES, may } from "../../access/access.ts";
 import type { Notice } from "../../http/layout.ts";
