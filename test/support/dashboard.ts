@@ -2,6 +2,7 @@
 
 import { afterAll } from "vitest";
 import type { FlowContext } from "../../src/flows/context.ts";
+import type { OpsToken } from "../../src/ops/access/sessions.ts";
 import { type OpsParts, type OpsServer, startOpsServer } from "../../src/ops/server.ts";
 
 /** With these tokens the dashboard requires a sign-in. */
@@ -16,7 +17,7 @@ export const TOKENS = [
 export type ServeDashboard = (
   context: FlowContext,
   /** default: every client on this machine may do everything, without a sign-in */
-  tokens?: readonly (typeof TOKENS)[number][],
+  tokens?: readonly OpsToken[],
   parts?: OpsParts,
 ) => Promise<string>;
 

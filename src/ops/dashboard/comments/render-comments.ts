@@ -209,14 +209,19 @@ function typedLocal(at: string, zone: string): string {
     .replace(/(:00)?\.000$/, "");
 }
 
-/** "mia, ticket PRV-12, with the provider since …, reminder … (due)". */
+/**
+ * "mia, ticket PRV-12, with the provider since …, reminder … (due)".
+ * @param listOf the path of a list of what this owner works on; null: the name leads nowhere
+ */
 export function sayCase(
   { owner, ticket, withProvider, remindAt }: ShownCase,
   zone: string,
   now: Instant | null,
+  listOf: ((owner: string) => string) | null = null,
 ): SafeHtml {
+  const name = owner !== null && listOf !== null ? html`<a href="${listOf(owner)}">${owner}</a>` : owner;
   const isDue = remindAt !== null && now !== null && parseInstant(remindAt, "time") <= now;
-  return html`${owner ?? html`<span class="faint">nobody</span>`}${ticket === null ? null : html`, <span class="faint">ticket</span> ${ticket}`}${withProvider === null ? null : html`, <span class="faint">with the provider since</span> ${showTime(withProvider, zone)}`}${remindAt === null ? null : html`, <span class="faint">reminder</span> ${showTime(remindAt, zone)}`}${isDue ? html` <strong>due</strong>` : null}`;
+  return html`${name ?? html`<span class="faint">nobody</span>`}${ticket === null ? null : html`, <span class="faint">ticket</span> ${ticket}`}${withProvider === null ? null : html`, <span class="faint">with the provider since</span> ${showTime(withProvider, zone)}`}${remindAt === null ? null : html`, <span class="faint">reminder</span> ${showTime(remindAt, zone)}`}${isDue ? html` <strong>due</strong>` : null}`;
 }
 
 /** The filters of both lists by owner and reminder. */

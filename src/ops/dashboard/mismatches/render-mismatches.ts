@@ -253,7 +253,9 @@ function renderRow(
       showState(status),
       productId,
       username,
-      sayCase(mismatch, zone, now),
+      sayCase(mismatch, zone, now, (owner) =>
+        pathOfList({ ...query, filters: { ...query.filters, owner }, from: null }),
+      ),
       showAmount(amountAtRisk, currency),
       showAmount(effect, currency),
       showTime(occurredAt, zone),
