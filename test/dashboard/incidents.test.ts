@@ -50,6 +50,28 @@ test("the list of incidents can begin with the most money at risk, of one curren
   expect(new URL(page.url()).search).toBe("?state=open&currency=USD&sort=at-risk");
 });
 
+test("the list of incidents is filtered by the provider's answer and the time of the bet, on the visitor's clocks", async () => {
+  await sql`update incidents set with_provider = ${NOON}, ticket = 'PRV-1' where id = 1`;
+  await sql`update mismatches set occurred_at = '2026-11-18T03:00:00Z' where id = 13`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.goto("/incidents");
+  const ids = () => page.locator("tr[id^=incident-]").evaluateAll((all) => all.map(({ id }) => id.slice(9)));
+  await page.getByLabel("Provider's answer").selectOption("awaited");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.waitForURL("**/incidents?state=open&withProvider=true");
+  expect(await ids()).toEqual(["1"]);
+  await page.getByLabel("Provider's answer").selectOption("all");
+  await page.getByLabel("Happened before").fill("2026-11-19T00:00");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.waitForURL("**/incidents?state=open&happenedTo=*");
+  expect(new URL(page.url()).searchParams.get("happenedTo")).toMatch(/^2026-11-19T00:00.*Z$/);
+  expect(await ids()).toEqual(["2"]);
+  expect((await page.goto("/incidents?happenedFrom=monday"))?.status()).toBe(400);
+  expect(await page.locator("[role=alert]").innerText()).toBe(
+    '“Happened from” must be a time such as 2026-11-20 10:00, but is "monday"',
+  );
+});
+
 test("the overview begins with the open incidents, each with its money, and leads to them", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto("/");

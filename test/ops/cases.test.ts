@@ -150,6 +150,9 @@ test("an incident has its own owner, ticket and reminder, and a comment says who
   const count = async (query: string) => (await mia(`/incidents?${query}`)).json.incidents.length;
   expect([await count("owner=tom"), await count("owner=me"), await count("owner=nobody")]).toEqual([1, 0, 0]);
   expect([await count("due=true"), await count("due=false")]).toEqual([0, 1]);
+  expect([await count("withProvider=true"), await count("withProvider=false")]).toEqual([0, 1]);
+  await mia("/incidents/1/ticket", { withProvider: true });
+  expect([await count("withProvider=true"), await count("withProvider=false")]).toEqual([1, 0]);
   clock.advance(HOUR_MS);
   expect([await count("due=true"), await count("due=false")]).toEqual([1, 0]);
   await mia("/mismatches/resolve", { ids: ["1", "2"], note: "done" });

@@ -16,6 +16,7 @@ import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readTypedComment } from "../../input/fields.ts";
 import { readCase } from "../../input/mismatch-action.ts";
+import type { CASE_FILTERS } from "../../input/mismatch-query.ts";
 import {
   type Problem,
   problemOf,
@@ -219,9 +220,9 @@ export function sayCase(
   return html`${owner ?? html`<span class="faint">nobody</span>`}${ticket === null ? null : html`, <span class="faint">ticket</span> ${ticket}`}${withProvider === null ? null : html`, <span class="faint">with the provider since</span> ${showTime(withProvider, zone)}`}${remindAt === null ? null : html`, <span class="faint">reminder</span> ${showTime(remindAt, zone)}`}${isDue ? html` <strong>due</strong>` : null}`;
 }
 
-/** The filters of both lists by owner and reminder. */
+/** The filters of both lists by owner, reminder and provider. */
 export function renderCaseFilters(
-  { owner, due }: { readonly owner?: string | undefined; readonly due?: string | undefined },
+  { owner, due, withProvider }: { readonly [Name in keyof typeof CASE_FILTERS]?: string | undefined },
   problem: Problem | null,
 ): SafeHtml {
   const known = [
@@ -234,6 +235,12 @@ export function renderCaseFilters(
     ["true", "due"],
     ["false", "not due"],
   ] as const;
+  const awaited = [
+    ["", "all"],
+    ["true", "awaited"],
+    ["false", "not awaited"],
+  ] as const;
   return html`${renderSelect({ label: "Owner", name: "owner", value: owner, problem }, known)}
-${renderSelect({ label: "Reminder", name: "due", value: due, problem }, dues)}`;
+${renderSelect({ label: "Reminder", name: "due", value: due, problem }, dues)}
+${renderSelect({ label: "Provider's answer", name: "withProvider", value: withProvider, problem }, awaited)}`;
 }

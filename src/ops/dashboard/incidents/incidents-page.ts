@@ -103,7 +103,7 @@ async function sendList(
   request: ListRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const tidy = tidyQuery(request.query, [], zoneOf(request));
+  const tidy = tidyQuery(request.query, ["happenedFrom", "happenedTo"], zoneOf(request));
   if (tidy !== null) return await reply.redirect(`/incidents?${new URLSearchParams(tidy)}`, 303);
   const products = context.config.products.map(({ productId }) => productId);
   const typed = typedFields(request.query, FILTERS);

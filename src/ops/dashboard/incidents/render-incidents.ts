@@ -14,6 +14,7 @@ import {
   renderInput,
   renderProblem,
   renderSelect,
+  renderTimePicker,
   type TypedFields,
 } from "../parts/fields.ts";
 import { showAge, showCount, showSum } from "../parts/show.ts";
@@ -41,7 +42,7 @@ export function renderIncidents(
   { products, list, problem }: IncidentList,
   when: When,
 ): SafeHtml {
-  const { state, product, currency, sort, owner, due } = filters;
+  const { state, product, currency, sort, happenedFrom, happenedTo } = filters;
   return html`<h1>Incidents</h1>
 <p>An incident groups mismatches that probably have one cause: one kind, one product, each first seen soon after the one before.</p>
 <form method="get" action="/incidents" class="sheet fields" aria-label="Filters">
@@ -51,8 +52,10 @@ ${renderSelect({ label: "State", name: "state", value: state, problem }, [
   ["all", "all"],
 ])}
 ${renderSelect({ label: "Product", name: "product", value: product, problem }, [["", "all"], ...products.map(nameItself)])}
-${renderCaseFilters({ owner, due }, problem)}
+${renderCaseFilters(filters, problem)}
 ${renderInput({ label: "Currency", name: "currency", value: currency, problem }, html`size="5" autocomplete="off"`)}
+${renderTimePicker({ label: "Happened from", name: "happenedFrom", value: happenedFrom, problem }, when.zone)}
+${renderTimePicker({ label: "Happened before", name: "happenedTo", value: happenedTo, problem }, when.zone)}
 ${renderSelect({ label: "First", name: "sort", value: sort, problem }, [
   ["", "recently grown"],
   ["at-risk", "most at risk"],
@@ -68,11 +71,9 @@ function renderList(
   { incidents, next }: NonNullable<IncidentList["list"]>,
   when: When,
 ): SafeHtml {
-  const { currency, sort, ...others } = filters;
+  const { currency, sort, state, ...others } = filters;
   if (incidents.length === 0) {
-    const isAll =
-      others.state === "open" &&
-      [others.product, currency, others.owner, others.due].every((one) => one === "");
+    const isAll = state === "open" && [currency, ...Object.values(others)].every((one) => one === "");
     return html`<p class="sheet">${isAll ? "No incident is open." : "There is no such incident."}</p>`;
   }
   const typed = Object.entries(filters).filter(([, text]) => text !== "");
