@@ -134,6 +134,21 @@ function isChosen(sql: Query, choice: IncidentChoice) {
       ${hasChosenMismatch(sql, choice)}`;
 }
 
+/**
+ * The incidents of these ids that exist, or those of a choice, in the order of their ids, in which all transactions lock them.
+ * @param locks whether the transaction changes them
+ */
+export async function chooseIncidents(
+  sql: Query,
+  target: { readonly ids: readonly number[] } | { readonly choice: IncidentChoice },
+  { locks, most }: { readonly locks: boolean; readonly most: number },
+): Promise<{ id: number; isOver: boolean }[]> {
+  return await sql<{ id: number; isOver: boolean }[]>`
+    select id, ended_at is not null as "isOver" from incidents
+    where ${"ids" in target ? sql`id = any(${target.ids as number[]}::bigint[])` : isChosen(sql, target.choice)}
+    order by id limit ${most} ${locks ? sql`for update` : sql``}`;
+}
+
 /** The number of chosen incidents. */
 export async function countIncidents(sql: Query, choice: IncidentChoice): Promise<ListCount> {
   return await countList(sql, "incidents", isChosen(sql, choice));

@@ -130,6 +130,16 @@ const RIGHT: Readonly<
   remindMismatches: {
     body: { filter: { product: "P1" }, dryRun: true, remindAt: "2027-01-01T00:00:00Z", ...NOTE },
   },
+  assignIncidents: { body: { ids: ["1"], dryRun: true, owner: "mia", ...NOTE } },
+  ticketIncidents: { body: { ids: ["1"], dryRun: true, ticket: "PRV-1", withProvider: true, ...NOTE } },
+  remindIncidents: {
+    body: {
+      filter: { product: "P1", state: "open", happenedFrom: HOUR.from },
+      dryRun: true,
+      remindAt: null,
+      ...NOTE,
+    },
+  },
   requestBackfill: { body: { ...RANGE, dryRun: false } },
   listBackfills: { query: { limit: "5", after: "9", count: "true" } },
   readBackfill: { path: { id: "1" } },

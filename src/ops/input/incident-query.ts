@@ -30,7 +30,7 @@ import {
 const STATES = ["open", "over", "all"] as const;
 
 /** The choice of incidents; absent filters do not filter. */
-const INCIDENT_CHOICE = z.strictObject({
+export const INCIDENT_CHOICE = z.strictObject({
   state: orNull(z.enum(STATES)).meta({ description: "default: open; with changedSince: all" }),
   product: orNull(FILTER),
   ...CASE_FILTERS,
@@ -73,7 +73,7 @@ export async function readIncidentQuery(
 }
 
 /** @param typed the filters as typed; `asked`: as read; `me`: the name of the person who asks @throws ReconError `usage` */
-async function checkIncidentChoice(
+export async function checkIncidentChoice(
   context: FlowContext,
   typed: Typed,
   asked: z.output<typeof INCIDENT_CHOICE>,

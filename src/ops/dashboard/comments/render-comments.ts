@@ -127,7 +127,7 @@ export async function changeTypedCase(
   try {
     const requested = { ...readTypedCase(typed, what, by, form.zone), by };
     if (about === "mismatch") await changeCases(context, { ids: [id] }, requested);
-    else await changeIncidents(context, [id], requested);
+    else await changeIncidents(context, { ids: [id] }, requested);
     return null;
   } catch (error) {
     const status = statusOfRefusal(error);
