@@ -162,6 +162,21 @@ test("an incident has its own owner, ticket and reminder, and a comment says who
   );
 });
 
+test("a mismatch that is reopened after its incident was over begins one with the same owner and ticket", async () => {
+  await open({});
+  const { mia } = await serve();
+  await mia("/incidents/1/assign", { owner: "tom" });
+  await mia("/incidents/1/ticket", { ticket: "PRV-7" });
+  await mia("/incidents/1/remind", { remindAt: THURSDAY });
+  await mia("/mismatches/1/resolve", { note: "paid" });
+  clock.advance(HOUR_MS);
+  await mia("/mismatches/1/reopen", { note: "bounced" });
+  const { incidents } = (await mia("/incidents")).json;
+  expect(incidents).toMatchObject([{ id: "2", open: 1 }]);
+  const withProvider = "2026-11-20T12:00:00.000Z";
+  expect(caseOf(incidents[0])).toEqual({ owner: "tom", ticket: "PRV-7", withProvider, remindAt: null });
+});
+
 describe("many incidents", () => {
   /** Incidents 1 to 4: three open ones, and one that is over. */
   async function openFour() {
