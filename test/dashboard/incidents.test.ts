@@ -72,6 +72,36 @@ test("the list of incidents is filtered by the provider's answer and the time of
   );
 });
 
+test("selected incidents get an owner at once, who may decide; a refusal keeps the selection", async () => {
+  const base = await serveDashboard(context, TOKENS);
+  const page = await browser.newPage({ baseUrl: base, token: WRITE_TOKEN });
+  const owners = () => sql`select owner from incidents order by id`;
+  await page.goto("/incidents?state=all&sort=at-risk");
+  await page.getByRole("button", { name: "Assign to me" }).click();
+  await page.getByText("Not done: no incident is selected.").waitFor();
+  await page.getByLabel("Select incident 2").check();
+  await page.getByText("1 selected", { exact: true }).waitFor();
+  await page.getByLabel("New owner").fill("Nobody");
+  await page.getByRole("button", { name: "Assign", exact: true }).click();
+  await page.getByText('Not done: owner "Nobody" is written "nobody".').waitFor();
+  expect(await page.getByLabel("Select incident 2").isChecked()).toBe(true);
+  await page.getByLabel("New owner").fill("mia");
+  await page.getByRole("button", { name: "Assign", exact: true }).click();
+  await page.getByText("1 incident assigned.").waitFor();
+  expect(new URL(page.url()).search).toBe("?state=all&sort=at-risk");
+  expect(await owners()).toEqual([{ owner: null }, { owner: "mia" }]);
+  await page.getByLabel("All on this page").check();
+  await page.getByText("2 selected", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Assign to me" }).click();
+  await page.getByText("2 incidents assigned.").waitFor();
+  expect(await owners()).toEqual([{ owner: "writer" }, { owner: "writer" }]);
+
+  const reader = await browser.newPage({ baseUrl: base, token: READ_TOKEN });
+  await reader.goto("/incidents");
+  expect(await reader.locator("#incident-1").count()).toBe(1);
+  expect(await reader.getByRole("checkbox").count()).toBe(0);
+});
+
 test("the overview begins with the open incidents, each with its money, and leads to them", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto("/");
