@@ -1,10 +1,11 @@
 /** Lists of incidents, their sums and trends, and who was notified. */
 
 import type { Instant } from "../clock.ts";
+import { type CaseChoice, narrowedByCase } from "../db/case-condition.ts";
 import { type ChangePlace, type ChangesEnd, changedBetween } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
 import { countList, type ListCount } from "../db/row-counts.ts";
-import { type MismatchKind, type MismatchStatus, NOBODY } from "../mismatch.ts";
+import type { MismatchKind, MismatchStatus } from "../mismatch.ts";
 import type { Money } from "./incident.ts";
 
 export interface ListedIncident {
@@ -26,16 +27,17 @@ export interface ListedIncident {
   readonly remindAt: Instant | null;
 }
 
-export interface IncidentChoice {
+/** Null and absent fields do not filter. `currency` and the times are about one mismatch: some mismatch has them all. */
+export interface IncidentChoice extends CaseChoice {
   /** null: both open and ended ones */
   readonly isOpen: boolean | null;
   readonly productId: string | null;
-  /** a name, or `NOBODY`: those without an owner */
-  readonly owner?: string | null;
-  /** whether the reminder is due at this time */
-  readonly isDue?: { readonly at: Instant; readonly due: boolean } | null;
   /** with money at risk in this currency; null: in any, or none */
   readonly currency: string | null;
+  /** with a mismatch whose `occurredAt` is then or later */
+  readonly happenedFrom?: Instant | null;
+  /** with a mismatch whose `occurredAt` is before then */
+  readonly happenedTo?: Instant | null;
 }
 
 /**
@@ -63,7 +65,7 @@ export async function listIncidents(
   const growth = sql`${isUndecided(sql)}, last_at, id`;
   const rows = await sql<ListedIncident[]>`
     select ${columns(sql)} from incidents
-    where ${isChosen(sql, choice)} ${hasCurrency(sql, choice)}
+    where ${isChosen(sql, choice)}
       ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${Number(after)})` : sql`and id < ${Number(after)}`}
     order by ${byGrowth ? sql`${isUndecided(sql)} desc, last_at desc,` : sql``} id desc limit ${limit + 1}`;
   const incidents = rows.slice(0, limit);
@@ -88,7 +90,7 @@ async function listByRisk(
         ${currency === null ? sql`` : sql`where currency = ${currency}`}
         group by code order by count(*) desc, code limit 1
       ) risk on true
-      where ${isChosen(sql, choice)} ${currency === null ? sql`` : sql`and amount is not null`}
+      where ${isChosen(sql, choice)}
     ) listed
     ${place === null ? sql`` : sql`where (${key}) > (${place.currency === null}, ${place.currency ?? ""}::text collate "C", -(${place.amount}::text::numeric), ${-Number(place.id)}::bigint)`}
     order by ${key} limit ${limit + 1}`;
@@ -112,21 +114,44 @@ function atRisk(sql: Query) {
     where incident_id = incidents.id and (incidents.ended_at is not null or status in ('open', 'acknowledged'))`;
 }
 
-function hasCurrency(sql: Query, { currency }: IncidentChoice) {
-  return currency === null ? sql`` : sql`and exists (${atRisk(sql)} and currency = ${currency})`;
+/** One of its mismatches has the chosen currency and time. */
+function hasChosenMismatch(sql: Query, choice: IncidentChoice) {
+  const { currency, happenedFrom = null, happenedTo = null } = choice;
+  if (currency === null && happenedFrom === null && happenedTo === null) return sql``;
+  return sql`and exists (
+    select from incident_members join mismatches m on m.id = mismatch_id where incident_id = incidents.id
+      ${currency === null ? sql`` : sql`and currency = ${currency} and (incidents.ended_at is not null or status in ('open', 'acknowledged'))`}
+      ${happenedFrom === null ? sql`` : sql`and occurred_at >= ${happenedFrom}`}
+      ${happenedTo === null ? sql`` : sql`and occurred_at < ${happenedTo}`})`;
 }
 
-function isChosen(sql: Query, { isOpen, productId, owner = null, isDue = null }: IncidentChoice) {
+function isChosen(sql: Query, choice: IncidentChoice) {
+  const { isOpen, productId } = choice;
   return sql`true
       ${isOpen === null ? sql`` : isOpen ? sql`and ended_at is null` : sql`and ended_at is not null`}
       ${productId === null ? sql`` : sql`and product_id = ${productId}`}
-      ${owner === null ? sql`` : owner === NOBODY ? sql`and owner is null` : sql`and owner = ${owner}`}
-      ${isDue === null ? sql`` : isDue.due ? sql`and remind_at <= ${isDue.at}` : sql`and (remind_at is null or remind_at > ${isDue.at})`}`;
+      ${narrowedByCase(sql, choice)}
+      ${hasChosenMismatch(sql, choice)}`;
+}
+
+/**
+ * The incidents of these ids that exist, or those of a choice, in the order of their ids, in which all transactions lock them.
+ * @param locks whether the transaction changes them
+ */
+export async function chooseIncidents(
+  sql: Query,
+  target: { readonly ids: readonly number[] } | { readonly choice: IncidentChoice },
+  { locks, most }: { readonly locks: boolean; readonly most: number },
+): Promise<{ id: number; isOver: boolean }[]> {
+  return await sql<{ id: number; isOver: boolean }[]>`
+    select id, ended_at is not null as "isOver" from incidents
+    where ${"ids" in target ? sql`id = any(${target.ids as number[]}::bigint[])` : isChosen(sql, target.choice)}
+    order by id limit ${most} ${locks ? sql`for update` : sql``}`;
 }
 
 /** The number of chosen incidents. */
 export async function countIncidents(sql: Query, choice: IncidentChoice): Promise<ListCount> {
-  return await countList(sql, "incidents", sql`${isChosen(sql, choice)} ${hasCurrency(sql, choice)}`);
+  return await countList(sql, "incidents", isChosen(sql, choice));
 }
 
 /**
@@ -151,7 +176,7 @@ export async function listChangedIncidents(
     newest as (select distinct on (id) id, changed_in from touched order by id, changed_in desc)
     select ${columns(sql)}, newest.changed_in::text as transaction
     from newest join incidents using (id)
-    where ${changedBetween(sql, "newest", from, end)} and ${isChosen(sql, choice)} ${hasCurrency(sql, choice)}
+    where ${changedBetween(sql, "newest", from, end)} and ${isChosen(sql, choice)}
     order by newest.changed_in, id limit ${limit + 1}`;
   const page = rows.slice(0, limit);
   const last = page.at(-1);

@@ -65,15 +65,24 @@ export async function lockIncidents(
     for update`;
 }
 
-/** @returns the id of the new incident */
-export async function insertIncident(tx: Query, incident: Incident): Promise<number> {
+/**
+ * @param formerId the incident whose owner and ticket the new one takes over, but not its reminder; null: none
+ * @returns the id of the new incident
+ */
+export async function insertIncident(
+  tx: Query,
+  incident: Incident,
+  formerId: number | null,
+): Promise<number> {
   const { productId, kind, backfillId, number, beganAt, lastAt } = incident;
   // If another transaction opened the incident after this one's snapshot, the conflict is a lost race, not a
   // duplicate.
   const [row] = await tx<{ id: number }[]>`
     insert into incidents (product_id, kind, backfill_id, number, began_at, last_at, total, open, alerted_total,
-      changed_in)
-    values (${productId}, ${kind}, ${backfillId}, ${number}, ${beganAt}, ${lastAt}, 0, 0, 0, ${tx.unsafe(CHANGING_NOW)})
+      owner, ticket, with_provider, changed_in)
+    select ${productId}, ${kind}, ${backfillId}, ${number}, ${beganAt}, ${lastAt}, 0, 0, 0,
+      former.owner, former.ticket, former.with_provider, ${tx.unsafe(CHANGING_NOW)}
+    from (values (1)) as one left join incidents former on former.id = ${formerId}
     on conflict (product_id, kind, backfill_id, number) do nothing
     returning id`;
   if (row === undefined) throw new Error(`incident ${number} of ${kind} in ${productId} began twice`);

@@ -110,6 +110,7 @@ async function countByIncident(
     if ((newest.get(key)?.number ?? 0) < incident.number) newest.set(key, incident);
   }
   const byId = new Map(known.map((incident) => [incident.id, incident]));
+  const former = formerIncidents(changes, (id) => byId.get(incidentIds.get(id) ?? 0));
   for (const change of changes) {
     const own = byId.get(incidentIds.get(change.id) ?? 0);
     if (!isEntering(change)) {
@@ -120,13 +121,30 @@ async function countByIncident(
       let incident = newest.get(keyOf(change)) ?? null;
       if (!joins(incident, now, longestPauseMs)) {
         const begun = beginIncident(change, incident, now);
-        incident = { ...begun, id: await insertIncident(tx, begun) };
+        incident = { ...begun, id: await insertIncident(tx, begun, former.get(keyOf(change)) ?? null) };
         newest.set(keyOf(change), incident);
       }
       tallyOf(incident).joined.push(change.id);
     }
   }
   return [...tallies.values()].sort((a, b) => a.incident.id - b.incident.id);
+}
+
+/**
+ * By group, the ended incident whose mismatches open again; of several the latest. If they begin a new incident, its owner and ticket
+ * are those of the ended one: the same person still waits for the same answer.
+ */
+function formerIncidents(
+  changes: readonly ChangeOfBackfill[],
+  incidentOf: (id: number) => StoredIncident | undefined,
+): ReadonlyMap<string, number> {
+  const former = new Map<string, number>();
+  for (const change of changes) {
+    const own = change.change === "reopen" ? incidentOf(change.id) : undefined;
+    if (own === undefined || own.endedAt === null) continue;
+    former.set(keyOf(change), Math.max(own.id, former.get(keyOf(change)) ?? 0));
+  }
+  return former;
 }
 
 /** Whether a mismatch is open again in its own incident. An undo restores it even if that incident has ended. */

@@ -5,7 +5,6 @@ import { CHANGING_NOW } from "../db/change-position.ts";
 import type { Query } from "../db/client.ts";
 import type { DueReminder, MismatchChange } from "../mismatch.ts";
 import type { CaseChange } from "./act.ts";
-import { insertComment } from "./comment-store.ts";
 
 /** A change, and who made it. */
 export interface MadeChange {
@@ -82,28 +81,32 @@ export async function changeMismatchCases(
 }
 
 /**
- * The same of an incident. Its mismatches keep their own. An incident has no history of its own, so its line is a comment.
+ * The same of incidents that the transaction has locked; their mismatches keep their own. An incident has no history of its own,
+ * so its line is a comment.
  * @param most the most comments of one incident
- * @returns "unknown" if there is no such incident; "over" if it has ended and needs no reminder; "full" if it has the most comments
- * already: then the transaction must not commit
+ * @returns the first one that has the most comments already: then the transaction must not commit; null: there is none
  */
-export async function changeIncidentCase(
+export async function changeIncidentCases(
   tx: Query,
-  id: number,
+  ids: readonly number[],
   made: MadeChange,
   most: number,
-): Promise<"changed" | "same" | "unknown" | "over" | "full"> {
+): Promise<number | null> {
+  if (ids.length === 0) return null;
   const { set, differs } = valuesOf(tx, made);
-  const [known] = await tx<{ isOver: boolean }[]>`
-    select ended_at is not null as "isOver" from incidents where id = ${id} for update`;
-  if (known === undefined) return "unknown";
-  const { change } = made;
-  if (known.isOver && change.what === "remind" && change.remindAt !== null) return "over";
-  const [row] = await tx<{ line: string }[]>`
-    update incidents set ${set}, changed_in = ${tx.unsafe(CHANGING_NOW)} where id = ${id} and (${made.note !== null} or ${differs}) returning ${lineOf(tx, made)} as line`;
-  if (row === undefined) return "same";
-  const said = { at: made.at, by: made.by, note: row.line };
-  return (await insertComment(tx, "incident", id, said, most)) === "full" ? "full" : "changed";
+  const [full] = await tx<{ id: number }[]>`
+    with changed as (
+      update incidents set ${set}, changed_in = ${tx.unsafe(CHANGING_NOW)} where id = any(${ids as number[]}::bigint[])
+        and (${made.note !== null} or ${differs}) returning *
+    ),
+    commented as (
+      insert into comments (about, about_id, at, by, note)
+      select 'incident', id, ${made.at}, ${made.by}, ${lineOf(tx, made)} from changed order by id
+    )
+    select id from changed
+    where (select count(*) from comments where about = 'incident' and about_id = changed.id) >= ${most}
+    order by id limit 1`;
+  return full?.id ?? null;
 }
 
 /**

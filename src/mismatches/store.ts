@@ -4,11 +4,12 @@ import { z } from "zod";
 import { type AnswerOf, INSTANT, TEXT } from "../answer.ts";
 import type { Instant } from "../clock.ts";
 import { formatInstant } from "../clock.ts";
+import { type CaseChoice, narrowedByCase } from "../db/case-condition.ts";
 import type { Query } from "../db/client.ts";
 import { rowCountsText } from "../db/row-counts.ts";
 import { effectLeft } from "../effect.ts";
 import type { Mismatch, MismatchKind, MismatchStatus, NamedRequest } from "../mismatch.ts";
-import { KINDS_IN_NO_STATEMENT, MISMATCH, MISMATCH_STATUSES, NOBODY } from "../mismatch.ts";
+import { KINDS_IN_NO_STATEMENT, MISMATCH, MISMATCH_STATUSES } from "../mismatch.ts";
 import { formatAmount, parseAmount } from "../money.ts";
 import type { TimeRange } from "../window.ts";
 import type { KnownMismatch } from "./transitions.ts";
@@ -50,7 +51,7 @@ export async function readKnownOf(
 }
 
 /** A choice of mismatches. Null and absent fields do not filter. */
-export interface MismatchChoice {
+export interface MismatchChoice extends CaseChoice {
   /** empty: open and acknowledged */
   readonly statuses: readonly MismatchStatus[];
   readonly kind: MismatchKind | null;
@@ -71,12 +72,6 @@ export interface MismatchChoice {
   readonly minAmount?: string | null;
   /** of this incident */
   readonly incidentId?: number | null;
-  /** a name, or `NOBODY`: those without an owner */
-  readonly owner?: string | null;
-  /** whether the provider is to answer */
-  readonly isWithProvider?: boolean | null;
-  /** whether the reminder is due at this time */
-  readonly isDue?: { readonly at: Instant; readonly due: boolean } | null;
 }
 
 export interface MismatchFilter extends MismatchChoice {
@@ -157,8 +152,7 @@ export function chosenBy(sql: Query, choice: MismatchChoice) {
 /** The condition of a choice beside the status. */
 export function narrowedBy(sql: Query, choice: MismatchChoice) {
   const { kind, productId, username, from = null, to = null, minAmount = null, incidentId = null } = choice;
-  const { currency = null, countsIn = null, owner = null, isWithProvider = null, isDue = null } = choice;
-  const { happenedFrom = null, happenedTo = null } = choice;
+  const { currency = null, countsIn = null, happenedFrom = null, happenedTo = null } = choice;
   return sql`${kind === null ? sql`` : sql`and kind = ${kind}`}
     ${productId === null ? sql`` : sql`and product_id = ${productId}`}
     ${username === null ? sql`` : sql`and username = ${username}`}
@@ -170,14 +164,7 @@ export function narrowedBy(sql: Query, choice: MismatchChoice) {
     ${happenedTo === null ? sql`` : sql`and occurred_at < ${happenedTo}`}
     ${minAmount === null ? sql`` : sql`and amount_at_risk >= ${minAmount}::numeric`}
     ${incidentId === null ? sql`` : sql`and id in (select mismatch_id from incident_members where incident_id = ${incidentId})`}
-    ${ownedBy(sql, owner)}
-    ${isWithProvider === null ? sql`` : sql`and (with_provider is not null) = ${isWithProvider}`}
-    ${isDue === null ? sql`` : isDue.due ? sql`and remind_at <= ${isDue.at}` : sql`and (remind_at is null or remind_at > ${isDue.at})`}`;
-}
-
-function ownedBy(sql: Query, owner: string | null) {
-  if (owner === null) return sql``;
-  return owner === NOBODY ? sql`and owner is null` : sql`and owner = ${owner}`;
+    ${narrowedByCase(sql, choice)}`;
 }
 
 /**

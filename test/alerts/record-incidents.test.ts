@@ -192,6 +192,54 @@ test("a mismatch that reopens joins its incident while that continues, and a new
   expect((await reported()).slice(2)).toEqual(["incident-opened 1", "incident-over 1"]);
 });
 
+describe("an incident that a reopened mismatch begins", () => {
+  const cases = () =>
+    sql`select owner, ticket, with_provider as "withProvider", remind_at as "remindAt" from incidents order by id`;
+  const reopen = (...ids: number[]): Transition[] =>
+    ids.map((id) => ({ change: "reopen", id, content: finding() }));
+  const none = { owner: null, ticket: null, withProvider: null, remindAt: null };
+  const kept = { owner: "mia", ticket: "PRV-1", withProvider: NOON, remindAt: null };
+  const give = (id: number, owner: string) =>
+    sql`update incidents set owner = ${owner}, ticket = 'PRV-1', with_provider = ${NOON}, remind_at = ${NOON} where id = ${id}`;
+
+  test("has the owner and ticket of the last one, also beside new mismatches, and no reminder", async () => {
+    await record(0, open(1));
+    await give(1, "mia");
+    await record(1, resolve(1));
+    await record(2, [...open(1), ...reopen(1)]);
+    expect((await cases()).slice(1)).toEqual([kept]);
+    await record(3, resolve(1, 2));
+    await sql`update incidents set owner = 'tom' where id = 2`;
+    await record(4, reopen(1));
+    expect((await cases()).slice(2)).toEqual([{ ...kept, owner: "tom" }]);
+  });
+
+  test("has those of the latest, if mismatches of several open again at once", async () => {
+    await record(0, open(1));
+    await record(1, resolve(1));
+    await record(2, open(1));
+    await give(1, "tom");
+    await give(2, "mia");
+    await record(3, resolve(2));
+    await record(4, reopen(2, 1));
+    expect((await cases()).slice(2)).toEqual([kept]);
+  });
+
+  test("keeps its own if it was there before, and a new mismatch takes over nothing", async () => {
+    await record(0, open(1));
+    await give(1, "mia");
+    await record(1, resolve(1));
+    await record(2, open(1));
+    await record(3, reopen(1));
+    expect((await cases()).slice(1)).toEqual([none]);
+    await give(2, "mia");
+    await record(4, resolve(1));
+    // Longer than the gap: the new mismatch begins another incident, and the reopened one returns to its own.
+    await record(90, [...reopen(1), ...open(1)]);
+    expect((await cases()).slice(2)).toEqual([none]);
+  });
+});
+
 test("a change of kind ends one incident and begins another in one transaction", async () => {
   await record(0, open(1));
   await record(1, [...open(1, { kind: "status-differs" }), ...resolve(1)]);

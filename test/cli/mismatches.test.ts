@@ -310,6 +310,17 @@ test("owner, ticket and reminder are set by ids and by filters, under the name o
   expect((await incidents("show 1")).stdout).toMatch(/^Owner: tom$/m);
   const listed = JSON.parse((await incidents("list --owner tom --json")).stdout).incidents;
   expect(listed).toHaveLength(2);
+  await incidents("ticket 2 --ticket PRV-7");
+  const incidentIds = async (options: string) => {
+    const { stdout } = await incidents(`list --json ${options}`);
+    return JSON.parse(stdout).incidents.map(({ id }: { id: string }) => id);
+  };
+  expect(await incidentIds("--with-provider")).toEqual(["2"]);
+  expect(await incidentIds("--happened-from 2026-11-20 --happened-to 2026-11-21")).toHaveLength(2);
+  expect(await incidentIds("--happened-from 2026-11-21")).toEqual([]);
+  expect(await incidents("list --happened-from soon")).toEqual(
+    says(2, /happenedFrom must be a date-time with an offset .* but is "soon"/),
+  );
   expect(await incidents("assign 1 9 --nobody")).toEqual(says(1, /there is no incident "9"/));
   const audited = await sql`select who, route, status from audit_log order by id limit 1`;
   expect(audited).toEqual([{ who: ME, route: "recon mismatches assign", status: 0 }]);

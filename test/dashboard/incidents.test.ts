@@ -50,6 +50,58 @@ test("the list of incidents can begin with the most money at risk, of one curren
   expect(new URL(page.url()).search).toBe("?state=open&currency=USD&sort=at-risk");
 });
 
+test("the list of incidents is filtered by the provider's answer and the time of the bet, on the visitor's clocks", async () => {
+  await sql`update incidents set with_provider = ${NOON}, ticket = 'PRV-1' where id = 1`;
+  await sql`update mismatches set occurred_at = '2026-11-18T03:00:00Z' where id = 13`;
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.goto("/incidents");
+  const ids = () => page.locator("tr[id^=incident-]").evaluateAll((all) => all.map(({ id }) => id.slice(9)));
+  await page.getByLabel("Provider's answer").selectOption("awaited");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.waitForURL("**/incidents?state=open&withProvider=true");
+  expect(await ids()).toEqual(["1"]);
+  await page.getByLabel("Provider's answer").selectOption("all");
+  await page.getByLabel("Happened before").fill("2026-11-19T00:00");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.waitForURL("**/incidents?state=open&happenedTo=*");
+  expect(new URL(page.url()).searchParams.get("happenedTo")).toMatch(/^2026-11-19T00:00.*Z$/);
+  expect(await ids()).toEqual(["2"]);
+  expect((await page.goto("/incidents?happenedFrom=monday"))?.status()).toBe(400);
+  expect(await page.locator("[role=alert]").innerText()).toBe(
+    '“Happened from” must be a time such as 2026-11-20 10:00, but is "monday"',
+  );
+});
+
+test("selected incidents get an owner at once, who may decide; a refusal keeps the selection", async () => {
+  const base = await serveDashboard(context, TOKENS);
+  const page = await browser.newPage({ baseUrl: base, token: WRITE_TOKEN });
+  const owners = () => sql`select owner from incidents order by id`;
+  await page.goto("/incidents?state=all&sort=at-risk");
+  await page.getByRole("button", { name: "Assign to me" }).click();
+  await page.getByText("Not done: no incident is selected.").waitFor();
+  await page.getByLabel("Select incident 2").check();
+  await page.getByText("1 selected", { exact: true }).waitFor();
+  await page.getByLabel("New owner").fill("Nobody");
+  await page.getByRole("button", { name: "Assign", exact: true }).click();
+  await page.getByText('Not done: owner "Nobody" is written "nobody".').waitFor();
+  expect(await page.getByLabel("Select incident 2").isChecked()).toBe(true);
+  await page.getByLabel("New owner").fill("mia");
+  await page.getByRole("button", { name: "Assign", exact: true }).click();
+  await page.getByText("1 incident assigned.").waitFor();
+  expect(new URL(page.url()).search).toBe("?state=all&sort=at-risk");
+  expect(await owners()).toEqual([{ owner: null }, { owner: "mia" }]);
+  await page.getByLabel("All on this page").check();
+  await page.getByText("2 selected", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Assign to me" }).click();
+  await page.getByText("2 incidents assigned.").waitFor();
+  expect(await owners()).toEqual([{ owner: "writer" }, { owner: "writer" }]);
+
+  const reader = await browser.newPage({ baseUrl: base, token: READ_TOKEN });
+  await reader.goto("/incidents");
+  expect(await reader.locator("#incident-1").count()).toBe(1);
+  expect(await reader.getByRole("checkbox").count()).toBe(0);
+});
+
 test("the overview begins with the open incidents, each with its money, and leads to them", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   await page.goto("/");

@@ -4,9 +4,10 @@ import { silentLog } from "../../src/log.ts";
 import type { MismatchContent } from "../../src/mismatch.ts";
 import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
-import { HOUR_MS, NOON } from "../support/examples.ts";
+import { amount, HOUR_MS, NOON } from "../support/examples.ts";
 import { openMismatches } from "../support/open-mismatches.ts";
 import { problemWith, serveApi } from "../support/ops-api.ts";
+import { serveOps } from "../support/ops-browser.ts";
 
 const { sql } = useDatabase();
 const clock = createTestClock(NOON);
@@ -150,12 +151,138 @@ test("an incident has its own owner, ticket and reminder, and a comment says who
   const count = async (query: string) => (await mia(`/incidents?${query}`)).json.incidents.length;
   expect([await count("owner=tom"), await count("owner=me"), await count("owner=nobody")]).toEqual([1, 0, 0]);
   expect([await count("due=true"), await count("due=false")]).toEqual([0, 1]);
+  expect([await count("withProvider=true"), await count("withProvider=false")]).toEqual([0, 1]);
+  await mia("/incidents/1/ticket", { withProvider: true });
+  expect([await count("withProvider=true"), await count("withProvider=false")]).toEqual([1, 0]);
   clock.advance(HOUR_MS);
   expect([await count("due=true"), await count("due=false")]).toEqual([1, 0]);
   await mia("/mismatches/resolve", { ids: ["1", "2"], note: "done" });
   expect(await mia("/incidents/1/remind", { remindAt: THURSDAY })).toEqual(
     problemWith(409, "incident 1 is over"),
   );
+});
+
+test("a mismatch that is reopened after its incident was over begins one with the same owner and ticket", async () => {
+  await open({});
+  const { mia } = await serve();
+  await mia("/incidents/1/assign", { owner: "tom" });
+  await mia("/incidents/1/ticket", { ticket: "PRV-7" });
+  await mia("/incidents/1/remind", { remindAt: THURSDAY });
+  await mia("/mismatches/1/resolve", { note: "paid" });
+  clock.advance(HOUR_MS);
+  await mia("/mismatches/1/reopen", { note: "bounced" });
+  const { incidents } = (await mia("/incidents")).json;
+  expect(incidents).toMatchObject([{ id: "2", open: 1 }]);
+  const withProvider = "2026-11-20T12:00:00.000Z";
+  expect(caseOf(incidents[0])).toEqual({ owner: "tom", ticket: "PRV-7", withProvider, remindAt: null });
+});
+
+describe("many incidents", () => {
+  /** Incidents 1 to 4: three open ones, and one that is over. */
+  async function openFour() {
+    await open(
+      {},
+      { kind: "stake-differs", currency: "USD", amountAtRisk: amount("1.5") },
+      { kind: "net-differs", amountAtRisk: amount("2") },
+      { kind: "round-differs" },
+    );
+    const { mia } = await serve();
+    await mia("/mismatches/4/ignore", { note: "known" });
+    const kinds = await sql<{ kind: string }[]>`select kind from incidents order by id`;
+    expect(kinds.map(({ kind }) => kind)).toEqual([
+      "payout-differs",
+      "stake-differs",
+      "net-differs",
+      "round-differs",
+    ]);
+    return mia;
+  }
+
+  test("get an owner, a ticket and a reminder by ids or by a filter, and a dry run only counts", async () => {
+    const mia = await openFour();
+    const ids = async (query: string) =>
+      (await mia(`/incidents?state=all&${query}`)).json.incidents
+        .map(({ id }: { id: string }) => id)
+        .toReversed()
+        .join(" ");
+    const hand = { ids: ["3", "1", "2", "1"], owner: "me" };
+    const money = [
+      { currency: "THB", amount: "6.5", count: 2 },
+      { currency: "USD", amount: "1.5", count: 1 },
+    ];
+    const result = { action: "assign", dryRun: true, ids: ["1", "2", "3"], count: 3, amounts: money };
+    expect((await mia("/incidents/assign", { ...hand, dryRun: true })).json).toEqual(result);
+    expect(await ids("owner=mia")).toBe("");
+    for (let times = 0; times < 2; times += 1) {
+      expect((await mia("/incidents/assign", hand)).json).toEqual({ ...result, dryRun: false });
+    }
+    expect(await ids("owner=mia")).toBe("1 2 3");
+    expect((await mia("/incidents/2")).json.comments).toMatchObject([{ by: "mia", note: "assigned to mia" }]);
+    expect(caseOf((await mia("/mismatches/1")).json)).toEqual(NO_CASE);
+    const ticket = { filter: { owner: "me", currency: "THB" }, ticket: "PRV-1", note: "by mail" };
+    expect((await mia("/incidents/ticket", ticket)).json).toMatchObject({ ids: ["1", "3"], count: 2 });
+    expect(await ids("withProvider=true")).toBe("1 3");
+    // One that is over has no reminder, so a filter passes it over.
+    const remind = { filter: { state: "all", withProvider: "false" }, remindAt: THURSDAY };
+    expect((await mia("/incidents/remind", remind)).json).toMatchObject({ ids: ["2"], count: 1 });
+    expect(caseOf((await mia("/incidents/2")).json)).toMatchObject({ owner: "mia", remindAt: THURSDAY });
+    const over = { filter: { state: "over" }, remindAt: THURSDAY };
+    expect((await mia("/incidents/remind", over)).json).toMatchObject({ count: 0, amounts: [] });
+    expect((await mia("/incidents/assign", { filter: { state: "over" }, owner: "tom" })).json).toMatchObject({
+      ids: ["4"],
+      amounts: [{ currency: "THB", amount: "4.5", count: 1 }],
+    });
+  });
+
+  test("change all or none, and once for one Idempotency-Key", async () => {
+    const mia = await openFour();
+    expect(await mia("/incidents/assign", { ids: ["1", "77", "x"], owner: "mia" })).toEqual(
+      problemWith(404, 'there is no incident "77", "x"'),
+    );
+    expect(await mia("/incidents/remind", { ids: ["1", "4"], remindAt: THURSDAY })).toEqual(
+      problemWith(409, "incident 4 is over: only open ones have reminders; nothing was changed"),
+    );
+    await sql`insert into comments (about, about_id, at, by, note)
+      select 'incident', 2, ${NOON}, 'tom', 'full' from generate_series(1, 500)`;
+    expect(await mia("/incidents/assign", { ids: ["1", "2"], owner: "mia" })).toEqual(
+      problemWith(409, "incident 2 has 500 comments, which is the most"),
+    );
+    expect(await sql`select from incidents where owner is not null or remind_at is not null`).toEqual([]);
+    expect(await sql`select from comments where about_id <> 2`).toEqual([]);
+
+    const send = await serveOps(context, [MIA, TOM]);
+    const assign = ({ token }: { readonly token: string }) =>
+      send("POST", "/api/incidents/assign", {
+        headers: {
+          authorization: `Bearer ${token}`,
+          "idempotency-key": "k",
+          "content-type": "application/json",
+        },
+        body: JSON.stringify({ ids: ["1"], owner: "mia" }),
+      });
+    const { json: first } = await assign(MIA);
+    await mia("/incidents/1/assign", { owner: "tom" });
+    const again = await assign(MIA);
+    expect([again.headers["idempotency-replayed"], again.json]).toEqual(["true", first]);
+    expect(caseOf((await mia("/incidents/1")).json)).toMatchObject({ owner: "tom" });
+    expect(await assign(TOM)).toMatchObject({ status: 403 });
+  });
+
+  test.each<[object, string]>([
+    [{}, "give either ids or filter"],
+    [{ ids: ["1"], filter: { state: "open" } }, "give either ids or filter"],
+    [{ ids: [] }, "ids must be a list of 1 to 10000 ids, but is []"],
+    [{ ids: [1] }, "ids must be text, but one is 1"],
+    [{ filter: {} }, "filter is empty: name one of state, product, owner"],
+    [{ filter: { state: "lost" } }, 'there is no state "lost"'],
+    [{ filter: { kind: "net-differs" } }, 'there is no field "kind"'],
+    [{ filter: { happenedTo: "soon" } }, "happenedTo must be a date-time with an offset"],
+    [{ filter: { product: "P9" } }, 'there is no product "P9"'],
+    [{ ids: ["1"], dryRun: "yes" }, 'dryRun must be true or false, but is "yes"'],
+  ])("refuse %j, and name the field and its value", async (target, detail) => {
+    const { mia } = await serve();
+    expect(await mia("/incidents/assign", { ...target, owner: "mia" })).toEqual(problemWith(400, detail));
+  });
 });
 
 describe("a refused change", () => {
@@ -190,8 +317,10 @@ describe("a refused change", () => {
     for (const path of [`/mismatches/1/${what}`, `/incidents/1/${what}`]) {
       expect(await mia(path, body)).toEqual(problemWith(400, detail.replace(/, note$/, "")));
     }
-    const many = await mia(`/mismatches/${what}`, { ...body, ids: ["1"] });
-    expect(many).toEqual(problemWith(400, detail.replace(/it is one of .*/, "it is one of ")));
+    for (const of of ["mismatches", "incidents"]) {
+      const many = await mia(`/${of}/${what}`, { ...body, ids: ["1"] });
+      expect(many).toEqual(problemWith(400, detail.replace(/it is one of .*/, "it is one of ")));
+    }
     expect(await sql`select from mismatch_events where from_status is not null`).toEqual([]);
   });
 

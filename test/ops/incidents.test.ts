@@ -87,6 +87,40 @@ describe("incidents", () => {
     expect(await idsOf("currency=USD")).toBe("1");
   });
 
+  test("are chosen by the time of the bet, and with a currency by one mismatch that has both", async () => {
+    const at = (time: string) => ({ occurredAt: Date.parse(`2026-11-19T${time}Z`) });
+    await openMismatches(sql, config, clock.now(), [
+      { kind: "net-differs", ...at("10:00:00") },
+      { kind: "net-differs", ...at("12:00:00"), currency: "USD", betId: "b" },
+      { kind: "round-differs", ...at("12:30:00") },
+    ]);
+    const ask = await serveApi(context);
+    const kinds = async (query: string) => {
+      const { json } = await ask("GET", `/api/incidents?${query}`);
+      return json.incidents.map(({ kind }: { kind: string }) => kind).sort();
+    };
+    expect(await kinds("happenedTo=2026-11-20T00:00:00Z")).toEqual(["net-differs", "round-differs"]);
+    expect(await kinds("happenedTo=2026-11-20T00:00:00Z&happenedFrom=2026-11-19T19:00:00%2B07:00")).toEqual([
+      "net-differs",
+      "round-differs",
+    ]);
+    expect(
+      await kinds("happenedTo=2026-11-20T00:00:00Z&happenedFrom=2026-11-19T12:00:01Z&sort=at-risk"),
+    ).toEqual(["round-differs"]);
+    expect(
+      await kinds("happenedTo=2026-11-20T00:00:00Z&happenedFrom=2026-11-19T11:00:00Z&currency=THB"),
+    ).toEqual(["round-differs"]);
+    expect(
+      await kinds(
+        "happenedTo=2026-11-20T00:00:00Z&happenedFrom=2026-11-19T11:00:00Z&currency=USD&sort=at-risk",
+      ),
+    ).toEqual(["net-differs"]);
+    const counted = await ask("GET", "/api/incidents?happenedTo=2026-11-19T11:00:00Z&count=true");
+    expect(counted.json).toMatchObject({ count: 1, incidents: [{ kind: "net-differs" }] });
+    await sql`update mismatches set status = 'resolved' where kind = 'net-differs' and currency = 'THB'`;
+    expect(await kinds("happenedTo=2026-11-19T11:00:00Z")).toEqual(["net-differs"]);
+  });
+
   test("say of one its sums, its mismatches, and who was notified of what", async () => {
     await noteDelivered(sql, "webhook", 1, clock.now());
     const ask = await serveApi(context);
@@ -114,6 +148,17 @@ describe("incidents", () => {
     ["/api/incidents?sort=newest", 400, 'there is no sort "newest"; it is one of at-risk'],
     ["/api/incidents?sort=at-risk&after=7", 400, 'after "7" is not a position in the list by at-risk'],
     ["/api/incidents?after=THB~4.5~7", 400, 'after "THB~4.5~7" is not the "next" of a page'],
+    ["/api/incidents?withProvider=yes", 400, 'there is no withProvider "yes"; it is one of true, false'],
+    [
+      "/api/incidents?happenedFrom=monday",
+      400,
+      'happenedFrom must be a date-time with an offset such as 2026-11-20T10:00:00Z, but is "monday"',
+    ],
+    [
+      "/api/incidents?happenedFrom=2026-11-20T00:00:00Z&happenedTo=2026-11-20T00:00:00Z",
+      400,
+      'happenedFrom "2026-11-20T00:00:00Z" is not before happenedTo "2026-11-20T00:00:00Z"',
+    ],
     ["/api/incidents/7", 404, 'there is no incident "7"'],
     ["/api/incidents/x", 404, 'there is no incident "x"'],
   ])("of %s name what is wrong", async (path, status, detail) => {

@@ -96,6 +96,9 @@ const RIGHT: Readonly<
       sort: "at-risk",
       owner: "nobody",
       due: "true",
+      withProvider: "false",
+      happenedFrom: HOUR.from,
+      happenedTo: HOUR.to,
       limit: "5",
       after: "THB~4.5~9",
       count: "true",
@@ -126,6 +129,16 @@ const RIGHT: Readonly<
   ticketMismatches: { body: { ids: ["1"], dryRun: true, ticket: null, withProvider: false, ...NOTE } },
   remindMismatches: {
     body: { filter: { product: "P1" }, dryRun: true, remindAt: "2027-01-01T00:00:00Z", ...NOTE },
+  },
+  assignIncidents: { body: { ids: ["1"], dryRun: true, owner: "mia", ...NOTE } },
+  ticketIncidents: { body: { ids: ["1"], dryRun: true, ticket: "PRV-1", withProvider: true, ...NOTE } },
+  remindIncidents: {
+    body: {
+      filter: { product: "P1", state: "open", happenedFrom: HOUR.from },
+      dryRun: true,
+      remindAt: null,
+      ...NOTE,
+    },
   },
   requestBackfill: { body: { ...RANGE, dryRun: false } },
   listBackfills: { query: { limit: "5", after: "9", count: "true" } },

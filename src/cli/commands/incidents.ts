@@ -17,8 +17,9 @@ import { actorName } from "../run/with-audit.ts";
 import { printComments, printJson, printLine, printTable, showText } from "../terminal/print.ts";
 import { addCaseCommands } from "./mismatches/mismatches.ts";
 
-interface ListOptions extends Omit<IncidentQuery, "due"> {
+interface ListOptions extends Omit<IncidentQuery, "due" | "withProvider"> {
   readonly due?: boolean;
+  readonly withProvider?: boolean;
   readonly json?: boolean;
 }
 
@@ -33,7 +34,10 @@ export function addIncidentCommands(program: Command): void {
     .option("--product <product>", "one product")
     .option("--owner <name>", "only those of this person; me: yours; nobody: those without an owner")
     .option("--due", "only those whose reminder is due")
+    .option("--with-provider", "only those about which an answer of the provider is awaited")
     .option("--currency <currency>", "those with money at risk in this currency, such as THB")
+    .option("--happened-from <time>", "those with a bet that happened at this time or later")
+    .option("--happened-to <time>", "those with a bet that happened before this time")
     .option(
       "--sort <order>",
       "at-risk: the most money first, within each currency; default: the newest first",
@@ -43,8 +47,12 @@ export function addIncidentCommands(program: Command): void {
     .option("--changed-since <cursor>", 'only what changed since the answer with this "cursor"')
     .option("--json", "one JSON document")
     .action(
-      withRecon(["database"], async ({ context }, { json, due, ...typed }: ListOptions) => {
-        const asked = { ...typed, ...(due ? { due: "true" } : {}) };
+      withRecon(["database"], async ({ context }, { json, due, withProvider, ...typed }: ListOptions) => {
+        const asked = {
+          ...typed,
+          ...(due ? { due: "true" } : {}),
+          ...(withProvider ? { withProvider: "true" } : {}),
+        };
         const list = await listIncidentDocuments(
           context,
           await readIncidentQuery(context, asked, actorName()),

@@ -28,9 +28,10 @@ import type { FlowContext } from "../context.ts";
 import { recordChanges } from "./record-transitions.ts";
 
 /** The most mismatches that one filter may change. */
-const MOST_AT_ONCE = 100_000;
+export const MOST_AT_ONCE = 100_000;
 /** The most ids that a refusal names. */
 const MOST_NAMED = 5;
+const LONGEST_ID = 60;
 
 export type MismatchTarget =
   /** changes all, or none if one is unknown or its status does not allow the action */
@@ -149,9 +150,7 @@ export async function chooseFiltered(
   if (statuses.length === 0) return [];
   const options = { byReviewer, locks, most: MOST_AT_ONCE + 1 };
   const chosen = await chooseByFilter(sql, { ...target.filter, statuses }, options);
-  if (chosen.length > MOST_AT_ONCE) {
-    throw new ReconError("usage", `the filter matches more than ${MOST_AT_ONCE} mismatches: narrow it`);
-  }
+  if (chosen.length > MOST_AT_ONCE) throw matchesTooMany("mismatches");
   const shown = target.shown === null ? null : new Set(target.shown);
   const kept = chosen.filter(({ id }) => shown?.has(String(id)) ?? true);
   if (target.digest !== undefined && target.digest !== null && target.digest !== digestOf(describe(kept))) {
@@ -161,6 +160,10 @@ export async function chooseFiltered(
     );
   }
   return kept;
+}
+
+export function matchesTooMany(of: "mismatches" | "incidents"): ReconError {
+  return new ReconError("usage", `the filter matches more than ${MOST_AT_ONCE} ${of}: narrow it`);
 }
 
 /** A short text that changes with the mismatches and the money of a result. */
@@ -180,7 +183,7 @@ function refuse({ action, target, expected }: RequestedAction, chosen: readonly 
 }
 
 /** @throws ReconError `conflict` that names the first refusals, if there are any */
-export function throwRefusals(chosen: readonly ChosenMismatch[], found: readonly (string | null)[]): void {
+export function throwRefusals(chosen: readonly unknown[], found: readonly (string | null)[]): void {
   const refusals = found.filter((refusal) => refusal !== null);
   if (refusals.length === 0) return;
   const others = refusals.length - MOST_NAMED;
@@ -204,12 +207,13 @@ export function describe(chosen: readonly ChosenMismatch[]): ActionResult {
   return { ids: chosen.map(({ id }) => String(id)), count: chosen.length, amounts };
 }
 
-function knownIds(ids: readonly string[]): number[] {
+export function knownIds(ids: readonly string[]): number[] {
   return ids.filter((id) => /^[1-9]\d{0,14}$/.test(id)).map(Number);
 }
 
-function nameSome(ids: readonly string[]): string {
-  const named = ids.slice(0, MOST_NAMED).map((id) => `"${id}"`);
+/** '"7", "8" and 2 more'. */
+export function nameSome(ids: readonly string[]): string {
+  const named = ids.slice(0, MOST_NAMED).map((id) => `"${id.slice(0, LONGEST_ID)}"`);
   return `${named.join(", ")}${ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : ""}`;
 }
 

@@ -14,7 +14,13 @@ import {
   addComment,
   previewAction,
 } from "../../flows/mismatches/act-on-mismatches.ts";
-import { changeCases, changeIncidents, previewChange } from "../../flows/mismatches/change-cases.ts";
+import {
+  changeCases,
+  changeIncidents,
+  INCIDENT_CHANGE,
+  previewChange,
+  previewIncidents,
+} from "../../flows/mismatches/change-cases.ts";
 import {
   INCIDENT_LIST,
   INCIDENT_STORY,
@@ -42,13 +48,15 @@ import { COMMENT_FORM, COUNTED, readComment, type Typed, takeCount, usage } from
 import { INCIDENT_QUERY, readIncidentQuery } from "../input/incident-query.ts";
 import {
   actionForm,
-  bulkCaseForm,
+  BULK_CASE_FORMS,
   bulkForm,
   caseForm,
+  INCIDENT_CASE_FORMS,
   readAction,
   readBulk,
   readBulkCase,
   readCase,
+  readIncidentsCase,
 } from "../input/mismatch-action.ts";
 import { LIST_QUERY, readMismatchQuery } from "../input/mismatch-query.ts";
 import { describeOperation, ONE_COMMENT, ONE_ID } from "./operation.ts";
@@ -117,9 +125,13 @@ function describeChange(what: CaseChangeName, about: "Mismatch" | "Incident") {
   });
 }
 
-function describeChangeOfMany(what: CaseChangeName) {
-  const [id, summary] = [`${what}Mismatches`, `${SAID[what]} many mismatches, all or none`];
-  return describeOperation({ id, summary, body: bulkCaseForm(what), answers: { 200: BULK_RESULT } });
+function describeChangeOfMany(what: CaseChangeName, about: "Mismatches" | "Incidents") {
+  const [id, summary] = [`${what}${about}`, `${SAID[what]} many ${about.toLowerCase()}, all or none`];
+  const [body, answer] =
+    about === "Mismatches"
+      ? [BULK_CASE_FORMS[what], BULK_RESULT]
+      : [INCIDENT_CASE_FORMS[what], INCIDENT_CHANGE];
+  return describeOperation({ id, summary, body, answers: { 200: answer } });
 }
 
 function addCaseRoutes(api: FastifyInstance, context: FlowContext): void {
@@ -130,7 +142,7 @@ function addCaseRoutes(api: FastifyInstance, context: FlowContext): void {
       await changeCases(context, { ids: [params.id] }, asked);
       return await readMismatchStory(context, params.id);
     });
-    const many = { schema: describeChangeOfMany(what), bodyLimit: LONGEST_BULK, ...DECIDES };
+    const many = { schema: describeChangeOfMany(what, "Mismatches"), bodyLimit: LONGEST_BULK, ...DECIDES };
     api.post(`/mismatches/${what}`, many, async ({ body, asker }) => {
       const { isDryRun, target, ...asked } = await readBulkCase(context, what, body, asker.name);
       const change = isDryRun ? previewChange : changeCases;
@@ -143,10 +155,17 @@ function addCaseRoutes(api: FastifyInstance, context: FlowContext): void {
       incident,
       async ({ params, body, asker }) => {
         const asked = { ...readCase(body, what, asker.name), by: asker.name };
-        await changeIncidents(context, [params.id], asked);
+        await changeIncidents(context, { ids: [params.id] }, asked);
         return await readIncidentDocument(context, params.id);
       },
     );
+    const incidents = { ...many, schema: describeChangeOfMany(what, "Incidents") };
+    api.post(`/incidents/${what}`, incidents, async ({ body, asker }) => {
+      const { isDryRun, target, ...asked } = await readIncidentsCase(context, what, body, asker.name);
+      const change = isDryRun ? previewIncidents : changeIncidents;
+      const result = await change(context, target, { ...asked, by: asker.name });
+      return { action: what, dryRun: isDryRun, ...result };
+    });
   }
 }
 

@@ -13,6 +13,7 @@ import { CLOSINGS } from "../../flows/closing/close-days.ts";
 import { BOOKS_CHECK } from "../../flows/closing/verify-books.ts";
 import { IMPORT, IMPORT_LIST, IMPORT_STORY } from "../../flows/ledger/import-ledger.ts";
 import { ACTION_RESULT } from "../../flows/mismatches/act-on-mismatches.ts";
+import { INCIDENT_CHANGE } from "../../flows/mismatches/change-cases.ts";
 import { BACKFILL, BACKFILL_LIST, BACKFILL_PLAN } from "../../flows/pull/backfill.ts";
 import { INCIDENT, INCIDENT_LIST, INCIDENT_STORY } from "../../flows/read/incident-document.ts";
 import { COVERAGE } from "../../flows/read/read-coverage.ts";
@@ -85,6 +86,7 @@ const NAMES: ReadonlyMap<unknown, string> = new Map<z.ZodType, string>([
   [INCIDENT, "Incident"],
   [INCIDENT_LIST, "IncidentList"],
   [INCIDENT_STORY, "IncidentStory"],
+  [INCIDENT_CHANGE, "IncidentChangeResult"],
   [EVIDENCE, "Evidence"],
   [BACKFILL, "Backfill"],
   [BACKFILL_LIST, "BackfillList"],

@@ -1,20 +1,50 @@
 /** The filters of the incident list, with the same names for HTTP, the pages and the command line. */
 
 import { z } from "zod";
-import { placeAtRisk } from "../../alerts/incident-list-store.ts";
+import { type IncidentChoice, placeAtRisk } from "../../alerts/incident-list-store.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import type { AskedIncidents } from "../../flows/read/incident-document.ts";
-import { AFTER, CHANGED_SINCE, CURRENCY, checkAfter, FILTER, orNull, PAGE, read, usage } from "./fields.ts";
+import {
+  AFTER,
+  CHANGED_SINCE,
+  CURRENCY,
+  checkAfter,
+  FILTER,
+  orNull,
+  PAGE,
+  read,
+  type Typed,
+  usage,
+} from "./fields.ts";
 import { show } from "./messages.ts";
-import { CASE_FILTERS, checkProduct, checkUnsorted, isAmount, readCaseFilters } from "./mismatch-query.ts";
+import {
+  CASE_FILTERS,
+  checkHappened,
+  checkProduct,
+  checkUnsorted,
+  HAPPENED_FILTERS,
+  isAmount,
+  readCaseFilters,
+} from "./mismatch-query.ts";
 
 const STATES = ["open", "over", "all"] as const;
 
-export const INCIDENT_QUERY = z.strictObject({
+/** The choice of incidents; absent filters do not filter. */
+export const INCIDENT_CHOICE = z.strictObject({
   state: orNull(z.enum(STATES)).meta({ description: "default: open; with changedSince: all" }),
   product: orNull(FILTER),
   ...CASE_FILTERS,
   currency: orNull(CURRENCY).meta({ description: "those with money at risk in this currency" }),
+  happenedFrom: HAPPENED_FILTERS.happenedFrom.meta({
+    description:
+      "those with a mismatch whose bet happened at this time or later; with `currency` or `happenedTo`, a mismatch that has all of them",
+  }),
+  happenedTo: HAPPENED_FILTERS.happenedTo.meta({
+    description: "those with a mismatch whose bet happened before this time",
+  }),
+});
+
+export const INCIDENT_QUERY = INCIDENT_CHOICE.extend({
   sort: orNull(z.enum(["at-risk"])).meta({
     description:
       "at-risk: the most money at risk in `currency` first. Without `currency` the list is grouped by currency, because amounts of two currencies cannot be compared; an incident with several is in the group of the one with the most mismatches. Default: the newest first",
@@ -30,34 +60,33 @@ export type IncidentQuery = z.input<typeof INCIDENT_QUERY>;
 /** @param me the name of the person who asks @throws ReconError `usage` that names the filter and its value */
 export async function readIncidentQuery(
   context: FlowContext,
-  typed: unknown,
+  typed: Typed,
   me: string,
 ): Promise<AskedIncidents> {
-  const {
-    product: productId,
-    currency,
-    sort,
-    owner,
-    due,
-    changedSince,
-    limit,
-    after,
-    ...asked
-  } = read(INCIDENT_QUERY, typed);
+  const { sort, changedSince, limit, after, ...asked } = read(INCIDENT_QUERY, typed);
   checkUnsorted(sort, changedSince);
   const state = asked.state ?? (changedSince === null ? "open" : "all");
-  await checkProduct(context, productId);
+  const choice = await checkIncidentChoice(context, typed, { ...asked, state }, me);
   if (sort === null) checkAfter(after, changedSince);
   else if (after !== null) checkPlace(after);
+  return { choice, page: { limit, after, order: sort ?? "newest" }, changedSince };
+}
+
+/** @param typed the filters as typed; `asked`: as read; `me`: the name of the person who asks @throws ReconError `usage` */
+export async function checkIncidentChoice(
+  context: FlowContext,
+  typed: Typed,
+  asked: z.output<typeof INCIDENT_CHOICE>,
+  me: string,
+): Promise<IncidentChoice> {
+  const { state, product: productId, owner, due, withProvider, ...rest } = asked;
+  await checkProduct(context, productId);
+  checkHappened(typed, rest);
   return {
-    choice: {
-      isOpen: state === "all" ? null : state === "open",
-      productId,
-      currency,
-      ...readCaseFilters({ owner, due }, me, context.clock.now()),
-    },
-    page: { limit, after, order: sort ?? "newest" },
-    changedSince,
+    isOpen: state === "all" ? null : state !== "over",
+    productId,
+    ...readCaseFilters({ owner, due, withProvider }, me, context.clock.now()),
+    ...rest,
   };
 }
 

@@ -5,12 +5,13 @@ import type { Instant } from "../../clock.ts";
 import { ReconError, type WrongField } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import type { MismatchTarget, RequestedAction } from "../../flows/mismatches/act-on-mismatches.ts";
-import type { RequestedChange } from "../../flows/mismatches/change-cases.ts";
+import type { IncidentTarget, RequestedChange } from "../../flows/mismatches/change-cases.ts";
 import { MISMATCH_STATUSES, NOBODY } from "../../mismatch.ts";
 import type { Adjustment, CaseChange, CaseChangeName, MismatchAction } from "../../mismatches/act.ts";
 import { RESOLVED_BY_RECON } from "../../mismatches/transitions.ts";
 import { formatAmount, parseAmount, ZERO } from "../../money.ts";
 import { amountIn, FLAG, orNull, read, TEXT, type Typed, timeIn, usage, words } from "./fields.ts";
+import { checkIncidentChoice, INCIDENT_CHOICE } from "./incident-query.ts";
 import { bodyWith, fieldOf, must, show } from "./messages.ts";
 import { CHOICE, CHOICES, checkChoice, nameOf } from "./mismatch-query.ts";
 
@@ -45,15 +46,20 @@ export function actionForm(action: MismatchAction) {
 }
 
 const IDS = must(`be a list of 1 to ${MOST_IDS} ids`);
-const TARGET = {
-  ids: z
-    .array(z.string({ error: ({ input }) => `ids must be text, but one is ${show(input)}` }), IDS)
-    .min(1, IDS)
-    .max(MOST_IDS, IDS)
-    .optional(),
-  filter: CHOICE.meta({ minProperties: 1 }).optional(),
-  dryRun: FLAG.meta({ description: "only count them" }),
-};
+
+/** The fields that name those that a change of many is about. */
+function targetOf<Choice extends z.ZodType>(choice: Choice) {
+  return {
+    ids: z
+      .array(z.string({ error: ({ input }) => `ids must be text, but one is ${show(input)}` }), IDS)
+      .min(1, IDS)
+      .max(MOST_IDS, IDS)
+      .optional(),
+    filter: choice.meta({ minProperties: 1 }).optional(),
+    dryRun: FLAG.meta({ description: "only count them" }),
+  };
+}
+const TARGET = targetOf(CHOICE);
 
 /** The body of an action on many. */
 export function bulkForm(action: MismatchAction) {
@@ -112,16 +118,18 @@ export function caseForm(what: CaseChangeName) {
 }
 
 const ONE_TARGET = { oneOf: [{ required: ["ids"] }, { required: ["filter"] }] };
-const BULK_CASE_FORMS = {
-  assign: CASE_FORMS.assign.extend(TARGET).meta(ONE_TARGET),
-  ticket: CASE_FORMS.ticket.extend(TARGET).meta(ONE_TARGET),
-  remind: CASE_FORMS.remind.extend(TARGET).meta(ONE_TARGET),
-} as const;
-
-/** The body of a change of many. */
-export function bulkCaseForm(what: CaseChangeName) {
-  return BULK_CASE_FORMS[what];
+function bulkCaseForms<Choice extends z.ZodType>(choice: Choice) {
+  const target = targetOf(choice);
+  return {
+    assign: CASE_FORMS.assign.extend(target).meta(ONE_TARGET),
+    ticket: CASE_FORMS.ticket.extend(target).meta(ONE_TARGET),
+    remind: CASE_FORMS.remind.extend(target).meta(ONE_TARGET),
+  } as const;
 }
+
+/** The bodies of the changes of many. */
+export const BULK_CASE_FORMS = bulkCaseForms(CHOICE);
+export const INCIDENT_CASE_FORMS = bulkCaseForms(INCIDENT_CHOICE);
 
 /**
  * Reads a change of a case.
@@ -173,7 +181,7 @@ function toChange(said: ReadCase, me: string): CaseChange {
 }
 
 /**
- * Reads a change of many.
+ * Reads a change of many mismatches.
  * @throws ReconError `usage` that names the field and its value
  */
 export async function readBulkCase(
@@ -182,10 +190,34 @@ export async function readBulkCase(
   body: unknown,
   me: string,
 ): Promise<Omit<RequestedChange, "by"> & { readonly target: MismatchTarget; readonly isDryRun: boolean }> {
-  const { ids, filter, dryRun: isDryRun, ...rest } = read(bulkCaseForm(what), body);
-  const target = await readTarget(context, { ids, filter }, (body as { readonly filter?: Typed }).filter, me);
+  const { ids, filter, dryRun: isDryRun, ...rest } = read(BULK_CASE_FORMS[what], body);
+  const target = await readTarget(context, { ids, filter }, filterIn(body), me);
   const { note = null, ...said } = rest;
   return { change: toChange({ what, ...said } as ReadCase, me), note, target, isDryRun };
+}
+
+/**
+ * Reads a change of many incidents.
+ * @throws ReconError `usage` that names the field and its value
+ */
+export async function readIncidentsCase(
+  context: FlowContext,
+  what: CaseChangeName,
+  body: unknown,
+  me: string,
+): Promise<Omit<RequestedChange, "by"> & { readonly target: IncidentTarget; readonly isDryRun: boolean }> {
+  const { ids, filter, dryRun: isDryRun, ...rest } = read(INCIDENT_CASE_FORMS[what], body);
+  const typed = filterIn(body);
+  const chosen = oneTarget({ ids, filter }, typed, Object.keys(INCIDENT_CHOICE.shape));
+  const target =
+    "ids" in chosen ? chosen : { filter: await checkIncidentChoice(context, typed ?? {}, chosen.filter, me) };
+  const { note = null, ...said } = rest;
+  return { change: toChange({ what, ...said } as ReadCase, me), note, target, isDryRun };
+}
+
+/** The filter of a body as typed. */
+function filterIn(body: unknown): Typed | undefined {
+  return (body as { readonly filter?: Typed }).filter;
 }
 
 type Read = Omit<z.output<typeof RESOLVE_FORM>, "note"> & { readonly note?: string | null | undefined };
@@ -220,7 +252,7 @@ export async function readBulk(
   me: string,
 ): Promise<Omit<RequestedAction, "by"> & { readonly isDryRun: boolean }> {
   const asked = read(bulkForm(action), body);
-  const target = await readTarget(context, asked, (body as { readonly filter?: Typed }).filter, me);
+  const target = await readTarget(context, asked, filterIn(body), me);
   // A dry run only counts, so it needs no note yet.
   const { dryRun: isDryRun, note } = asked;
   if (note === undefined && !isDryRun && action !== "ack") throw usage("note is missing");
@@ -244,11 +276,22 @@ async function readTarget(
   typed: Typed | undefined,
   me: string,
 ): Promise<MismatchTarget> {
+  const chosen = oneTarget({ ids, filter }, typed, CHOICES);
+  if ("ids" in chosen) return chosen;
+  return { filter: await checkChoice(context, typed ?? {}, chosen.filter, me), shown: null };
+}
+
+/** @param names of the filters @throws ReconError `usage` if there are both, neither, or an empty filter */
+function oneTarget<Filter>(
+  { ids, filter }: { readonly ids: readonly string[] | undefined; readonly filter: Filter | undefined },
+  typed: Typed | undefined,
+  names: readonly string[],
+): { readonly ids: readonly string[] } | { readonly filter: Filter } {
   if (ids !== undefined && filter === undefined) return { ids };
   if (ids !== undefined || filter === undefined) throw usage("give either ids or filter");
   if (typed === undefined || Object.keys(typed).length === 0)
-    throw usage(`filter is empty: name one of ${CHOICES.join(", ")}`);
-  return { filter: await checkChoice(context, typed, filter, me), shown: null };
+    throw usage(`filter is empty: name one of ${names.join(", ")}`);
+  return { filter };
 }
 
 /** A correction needs its reference, and the reference a correction. */

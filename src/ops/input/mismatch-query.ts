@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import type { Instant } from "../../clock.ts";
+import type { CaseChoice } from "../../db/case-condition.ts";
 import { checkNotLeftOut } from "../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { type MismatchFilter, placeOf, readStatementDays } from "../../flows/read/list-mismatches.ts";
@@ -36,20 +37,27 @@ const YES_OR_NO = ["true", "false"] as const;
 /** The word for the person who asks. */
 const ME = "me";
 
-/** The filters of mismatches and of incidents by owner and reminder. */
+/** The filters of mismatches and of incidents by owner, reminder and provider. */
 export const CASE_FILTERS = {
   owner: orNull(FILTER).meta({ description: `a name; ${ME}: the caller's; ${NOBODY}: without an owner` }),
   due: orNull(z.enum(YES_OR_NO)).meta({ description: "whether the time of the reminder has passed" }),
+  withProvider: orNull(z.enum(YES_OR_NO)).meta({
+    description: "whether an answer of the provider is awaited",
+  }),
+};
+type ReadCaseFilters = {
+  readonly [Name in keyof typeof CASE_FILTERS]: z.output<(typeof CASE_FILTERS)[Name]>;
 };
 
 /** @param me the name of the person who asks */
 export function readCaseFilters(
-  { owner, due }: { readonly owner: string | null; readonly due: (typeof YES_OR_NO)[number] | null },
+  { owner, due, withProvider }: ReadCaseFilters,
   me: string,
   now: Instant,
-): Pick<MismatchChoice, "owner" | "isDue"> {
+): CaseChoice {
   return {
     owner: owner === null ? null : nameOf(owner, me),
+    isWithProvider: withProvider === null ? null : withProvider === "true",
     isDue: due === null ? null : { at: now, due: due === "true" },
   };
 }
@@ -57,6 +65,22 @@ export function readCaseFilters(
 /** "me" as a name. */
 export function nameOf(owner: string, me: string): string {
   return owner === ME ? me : owner;
+}
+
+/** The filters of mismatches and of incidents by the time of the bet. */
+export const HAPPENED_FILTERS = {
+  happenedFrom: orNull(timeIn(FILTER)).meta({
+    description: "`occurredAt`, the time of the bet, is this time or later",
+  }),
+  happenedTo: orNull(timeIn(FILTER)).meta({ description: "`occurredAt` is before this time" }),
+};
+
+/** @throws ReconError `usage` if the range of the time of the bet ends before it begins */
+export function checkHappened(
+  typed: Typed,
+  { happenedFrom: from, happenedTo: to }: Pick<z.output<typeof CHOICE>, keyof typeof HAPPENED_FILTERS>,
+): void {
+  checkOrder(typed, { from, to }, { from: "happenedFrom", to: "happenedTo" });
 }
 
 /** The choice of mismatches; absent filters do not filter. */
@@ -74,10 +98,7 @@ export const CHOICE = z.strictObject({
   }),
   from: orNull(timeIn(FILTER)).meta({ description: "first seen at this time or later" }),
   to: orNull(timeIn(FILTER)).meta({ description: "first seen before this time" }),
-  happenedFrom: orNull(timeIn(FILTER)).meta({
-    description: "`occurredAt`, the time of the bet, is this time or later",
-  }),
-  happenedTo: orNull(timeIn(FILTER)).meta({ description: "`occurredAt` is before this time" }),
+  ...HAPPENED_FILTERS,
   minAmount: orNull(amountIn(FILTER)).meta({ description: "the least amount at risk" }),
   incident: orNull(
     FILTER.regex(/^[1-9]\d{0,14}$/, {
@@ -85,9 +106,6 @@ export const CHOICE = z.strictObject({
     }),
   ).meta({ description: "only mismatches of this incident" }),
   ...CASE_FILTERS,
-  withProvider: orNull(z.enum(YES_OR_NO)).meta({
-    description: "whether an answer of the provider is awaited",
-  }),
 });
 
 /** The names of the orders. */
@@ -191,16 +209,14 @@ export async function checkChoice(
   const { status: statuses, product: productId, incident, day, owner, due, withProvider, ...rest } = asked;
   await checkProduct(context, productId);
   checkOrder(typed, rest);
-  const { happenedFrom: from, happenedTo: to } = rest;
-  checkOrder(typed, { from, to }, { from: "happenedFrom", to: "happenedTo" });
+  checkHappened(typed, rest);
   const countsIn = day === null ? null : await readDay(context, day);
   return {
     statuses,
     productId,
     incidentId: incident === null ? null : Number(incident),
     countsIn,
-    isWithProvider: withProvider === null ? null : withProvider === "true",
-    ...readCaseFilters({ owner, due }, me, context.clock.now()),
+    ...readCaseFilters({ owner, due, withProvider }, me, context.clock.now()),
     ...rest,
   };
 }

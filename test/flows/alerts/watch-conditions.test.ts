@@ -313,7 +313,7 @@ describe("a reminder", () => {
     await openMismatches(sql, config, NOON, [{}, {}]);
     await remindAt(NOON + HOUR_MS, "1");
     const incident = { change: { what: "remind", remindAt: NOON + HOUR_MS } as const, note: null, by: "mia" };
-    await changeIncidents(context, ["1"], incident);
+    await changeIncidents(context, { ids: ["1"] }, incident);
     const decide = (...changes: Transition[]) =>
       sql.begin((tx) => recordTransitions(tx, changes, config, clock.now()));
     await decide({ change: "resolve", id: 1 });
@@ -323,10 +323,14 @@ describe("a reminder", () => {
     await decide({ change: "reopen", id: 1, content });
     expect(await remind()).toHaveLength(1);
 
-    await changeIncidents(context, ["1"], {
-      ...incident,
-      change: { what: "remind", remindAt: NOON + 2 * HOUR_MS },
-    });
+    await changeIncidents(
+      context,
+      { ids: ["1"] },
+      {
+        ...incident,
+        change: { what: "remind", remindAt: NOON + 2 * HOUR_MS },
+      },
+    );
     await decide({ change: "resolve", id: 1 }, { change: "resolve", id: 2 });
     clock.advance(2 * HOUR_MS);
     expect(await remind()).toEqual([]);

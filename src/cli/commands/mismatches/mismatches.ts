@@ -227,9 +227,10 @@ async function changeThem(
   const requested = { ...readCase(caseBodyOf(what, options), what, by), by };
   const done = CHANGED[what];
   if (of === "incidents") {
-    await changeIncidents(context, ids, requested);
-    if (options.json) printJson({ action: what, ids, count: ids.length });
-    else printLine(`${ids.length === 1 ? `Incident ${ids[0]} is` : `${ids.length} incidents are`} ${done}.`);
+    const result = await changeIncidents(context, { ids }, requested);
+    const { count } = result;
+    if (options.json) printJson({ action: what, dryRun: false, ...result });
+    else printLine(`${count === 1 ? `Incident ${result.ids[0]} is` : `${count} incidents are`} ${done}.`);
     return;
   }
   const { ownedBy: owner, ...rest } = options;

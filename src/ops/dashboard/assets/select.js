@@ -29,7 +29,8 @@ export function countSelected() {
 }
 
 function sayChosen(boxes) {
-  if (boxes.length === 0) return "0 selected";
+  // Incidents have money in several currencies.
+  if (boxes.every((box) => box.dataset.amount === undefined)) return `${boxes.length} selected`;
   const byCurrency = Map.groupBy(boxes, (box) => box.dataset.currency ?? "");
   const sums = [...byCurrency].map(([currency, those]) => {
     const sum = addDecimals(those.map((box) => box.dataset.amount ?? "0"));

@@ -16,6 +16,7 @@ import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readTypedComment } from "../../input/fields.ts";
 import { readCase } from "../../input/mismatch-action.ts";
+import type { CASE_FILTERS } from "../../input/mismatch-query.ts";
 import {
   type Problem,
   problemOf,
@@ -126,7 +127,7 @@ export async function changeTypedCase(
   try {
     const requested = { ...readTypedCase(typed, what, by, form.zone), by };
     if (about === "mismatch") await changeCases(context, { ids: [id] }, requested);
-    else await changeIncidents(context, [id], requested);
+    else await changeIncidents(context, { ids: [id] }, requested);
     return null;
   } catch (error) {
     const status = statusOfRefusal(error);
@@ -224,9 +225,9 @@ export function sayCase(
   return html`${name ?? html`<span class="faint">nobody</span>`}${ticket === null ? null : html`, <span class="faint">ticket</span> ${ticket}`}${withProvider === null ? null : html`, <span class="faint">with the provider since</span> ${showTime(withProvider, zone)}`}${remindAt === null ? null : html`, <span class="faint">reminder</span> ${showTime(remindAt, zone)}`}${isDue ? html` <strong>due</strong>` : null}`;
 }
 
-/** The filters of both lists by owner and reminder. */
+/** The filters of both lists by owner, reminder and provider. */
 export function renderCaseFilters(
-  { owner, due }: { readonly owner?: string | undefined; readonly due?: string | undefined },
+  { owner, due, withProvider }: { readonly [Name in keyof typeof CASE_FILTERS]?: string | undefined },
   problem: Problem | null,
 ): SafeHtml {
   const known = [
@@ -239,6 +240,12 @@ export function renderCaseFilters(
     ["true", "due"],
     ["false", "not due"],
   ] as const;
+  const awaited = [
+    ["", "all"],
+    ["true", "awaited"],
+    ["false", "not awaited"],
+  ] as const;
   return html`${renderSelect({ label: "Owner", name: "owner", value: owner, problem }, known)}
-${renderSelect({ label: "Reminder", name: "due", value: due, problem }, dues)}`;
+${renderSelect({ label: "Reminder", name: "due", value: due, problem }, dues)}
+${renderSelect({ label: "Provider's answer", name: "withProvider", value: withProvider, problem }, awaited)}`;
 }

@@ -1,11 +1,12 @@
 /** Draws lists of incidents. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { z } from "zod";
 import { MEANING_OF_KIND } from "../../../alerts/kind-meanings.ts";
 import type { Instant } from "../../../clock.ts";
 import { describeIncident } from "../../../flows/read/incident-document.ts";
 import type { IncidentWithMoney } from "../../../flows/read/read-incident.ts";
-import { filtersOf } from "../../input/fields.ts";
+import { filtersOf, ONCE, read } from "../../input/fields.ts";
 import { INCIDENT_QUERY } from "../../input/incident-query.ts";
 import { renderCaseFilters, sayCase } from "../comments/render-comments.ts";
 import {
@@ -14,6 +15,7 @@ import {
   renderInput,
   renderProblem,
   renderSelect,
+  renderTimePicker,
   type TypedFields,
 } from "../parts/fields.ts";
 import { showAge, showCount, showSum } from "../parts/show.ts";
@@ -28,6 +30,23 @@ interface IncidentList {
   /** null: the filters have an error */
   readonly list: { readonly incidents: readonly IncidentWithMoney[]; readonly next: string | null } | null;
   readonly problem: Problem | null;
+  /** whether the visitor may name an owner */
+  readonly mayAct: boolean;
+  /** of a refused change of owners; null: none was refused */
+  readonly typed: IncidentsForm | null;
+}
+
+const INCIDENTS_FORM = z.strictObject({
+  action: z.enum(["assign-me", "assign"]),
+  owner: ONCE.default(""),
+  id: z.preprocess((ids = []) => [ids].flat(), z.array(ONCE)),
+});
+/** The owner as typed, and the ids of the selected incidents. */
+export type IncidentsForm = z.output<typeof INCIDENTS_FORM>;
+
+/** @throws ReconError `usage` that names the field and its value */
+export function readIncidentsForm(body: unknown): IncidentsForm {
+  return read(INCIDENTS_FORM, body ?? {});
 }
 
 /** The present time, and the zone of the person who reads. */
@@ -38,10 +57,10 @@ interface When {
 
 export function renderIncidents(
   filters: IncidentFilters,
-  { products, list, problem }: IncidentList,
+  { products, list, problem, ...choosing }: IncidentList,
   when: When,
 ): SafeHtml {
-  const { state, product, currency, sort, owner, due } = filters;
+  const { state, product, currency, sort, happenedFrom, happenedTo } = filters;
   return html`<h1>Incidents</h1>
 <p>An incident groups mismatches that probably have one cause: one kind, one product, each first seen soon after the one before.</p>
 <form method="get" action="/incidents" class="sheet fields" aria-label="Filters">
@@ -51,8 +70,10 @@ ${renderSelect({ label: "State", name: "state", value: state, problem }, [
   ["all", "all"],
 ])}
 ${renderSelect({ label: "Product", name: "product", value: product, problem }, [["", "all"], ...products.map(nameItself)])}
-${renderCaseFilters({ owner, due }, problem)}
+${renderCaseFilters(filters, problem)}
 ${renderInput({ label: "Currency", name: "currency", value: currency, problem }, html`size="5" autocomplete="off"`)}
+${renderTimePicker({ label: "Happened from", name: "happenedFrom", value: happenedFrom, problem }, when.zone)}
+${renderTimePicker({ label: "Happened before", name: "happenedTo", value: happenedTo, problem }, when.zone)}
 ${renderSelect({ label: "First", name: "sort", value: sort, problem }, [
   ["", "recently grown"],
   ["at-risk", "most at risk"],
@@ -60,19 +81,18 @@ ${renderSelect({ label: "First", name: "sort", value: sort, problem }, [
 <button>Filter</button>
 </form>
 ${renderProblem(problem, FILTERS)}
-${list === null ? null : renderList(filters, list, when)}`;
+${list === null ? null : renderList(filters, list, choosing, when)}`;
 }
 
 function renderList(
   filters: IncidentFilters,
   { incidents, next }: NonNullable<IncidentList["list"]>,
+  { mayAct, typed: form }: Pick<IncidentList, "mayAct" | "typed">,
   when: When,
 ): SafeHtml {
-  const { currency, sort, ...others } = filters;
+  const { currency, sort, state, ...others } = filters;
   if (incidents.length === 0) {
-    const isAll =
-      others.state === "open" &&
-      [others.product, currency, others.owner, others.due].every((one) => one === "");
+    const isAll = state === "open" && [currency, ...Object.values(others)].every((one) => one === "");
     return html`<p class="sheet">${isAll ? "No incident is open." : "There is no such incident."}</p>`;
   }
   const typed = Object.entries(filters).filter(([, text]) => text !== "");
@@ -83,8 +103,22 @@ function renderList(
       : currency === ""
         ? "By currency, and of each currency those with the most money at risk first"
         : `Those with the most ${currency} at risk first`;
-  return html`<section class="sheet" aria-label="List">${renderIncidentTable(incidents, caption, when)}
+  const selected = mayAct ? new Set(form?.id) : null;
+  const table = renderIncidentTable(incidents, caption, when, selected);
+  return html`<section class="sheet" aria-label="List">${mayAct ? renderChoosing(table, form?.owner ?? "") : table}
 ${next === null ? null : html`<p><a class="button quiet" href="/incidents?${String(more)}">More</a></p>`}</section>`;
+}
+
+/** Without an action the form is sent to the address of this page of the list. */
+function renderChoosing(table: SafeHtml, owner: string): SafeHtml {
+  return html`<form method="post" data-select id="choose">
+<div class="row"><label class="check"><input type="checkbox" data-select-all>All on this page</label>
+<output data-selected-count aria-live="polite" class="faint"></output></div>
+<div class="row"><button name="action" value="assign-me">Assign to me</button>
+<label>New owner <input name="owner" value="${owner}" size="16" maxlength="200" autocomplete="off" placeholder="nobody"></label>
+<button name="action" value="assign" class="quiet">Assign</button></div>
+${table}
+</form>`;
 }
 
 const COLUMNS: readonly Column[] = [
@@ -97,17 +131,19 @@ const COLUMNS: readonly Column[] = [
   { name: "at risk", as: "number" },
 ];
 
-/** @param caption how they are ordered */
+/** @param caption how they are ordered @param selected ids; null: the rows have no boxes */
 export function renderIncidentTable(
   incidents: readonly IncidentWithMoney[],
   caption: string,
   { now, zone }: When,
+  selected: ReadonlySet<string> | null = null,
 ): SafeHtml {
   const rows = incidents.map((one) => {
     const { id, kind, productId, beganAt, lastAt, amounts, endedAt } = one;
     return {
       id: `incident-${id}`,
       cells: [
+        ...(selected === null ? [] : [renderBox(String(id), selected)]),
         html`<a href="/incidents/${id}">${kind}</a> <span class="faint">#${id}: ${MEANING_OF_KIND[kind]}</span>`,
         productId,
         sayCase(describeIncident(one), zone, now),
@@ -122,7 +158,12 @@ export function renderIncidentTable(
       ],
     };
   });
-  return renderTable({ name: "Incidents", caption, of: "incidents", columns: COLUMNS, rows });
+  const columns = selected === null ? COLUMNS : [{ name: "", as: "box" } as const, ...COLUMNS];
+  return renderTable({ name: "Incidents", caption, of: "incidents", columns, rows });
+}
+
+function renderBox(id: string, selected: ReadonlySet<string>): SafeHtml {
+  return html`<input type="checkbox" name="id" value="${id}" id="box${id}" aria-label="Select incident ${id}"${selected.has(id) ? html` checked` : null}>`;
 }
 
 /** Acknowledged ones are counted apart from undecided ones. */

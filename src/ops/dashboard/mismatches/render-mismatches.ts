@@ -1,7 +1,7 @@
 /** The list of mismatches as a page: filters, sums, rows, and possible actions. */
 
 import { html, type SafeHtml } from "@remix-run/html-template";
-import { type Instant, localIso, parseInstant } from "../../../clock.ts";
+import type { Instant } from "../../../clock.ts";
 import { MISMATCH_KINDS, MISMATCH_STATUSES, type Mismatch } from "../../../mismatch.ts";
 import {
   MISMATCH_SORTS,
@@ -13,7 +13,14 @@ import { statusesOf } from "../../../mismatches/store.ts";
 import { formatAmount, parseAmount, sumAmounts } from "../../../money.ts";
 import { CHOICES, type ChoiceQuery } from "../../input/mismatch-query.ts";
 import { renderCaseFilters, sayCase } from "../comments/render-comments.ts";
-import { nameItself, type Problem, renderInput, renderProblem, renderSelect } from "../parts/fields.ts";
+import {
+  nameItself,
+  type Problem,
+  renderInput,
+  renderProblem,
+  renderSelect,
+  renderTimePicker,
+} from "../parts/fields.ts";
 import {
   sayAmount,
   sayAmounts,
@@ -90,10 +97,8 @@ function renderFilters({ filters, order }: ListQuery, { products, zone, problem 
           html`size="6" inputmode="numeric" autocomplete="off"`,
         );
   const field = (label: string, name: keyof ChoiceQuery) => ({ label, name, value: filters[name], problem });
-  const time = (label: string, name: "from" | "to" | "happenedFrom" | "happenedTo") => {
-    const [value, type] = typedTime(filters[name] ?? "", zone);
-    return renderInput({ ...field(label, name), value }, type);
-  };
+  const time = (label: string, name: "from" | "to" | "happenedFrom" | "happenedTo") =>
+    renderTimePicker(field(label, name), zone);
   return html`<form method="get" action="/mismatches" class="sheet fields" id="filters" aria-label="Filters">
 ${renderSelect(field("Product", "product"), [["", "all"], ...products.map(nameItself)])}
 ${renderSelect(field("Kind", "kind"), [["", "all"], ...MISMATCH_KINDS.map(nameItself)])}
@@ -114,18 +119,6 @@ ${time("Happened before", "happenedTo")}
 ${incident}${sort}<button>Filter</button>
 <a href="/mismatches">Clear</a>
 </form>`;
-}
-
-/** A browser's time field hides values that it cannot parse, so such values get a text field. */
-function typedTime(value: string, zone: string): [string, SafeHtml] {
-  const picker = html`type="datetime-local" step="any"`;
-  if (value === "") return ["", picker];
-  try {
-    const local = localIso(parseInstant(value, "time"), zone);
-    return [local.replace(/(:00)?\.000$/, ""), picker];
-  } catch {
-    return [value, html`size="22"`];
-  }
 }
 
 function renderSums(list: MismatchList): SafeHtml {

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from "node:http";
 import { html, type SafeHtml } from "@remix-run/html-template";
+import { localIso, parseInstant } from "../../../clock.ts";
 import { describeError, ReconError, type WrongField } from "../../../errors.ts";
 import { inFieldOf } from "./zone.ts";
 
@@ -52,6 +53,19 @@ export function renderArea(field: Field, more: SafeHtml): SafeHtml {
 export function renderTimeField(field: Field, isRequired = false): SafeHtml {
   const required = isRequired ? html` required` : null;
   return renderInput(field, html`size="24" autocomplete="off" placeholder="2026-11-20 10:00"${required}`);
+}
+
+/** A time as a filter. A browser's time field hides values that it cannot parse, so such values get a text field. */
+export function renderTimePicker(field: Field, zone: string): SafeHtml {
+  const { value = "" } = field;
+  const picker = html`type="datetime-local" step="any"`;
+  if (value === "") return renderInput(field, picker);
+  try {
+    const local = localIso(parseInstant(value, "time"), zone).replace(/(:00)?\.000$/, "");
+    return renderInput({ ...field, value: local }, picker);
+  } catch {
+    return renderInput(field, html`size="22"`);
+  }
 }
 
 /** A typed value stays, even without a matching choice. */
