@@ -14,7 +14,7 @@ import {
 } from "../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../flows/verify/close-transfer.ts";
 import { handOverTransfers } from "../../flows/verify/hand-over-transfers.ts";
-import { countListed, listTransfers } from "../../verify/store.ts";
+import { countListed, listTransfers } from "../../verify/list-store.ts";
 import { DECIDES } from "../access/access.ts";
 import { COUNTED, type Typed, takeCount } from "../input/fields.ts";
 import {
@@ -40,7 +40,7 @@ const ONE_TRANSFER = objectOf({ transfer: TRANSFER });
 
 const LIST = describeOperation({
   id: "listTransfers",
-  summary: "transfers, or top-ups, the newest first",
+  summary: "transfers, or top-ups, in the order of `sort`",
   query: LIST_QUERY.extend(COUNTED),
   answers: { 200: TRANSFER_LIST },
 });
