@@ -219,7 +219,7 @@ export async function addApi(
     return await reply.type("text/csv; charset=utf-8").send(csv);
   });
   addInvoiceRoutes(api, context);
-  addClosingRoutes(api, context);
+  addClosingRoutes(api, context, reports);
   api.get<{ Querystring: Typed }>(
     "/report/items",
     { schema: LIST_ITEMS },
