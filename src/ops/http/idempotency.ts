@@ -46,7 +46,6 @@ export function addIdempotency(
     if (route.method !== "POST" || route.config?.isReading === true) return;
     route.schema = { ...route.schema, headers: HEADERS };
     const { handler } = route;
-    // Around the handler, and not until the answer: if the caller disconnects before it, Fastify runs neither.
     route.handler = async function whileRenewed(request, reply) {
       const held = claims.get(request);
       if (held === undefined) return await handler.call(this, request, reply);
