@@ -1,6 +1,7 @@
 /**
  * Requests with an `Idempotency-Key`, and their answers (docs/api.md#repeat-a-request). A row is a claim first: of several requests with
- * one key, one does the work. A claim that was never answered belongs to a process that was killed; a later request takes it over.
+ * one key, one does the work. A claim is a lease that its process renews until the answer. If the process is killed, a later request takes
+ * the claim over.
  */
 
 import type { Instant } from "../clock.ts";
@@ -11,10 +12,10 @@ import type { TimeRange } from "../window.ts";
 /** For how long a key is known. */
 export const KEEP_KEYS_MS = 24 * 3_600_000;
 /**
- * A request that has not answered for so long counts as killed. If it was only slow, its work is done twice: what creates something
- * stores the answer in the same transaction, so one of the two fails; everything else may be repeated.
+ * A claim that was not renewed for so long counts as one of a killed process. If the process only stalled, the work is done twice: what
+ * creates something stores the answer in the same transaction, so one of the two fails; everything else may be repeated.
  */
-const CLAIM_MS = 2 * 60_000;
+export const CLAIM_MS = 2 * 60_000;
 
 export interface KeyedRequest {
   /** a hash of who asks, the method, the path and the key */
@@ -56,6 +57,17 @@ export async function claimKey(
   if (row.bodyHash !== bodyHash) return "other-body";
   const { status, answer, location } = row;
   return status === null ? "in-use" : { status, answer, location };
+}
+
+/** Begins the lease anew. Does nothing if the request was answered, or another one took the claim over. */
+export async function renewClaim(
+  sql: Query,
+  { id }: KeyedRequest,
+  claim: string,
+  now: Instant,
+): Promise<void> {
+  await sql`
+    update idempotency_keys set claimed_at = ${now} where id = ${id} and claim = ${claim} and status is null`;
 }
 
 /** @returns false if the answer is stored already, or another request took the claim over */

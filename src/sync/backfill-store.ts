@@ -41,10 +41,20 @@ export async function countBackfills(sql: Query): Promise<ListCount> {
   return await countList(sql, "backfills", sql`true`);
 }
 
-/** The newest first. @param before only backfills older than this id; null: all */
-export async function listBackfills(sql: Query, limit: number, before: number | null): Promise<Backfill[]> {
-  const older = before === null ? sql`` : sql`where id < ${before}`;
-  return await readProgress(sql, sql`select * from backfills ${older} order by id desc limit ${limit}`);
+export const BACKFILL_SORTS = ["newest", "oldest"] as const;
+export type BackfillSort = (typeof BACKFILL_SORTS)[number];
+
+/** @param after only backfills that follow this id in the order; null: all */
+export async function listBackfills(
+  sql: Query,
+  limit: number,
+  after: number | null,
+  sort: BackfillSort,
+): Promise<Backfill[]> {
+  const isNewest = sort === "newest";
+  const beyond = after === null ? sql`` : sql`where id ${isNewest ? sql`<` : sql`>`} ${after}`;
+  const inOrder = isNewest ? sql`order by id desc` : sql`order by id`;
+  return await readProgress(sql, sql`select * from backfills ${beyond} ${inOrder} limit ${limit}`, sort);
 }
 
 /** The backfills of some products that have started and not ended before `since`, oldest first. */
@@ -64,7 +74,11 @@ export async function readBackfillsSince(
  * and changed records from both readings, since the second reading finds them unchanged. Its records are those of the last
  * reading. So created + changed + unchanged is the number of records, and none counts twice.
  */
-async function readProgress(sql: Query, chosen: ReturnType<Query>): Promise<Backfill[]> {
+async function readProgress(
+  sql: Query,
+  chosen: ReturnType<Query>,
+  sort: BackfillSort = "newest",
+): Promise<Backfill[]> {
   const rows = await sql<Omit<Backfill, "unchanged">[]>`
     select b.id, b.product_id as "productId", b.from_at as "from", b.to_at as "to", b.status,
       b.started_at as "startedAt", b.ended_at as "endedAt", p.*
@@ -79,7 +93,7 @@ async function readProgress(sql: Query, chosen: ReturnType<Query>): Promise<Back
         coalesce(sum(w.changed), 0) as changed
       from windows w where w.backfill_id = b.id
     ) p
-    order by b.id desc`;
+    order by b.id ${sort === "newest" ? sql`desc` : sql``}`;
   return rows.map((row) => {
     const records = Math.max(row.records, row.created + row.changed);
     return { ...row, records, unchanged: records - row.created - row.changed };

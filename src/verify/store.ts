@@ -1,9 +1,9 @@
-/** Transfers and top-ups in PostgreSQL: adds, lists, reads and closes them. */
+/** Transfers and top-ups in PostgreSQL: adds, reads and closes them. */
 
 import { formatInstant, type Instant } from "../clock.ts";
 import type { Query } from "../db/client.ts";
 import { type DroppedById, dropById } from "../db/drop-rows.ts";
-import { countList, type ListCount, noteAddedText, rowCountsText } from "../db/row-counts.ts";
+import { noteAddedText, rowCountsText } from "../db/row-counts.ts";
 import { ReconError } from "../errors.ts";
 import { formatAmount, parseAmount } from "../money.ts";
 import { TRANSFER_STATUSES, type Transfer, type TransferStatus, type TransferSum } from "../transfer.ts";
@@ -196,49 +196,6 @@ export async function countTransfers(
     TransferStatus,
     number
   >;
-}
-
-export interface TransferFilter {
-  readonly kind: VerifyKind;
-  /** empty: all */
-  readonly statuses: readonly TransferStatus[];
-  readonly productId: string | null;
-  readonly username: string | null;
-  readonly limit: number;
-  /** the `next` of the page before */
-  readonly after: string | null;
-}
-
-/** One page, the newest first; `next` is null on the last page. */
-export async function listTransfers(
-  sql: Query,
-  filter: TransferFilter,
-): Promise<{ readonly transfers: Verification[]; readonly next: string | null }> {
-  const { kind, limit, after } = filter;
-  const rows = await sql<VerificationRow[]>`
-    select ${verificationColumns(sql, TABLE_OF[kind])} from ${sql(TABLE_OF[kind])}
-    where ${chosenBy(sql, filter)}
-      ${after === null ? sql`` : sql`and id < ${Number(after)}`}
-    order by id desc
-    limit ${limit + 1}`;
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  return {
-    transfers: page.map((row) => toVerification(kind, row)),
-    next: rows.length > limit && last !== undefined ? String(last.id) : null,
-  };
-}
-
-function chosenBy(sql: Query, { statuses, productId, username }: TransferFilter) {
-  return sql`true
-    ${statuses.length === 0 ? sql`` : sql`and status = any(${statuses as TransferStatus[]})`}
-    ${productId === null ? sql`` : sql`and product_id = ${productId}`}
-    ${username === null ? sql`` : sql`and username = ${username}`}`;
-}
-
-/** The number of rows that fit the filter, on all pages. */
-export async function countListed(sql: Query, filter: TransferFilter): Promise<ListCount> {
-  return await countList(sql, TABLE_OF[filter.kind], chosenBy(sql, filter));
 }
 
 /** The rows with a reference: at most one transfer, or top-ups of different products or players. */

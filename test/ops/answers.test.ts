@@ -156,6 +156,28 @@ describe("a refused request", () => {
     expect(await allowOf("/changes")).toEqual(["GET"]);
   });
 
+  test.each(["gzip", "br", "x-unknown", "gzip, identity"])(
+    "with a body that is %s names the header and its value, and what is accepted",
+    async (coding) => {
+      const ask = await serveOps(context);
+      const headers = { ...bearer(WRITER), ...JSON_TYPE, "content-encoding": coding };
+      const detail = `Content-Encoding is "${coding}", but must be identity: send the body uncompressed`;
+      for (const path of [BACKFILLS, "/api/report/invoice", "/api/ledger/entries"]) {
+        const answer = await ask("POST", path, { headers, body: "{}" });
+        expect(answer).toMatchObject(problem(415, "Unsupported Media Type", detail));
+        expect([answer.json.code, answer.headers["accept-encoding"]]).toEqual([
+          "unsupported-media-type",
+          "identity",
+        ]);
+      }
+      const sentInParts = { ...headers, "transfer-encoding": "chunked" };
+      expect((await ask("POST", BACKFILLS, { headers: sentInParts, body: "{}" })).status).toBe(415);
+      expect((await ask("GET", "/api/status", { headers })).status).toBe(200);
+      const plain = { ...headers, "content-encoding": "Identity" };
+      expect((await ask("POST", BACKFILLS, { headers: plain, body: "{}" })).status).toBe(400);
+    },
+  );
+
   test.each([
     ["no JSON", "{", JSON_TYPE, 400, "Bad Request"],
     ["no text where JSON is announced", "", JSON_TYPE, 400, "Bad Request"],

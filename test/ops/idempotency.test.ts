@@ -129,13 +129,16 @@ describe("a crash", () => {
   const ASKER: Asker = { name: "hand", role: "write", by: "token" };
 
   /** @param work what a request does between the claim of its key and its answer */
-  async function serveWork(work: (create: (answer: object) => Promise<void>) => Promise<object>) {
+  async function serveWork(
+    work: (create: (answer: object) => Promise<void>) => Promise<object>,
+    times: { readonly renewEveryMs?: number } = {},
+  ) {
     const app = fastify();
     app.decorateRequest("asker");
     app.addHook("onRequest", async (request) => {
       request.asker = ASKER;
     });
-    addIdempotency(app, context, 300);
+    addIdempotency(app, context, { longestWaitMs: 300, ...times });
     app.post("/", async (request, reply) => {
       const create = (answer: object) =>
         sql.begin(async (tx) => {
@@ -146,8 +149,51 @@ describe("a crash", () => {
     });
     await app.ready();
     onTestFinished(() => app.close());
-    return () => app.inject({ method: "POST", url: "/", headers: { "idempotency-key": "k" }, payload: {} });
+    const send = () =>
+      app.inject({ method: "POST", url: "/", headers: { "idempotency-key": "k" }, payload: {} });
+    return Object.assign(send, { listen: () => app.listen({ port: 0 }) });
   }
+
+  test("of the caller alone leaves the key with its request for as long as that runs", async () => {
+    const slow = Promise.withResolvers<void>();
+    let tries = 0;
+    const send = await serveWork(
+      async (create) => {
+        tries += 1;
+        await slow.promise;
+        await create({ tries });
+        return { tries };
+      },
+      { renewEveryMs: 20 },
+    );
+    const leaving = new AbortController();
+    const first = fetch(await send.listen(), {
+      method: "POST",
+      headers: { "idempotency-key": "k", "content-type": "application/json" },
+      body: "{}",
+      signal: leaving.signal,
+    }).catch((error: unknown) => error);
+    await eventually("the first request works", async () => (tries === 1 ? true : null));
+    leaving.abort();
+    expect(await first).toMatchObject({ name: "AbortError" });
+    for (let minutes = 1.5; minutes < 8; minutes += 1.5) {
+      clock.set(NOON + minutes * MINUTE_MS);
+      await eventually("the claim is renewed", async () => {
+        const [row] = await sql<
+          { claimedAt: number }[]
+        >`select claimed_at as "claimedAt" from idempotency_keys`;
+        return row?.claimedAt === clock.now() ? true : null;
+      });
+    }
+    expect((await send()).json().code).toBe("idempotency-key-in-use");
+    slow.resolve();
+    const again = await eventually("the answer is kept", async () => {
+      const answer = await send();
+      return answer.statusCode === 201 ? answer : null;
+    });
+    expect([again.json(), again.headers["idempotency-replayed"]]).toEqual([{ tries: 1 }, "true"]);
+    expect([tries, await countOf("comments")]).toEqual([1, 1]);
+  });
 
   test("after the commit loses no answer, and creates nothing twice", async () => {
     const send = await serveWork(async (create) => {
@@ -177,7 +223,7 @@ describe("a crash", () => {
     expect(await countOf("comments")).toBe(1);
   });
 
-  test("of a request that never ends keeps its key for two minutes; if it was only slow, it creates nothing", async () => {
+  test("of a process keeps the key for two minutes; if the process only stalled, it creates nothing", async () => {
     const slow = Promise.withResolvers<void>();
     let tries = 0;
     const send = await serveWork(async (create) => {

@@ -144,7 +144,7 @@ describe("what is refused says what would be right, and takes nothing", () => {
     const headers = { ...bearer(WRITER), "content-type": NDJSON, "content-encoding": "gzip" };
     expect(await ask("POST", "/api/ledger/entries", { headers, body: entries("e1") })).toMatchObject({
       status: 415,
-      json: { detail: 'the content encoding is "gzip", but must be none: send the body uncompressed' },
+      json: { detail: 'Content-Encoding is "gzip", but must be identity: send the body uncompressed' },
     });
     expect(await count()).toBe(0);
   });

@@ -178,6 +178,19 @@ test.each(["backfills", "incidents", "mismatches", "transfers"])(
   },
 );
 
+test.each(["backfills", "transfers"])("/api/%s lists the oldest first if it is asked to", async (name) => {
+  const list = `/api/${name}`;
+  const query = { sort: "oldest", limit: "2" };
+  expect(await read(list, query)).toEqual({ ids: ["1", "2"], next: "2" });
+  expect(await read(list, { ...query, after: "2" })).toEqual({ ids: ["3", "4"], next: "4" });
+  expect(await read(list, { ...query, after: "4" })).toEqual({ ids: ["5"], next: null });
+  const command = name === "backfills" ? "recon backfill list" : "recon transfers list";
+  expect(await read(command, { ...query, after: "2" })).toEqual({ ids: ["3", "4"], next: "4" });
+  expect(await read(list, { sort: "newest" })).toEqual({ ids: NEWEST_FIRST, next: null });
+  const names = name === "backfills" ? "newest, oldest" : "newest, oldest, amount";
+  expect(await read(list, { sort: "size" })).toBe(`400 there is no sort "size"; it is one of ${names}`);
+});
+
 test("a count ends at 10,000, and says so", async () => {
   await sql`insert into backfills (product_id, from_at, to_at, status, requested_at)
     select 'P1', ${NOON}, ${NOON}, 'done', ${NOON} from generate_series(1, 9996)`;

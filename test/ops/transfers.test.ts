@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import { silentLog } from "../../src/log.ts";
 import { createTestClock } from "../support/clock.ts";
@@ -99,6 +99,65 @@ test("the list is filtered", async () => {
   }
   expect(refsOf((await ask("GET", "/api/transfers?status=accepted,rejected")).json)).toEqual([]);
   expect(refsOf((await ask("GET", "/api/transfers?kind=top-up")).json)).toEqual([]);
+});
+
+describe("the list by amount", () => {
+  const AMOUNTS = [
+    ["a", "THB", "10.00"],
+    ["b", "THB", "9.50"],
+    ["c", "EUR", "9.50"],
+    ["d", "THB", "10.00"],
+    ["e", "EUR", "1000.00"],
+    ["f", "THB", "100.00"],
+  ] as const;
+  const BY_AMOUNT = ["e", "c", "f", "d", "a", "b"];
+
+  async function fill(ask: AskApi) {
+    for (const [transactionRef, currency, amount] of AMOUNTS)
+      await add(ask, { transactionRef, currency, amount });
+  }
+
+  test.each([1, 2, 4, 6])("has each transfer once, by currency, in pages of %i", async (limit) => {
+    const ask = await serveApi(context);
+    await fill(ask);
+    const refs: string[] = [];
+    for (let after: string | null = ""; after !== null; ) {
+      const place: string = after === "" ? "" : `&after=${encodeURIComponent(after)}`;
+      const { json } = await ask("GET", `/api/transfers?status=pending&sort=amount&limit=${limit}${place}`);
+      refs.push(...refsOf(json));
+      after = json.next;
+    }
+    expect(refs).toEqual(BY_AMOUNT);
+  });
+
+  test("can be of one currency, and goes on where it was if a transfer is added or deleted", async () => {
+    const ask = await serveApi(context);
+    await fill(ask);
+    const path = "/api/transfers?status=pending&sort=amount&currency=THB&limit=2&count=true";
+    const { json } = await ask("GET", path);
+    expect([refsOf(json), json.count]).toEqual([["f", "d"], 4]);
+    await add(ask, { transactionRef: "g", amount: "500.00" });
+    await sql`delete from transfers where transaction_ref = 'd'`;
+    const { json: second } = await ask("GET", `${path}&after=${encodeURIComponent(json.next)}`);
+    expect([refsOf(second), second.next]).toEqual([["a", "b"], null]);
+  });
+
+  test.each(["9", "THB~x~1", "THB~1~"])("refuses %j as a position", async (after) => {
+    const asked = (await serveApi(context))(
+      "GET",
+      `/api/transfers?status=pending&sort=amount&after=${after}`,
+    );
+    expect(await asked).toEqual(problemWith(400, `after "${after}" is not a position in the list by amount`));
+  });
+
+  test.each(["", "&status=accepted", "&status=pending,accepted"])(
+    "needs few statuses, not %j",
+    async (status) => {
+      const asked = (await serveApi(context))("GET", `/api/transfers?sort=amount${status}`);
+      const words = 'sort "amount" needs status, one or several of pending, rejected, inconclusive: accepted';
+      expect(await asked).toEqual(problemWith(400, words));
+    },
+  );
 });
 
 test.each(["status=gone", "kind=x", "product=NONE", "kind=a&kind=b"])(

@@ -10,12 +10,12 @@ import {
   writeAnswer,
 } from "../../src/verify/claim-store.ts";
 import type { VerifyState } from "../../src/verify/decide.ts";
+import { listTransfers } from "../../src/verify/list-store.ts";
 import {
   addTransfer,
   addTransfers,
   closeInconclusive,
   countTransfers,
-  listTransfers,
   readAnswers,
 } from "../../src/verify/store.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
@@ -250,8 +250,8 @@ test("they are counted by status", async () => {
 
 const list = () =>
   listTransfers(sql, {
-    ...{ kind: "transfer", statuses: [], productId: null, username: null },
-    ...{ limit: 100, after: null },
+    ...{ kind: "transfer", statuses: [], productId: null, username: null, currency: null },
+    ...{ sort: "newest", limit: 100, after: null },
   });
 
 async function listed(): Promise<string[]> {

@@ -15,8 +15,8 @@ import {
   planBackfill,
   requestBackfill,
 } from "../../flows/pull/backfill.ts";
-import { type PageQuery, readPage } from "../../ops/input/fields.ts";
-import { readProductRange } from "../../ops/input/range-query.ts";
+import { read } from "../../ops/input/fields.ts";
+import { BACKFILL_QUERY, type BackfillQuery, readProductRange } from "../../ops/input/range-query.ts";
 import {
   type Backfill,
   type BackfillChange,
@@ -141,13 +141,14 @@ export function addBackfillCommands(program: Command): void {
     );
   backfill
     .command("list")
-    .description("list backfills, the newest first")
+    .description("list backfills, the newest first, or in the order of --sort")
+    .option("--sort <order>", "newest (default) or oldest")
     .option("--limit <count>", "the most rows to list, up to 1000", "100")
     .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")
     .action(
-      withRecon(["database"], async ({ context }, { json, ...typed }: PageQuery & { json?: boolean }) => {
-        const { backfills, next } = await listBackfillPage(context, readPage(typed));
+      withRecon(["database"], async ({ context }, { json, ...typed }: BackfillQuery & { json?: boolean }) => {
+        const { backfills, next } = await listBackfillPage(context, read(BACKFILL_QUERY, typed));
         if (json) printJson({ backfills: backfills.map(describeBackfill), next });
         else printList(backfills, next);
       }),

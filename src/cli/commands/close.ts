@@ -3,14 +3,18 @@
 import process, { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
-import { formatInstant } from "../../clock.ts";
 import { dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { ReconError } from "../../errors.ts";
 import { acceptGaps, sayAcceptedGap, sayLength, sayTimes } from "../../flows/closing/accept-gaps.ts";
 import { type Closing, closeDay } from "../../flows/closing/close-day.ts";
 import { closeDays, describeClosings } from "../../flows/closing/close-days.ts";
 import { findCorrections } from "../../flows/closing/find-corrections.ts";
-import { type ClosingPreview, type DayPreview, previewClosing } from "../../flows/closing/preview-closing.ts";
+import {
+  type ClosingPreview,
+  type DayPreview,
+  describePreview,
+  previewClosing,
+} from "../../flows/closing/preview-closing.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { usage } from "../../ops/input/fields.ts";
@@ -140,7 +144,7 @@ async function confirm(context: FlowContext, asked: Asked): Promise<boolean> {
     throw usage(
       `${asked.name} was not closed: there is no terminal to confirm in. Add --yes, or --dry-run to see what closing gives up`,
     );
-  const preview = await previewClosing(context, asked.days, asked.acceptedIds, new AbortController().signal);
+  const preview = await previewClosing(context, asked.days, asked.acceptedIds);
   const toClose = preview.days.filter(({ reason }) => reason === null);
   printPreview(preview);
   if (toClose.length === 0) {
@@ -158,10 +162,10 @@ async function confirm(context: FlowContext, asked: Asked): Promise<boolean> {
 }
 
 async function previewOnly(context: FlowContext, asked: Asked, json: boolean): Promise<void> {
-  const preview = await previewClosing(context, asked.days, asked.acceptedIds, new AbortController().signal);
+  const preview = await previewClosing(context, asked.days, asked.acceptedIds);
   const open = preview.days.find(({ reason }) => reason !== null);
   if (json) {
-    printJson({ dryRun: true, closings: preview.days.map(previewToJson), givenUp: preview.givenUp });
+    printJson(describePreview(preview));
     if (open !== undefined) process.exitCode = EXIT_FAILED;
     return;
   }
@@ -202,22 +206,4 @@ function sayPreview({ day, gaps, pending, mismatches }: DayPreview): string[] {
   ];
   if (lines.length === 0) return [`${day} would be closed with nothing missing, pending or open.`];
   return [`${day} would be closed`, ...lines.map((line) => `  ${line}`)];
-}
-
-function previewToJson({ day, reason, gaps, pending, mismatches }: DayPreview): Record<string, unknown> {
-  return {
-    day,
-    closed: null,
-    reason,
-    gaps: gaps.map(({ productId, missing }) => ({
-      productId,
-      missing: missing.map(({ from, to }) => ({ from: formatInstant(from), to: formatInstant(to) })),
-    })),
-    pending: pending.map(({ productId, currency, pending: amount }) => ({
-      productId,
-      currency,
-      pending: amount,
-    })),
-    openMismatches: mismatches,
-  };
 }

@@ -21,7 +21,7 @@ import {
   readTransferQuery,
   type TransferQuery,
 } from "../../ops/input/transfer-query.ts";
-import { listTransfers } from "../../verify/store.ts";
+import { listTransfers } from "../../verify/list-store.ts";
 import { withRecon } from "../run/run-command.ts";
 import { actorName } from "../run/with-audit.ts";
 import { printJson, printLine, printTable, showText } from "../terminal/print.ts";
@@ -130,11 +130,16 @@ export function addTransferCommands(program: Command): void {
     );
   transfers
     .command("list")
-    .description("list transfers, the newest first")
+    .description("list transfers, the newest first, or in the order of --sort")
     .option("--status <status>", "pending, accepted, rejected or inconclusive; several separated by commas")
     .option("--kind <kind>", "transfer (default), or top-up: those found in the ledger")
     .option("--product <product>", "one product")
     .option("--username <username>", "one player")
+    .option("--currency <code>", "one currency")
+    .option(
+      "--sort <order>",
+      "newest (default), oldest, or amount: the largest of each currency first, with --status",
+    )
     .option("--limit <count>", "the most rows to list, up to 1000", "100")
     .option("--after <next>", 'the "next" of the page before')
     .option("--json", "one JSON document")

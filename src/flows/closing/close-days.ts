@@ -1,7 +1,7 @@
 /** Closes days in their order. Says what the first closed day gives up. */
 
 import { z } from "zod";
-import { type AnswerOf, COUNT, DATE, listOf, objectOf, TEXT } from "../../answer.ts";
+import { AMOUNT, type AnswerOf, COUNT, DATE, FLAG, INSTANT, listOf, objectOf, TEXT } from "../../answer.ts";
 import { ACCEPTED_GAP, HASH } from "../../closed.ts";
 import { readClosedDay, readLastClosed } from "../../closing/closed-day-store.ts";
 import { dayAfter, dayAt, dayOf, firstDayFrom, type ZonedDay } from "../../closing/day-bounds.ts";
@@ -104,16 +104,26 @@ export async function closeMonth(context: FlowContext, dates: readonly string[])
   return results;
 }
 
-/** What became of the days that a command or a request closes. */
+/** What became of the days that a command or a request closes; of a dry run what closing would give up. */
 export const CLOSINGS = objectOf({
+  dryRun: FLAG.meta({ description: "true: nothing was closed" }).optional(),
   closings: listOf(
     objectOf({
       day: DATE,
       closed: z
         .nullable(objectOf({ number: COUNT, hash: HASH, previousHash: z.nullable(HASH) }))
-        .meta({ description: "null: the day stays open" }),
+        .meta({ description: "null: the day stays open, or this is a dry run" }),
       reason: z.nullable(TEXT.meta({ description: "why the day stays open, as a sentence" })),
       acceptedGaps: listOf(ACCEPTED_GAP).optional(),
+      gaps: listOf(objectOf({ productId: TEXT, missing: listOf(objectOf({ from: INSTANT, to: INSTANT })) }))
+        .meta({ description: "of a dry run: the missing time that would be accepted" })
+        .optional(),
+      pending: listOf(objectOf({ productId: TEXT, currency: z.nullable(TEXT), pending: AMOUNT }))
+        .meta({ description: "of a dry run: what is not decided yet" })
+        .optional(),
+      openMismatches: listOf(objectOf({ currency: z.nullable(TEXT), count: COUNT, amount: AMOUNT }))
+        .meta({ description: "of a dry run: the open and acknowledged mismatches, and their money at risk" })
+        .optional(),
     }),
   ),
   givenUp: z.nullable(TEXT.meta({ description: "what the first closed day of all gives up, as sentences" })),

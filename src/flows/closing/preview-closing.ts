@@ -1,5 +1,7 @@
 /** What closing a day would give up: what is missing, what is not decided yet, and the open mismatches (§3.10). */
 
+import type { AnswerOf } from "../../answer.ts";
+import { formatInstant } from "../../clock.ts";
 import { readClosedDay, readLastClosed, readLastNumber } from "../../closing/closed-day-store.ts";
 import { readParts } from "../../closing/closed-part-store.ts";
 import { dayAfter, type ZonedDay } from "../../closing/day-bounds.ts";
@@ -9,10 +11,10 @@ import type { ReportRow } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import { findUnusable } from "../archive/write-archive.ts";
 import type { FlowContext } from "../context.ts";
-import { readReport } from "../reports/read-report.ts";
+import { type Making, readReport } from "../reports/read-report.ts";
 import { previewGaps } from "./accept-gaps.ts";
 import { requireNext } from "./close-day.ts";
-import { findNextDay, sayGivenUp } from "./close-days.ts";
+import { type CLOSINGS, findNextDay, sayGivenUp } from "./close-days.ts";
 import { whyOpen } from "./why-open.ts";
 
 export interface DayPreview {
@@ -37,13 +39,14 @@ export interface ClosingPreview {
 /**
  * @param days dates in their order; those that can no longer be closed are left out, as closing a month does
  * @param acceptedIds the products of the only day whose gap would be accepted
+ * @param making how the reports of the days are made
  * @throws ReconError as `closeDay` and `acceptGaps` do
  */
 export async function previewClosing(
   context: FlowContext,
   days: readonly ZonedDay[],
   acceptedIds: readonly string[],
-  signal: AbortSignal,
+  making?: Making,
 ): Promise<ClosingPreview> {
   const next = days.length > 1 ? await findNextDay(context, context.config.closing.zone) : null;
   const { archive } = context.config.closing;
@@ -56,7 +59,7 @@ export async function previewClosing(
     if (previews.length === 0) await inSnapshot(context.sql, (tx) => requireNext(tx, day));
     const bounds: ZonedDay = last === null ? day : dayAfter(last, day.zone);
     if (bounds.day !== day.day) continue;
-    const preview = await previewDay(context, bounds, acceptedIds, unusable, signal);
+    const preview = await previewDay(context, bounds, acceptedIds, unusable, making);
     previews.push(preview);
     if (preview.reason !== null) break;
     last = bounds;
@@ -67,13 +70,36 @@ export async function previewClosing(
   return { days: previews, givenUp: firstDay === undefined ? null : await sayGivenUp(context, firstDay) };
 }
 
+/** A preview as JSON for commands and HTTP. */
+export function describePreview({ days, givenUp }: ClosingPreview): AnswerOf<typeof CLOSINGS> {
+  return { dryRun: true, closings: days.map(describeDay), givenUp };
+}
+
+function describeDay({ day, reason, gaps, pending, mismatches }: DayPreview) {
+  return {
+    day,
+    closed: null,
+    reason,
+    gaps: gaps.map(({ productId, missing }) => ({
+      productId,
+      missing: missing.map(({ from, to }) => ({ from: formatInstant(from), to: formatInstant(to) })),
+    })),
+    pending: pending.map(({ productId, currency, pending: amount }) => ({
+      productId,
+      currency,
+      pending: amount,
+    })),
+    openMismatches: mismatches,
+  };
+}
+
 /** @param unusable why no day could be sealed, as a sentence; null: one could */
 async function previewDay(
   context: FlowContext,
   bounds: ZonedDay,
   acceptedIds: readonly string[],
   unusable: string | null,
-  signal: AbortSignal,
+  making?: Making,
 ): Promise<DayPreview> {
   const { day } = bounds;
   const gaps = acceptedIds.length === 0 ? [] : await previewGaps(context, bounds, acceptedIds);
@@ -84,7 +110,7 @@ async function previewDay(
   );
   const reason = open ?? unusable;
   if (reason !== null) return { day, reason, gaps, pending: [], mismatches: [] };
-  const { rows } = await readReport(context, bounds, signal);
+  const { rows } = await readReport(context, bounds, making?.signal, making?.limits, making?.rest);
   const choice = { statuses: [], kind: null, productId: null, username: null, countsIn: bounds };
   return {
     day,

@@ -16,6 +16,7 @@ import {
   statusAfter,
 } from "../../sync/backfill.ts";
 import {
+  type BackfillSort,
   cancelWindows,
   insertBackfill,
   listBackfills,
@@ -145,14 +146,15 @@ async function changeWindows(tx: Query, id: number, change: BackfillChange): Pro
   else await cancelWindows(tx, id);
 }
 
-/** One page, the newest first. @param page `after` is the `next` of the previous page; null: the first page */
+/** One page, without a sort the newest first. @param page `after` is the `next` of the previous page; null: the first page */
 export async function listBackfillPage(
   { sql }: FlowContext,
-  page: { readonly limit: number; readonly after: string | null },
+  page: { readonly limit: number; readonly after: string | null; readonly sort?: BackfillSort },
 ): Promise<{ readonly backfills: Backfill[]; readonly next: string | null }> {
-  const found = await listBackfills(sql, page.limit + 1, page.after === null ? null : Number(page.after));
-  const backfills = found.slice(0, page.limit);
-  return { backfills, next: found.length > page.limit ? String(backfills.at(-1)?.id) : null };
+  const { limit, after, sort = "newest" } = page;
+  const found = await listBackfills(sql, limit + 1, after === null ? null : Number(after), sort);
+  const backfills = found.slice(0, limit);
+  return { backfills, next: found.length > limit ? String(backfills.at(-1)?.id) : null };
 }
 
 /** @throws ReconError `not-found` */

@@ -1,8 +1,6 @@
 /** The API: the outputs and actions of the commands, over HTTP. */
 
 import { Readable } from "node:stream";
-import { constants } from "node:zlib";
-import compress, { type FastifyCompressOptions } from "@fastify/compress";
 import swagger from "@fastify/swagger";
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
@@ -30,6 +28,7 @@ import {
 import { REPORT_ITEMS } from "../../report-item.ts";
 import { ROLE_NAMES } from "../../roles.ts";
 import { againstAsCsv, monthAsCsv, pagesAsCsv, reportAsCsv } from "../csv/report-csv.ts";
+import { addContentEncoding } from "../http/content-encoding.ts";
 import { addIdempotency } from "../http/idempotency.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
 import type { ImportSeats } from "../http/sent-lines.ts";
@@ -171,14 +170,6 @@ interface ApiParts {
   readonly channels?: readonly AlertChannel[];
 }
 
-/** Bodies are taken as they are sent. At brotli's default quality, 11, a list of 1,000 mismatches takes a second. */
-const COMPRESSION = {
-  encodings: ["br", "gzip"],
-  threshold: 1_024,
-  globalDecompression: false,
-  brotliOptions: { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } },
-} satisfies FastifyCompressOptions;
-
 /** @param api a scope with access rules: its requests have an asker, and changes the role that they need */
 export async function addApi(
   api: FastifyInstance,
@@ -188,7 +179,7 @@ export async function addApi(
   const { config } = context;
   takeJsonOnly(api);
   addIdempotency(api, context);
-  await api.register(compress, COMPRESSION);
+  await addContentEncoding(api);
   await addDocument(api);
   api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
   api.get<{ Querystring: Typed }>("/search", { schema: SEARCH }, async ({ query }) => {
@@ -218,7 +209,7 @@ export async function addApi(
     return await reply.type("text/csv; charset=utf-8").send(csv);
   });
   addInvoiceRoutes(api, context);
-  addClosingRoutes(api, context);
+  addClosingRoutes(api, context, reports);
   api.get<{ Querystring: Typed }>(
     "/report/items",
     { schema: LIST_ITEMS },

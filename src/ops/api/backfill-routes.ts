@@ -18,16 +18,16 @@ import {
 import type { Backfill, BackfillChange } from "../../sync/backfill.ts";
 import { countBackfills } from "../../sync/backfill-store.ts";
 import { keepWith } from "../http/idempotency.ts";
-import { COUNTED, PAGE_QUERY, readPage, type Typed, takeCount } from "../input/fields.ts";
-import { BACKFILL_FORM, readBackfill } from "../input/range-query.ts";
+import { COUNTED, read, type Typed, takeCount } from "../input/fields.ts";
+import { BACKFILL_FORM, BACKFILL_QUERY, readBackfill } from "../input/range-query.ts";
 import { describeOperation, ONE_ID } from "./operation.ts";
 
 const ONE_BACKFILL = objectOf({ backfill: BACKFILL });
 
 const LIST = describeOperation({
   id: "listBackfills",
-  summary: "backfills, the newest first",
-  query: PAGE_QUERY.extend(COUNTED),
+  summary: "backfills, in the order of `sort`",
+  query: BACKFILL_QUERY.extend(COUNTED),
   answers: { 200: BACKFILL_LIST },
 });
 
@@ -53,7 +53,7 @@ function describeChange(change: BackfillChange) {
 export function addBackfillRoutes(api: FastifyInstance, context: FlowContext): void {
   api.get<{ Querystring: Typed }>("/backfills", { schema: LIST }, async (request) => {
     const { isCounted, query } = takeCount(request.query);
-    const { backfills, next } = await listBackfillPage(context, readPage(query));
+    const { backfills, next } = await listBackfillPage(context, read(BACKFILL_QUERY, query));
     const count = isCounted ? await countBackfills(context.sql) : {};
     return { backfills: backfills.map(describeBackfill), next, ...count };
   });

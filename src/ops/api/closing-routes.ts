@@ -3,6 +3,7 @@
 import type { FastifyError, FastifyInstance, FastifyRequest } from "fastify";
 import pLimit from "p-limit";
 import { z } from "zod";
+import { dayOf } from "../../closing/day-bounds.ts";
 import { INVOICE_CHECK } from "../../closing/invoice.ts";
 import { ReconError } from "../../errors.ts";
 import { ARCHIVED_DAY, verifyClosedDay } from "../../flows/archive/verify-archive.ts";
@@ -10,9 +11,11 @@ import { acceptGaps } from "../../flows/closing/accept-gaps.ts";
 import { closeDay } from "../../flows/closing/close-day.ts";
 import { CLOSINGS, closeMonth, describeClosings } from "../../flows/closing/close-days.ts";
 import { findCorrections } from "../../flows/closing/find-corrections.ts";
+import { describePreview } from "../../flows/closing/preview-closing.ts";
 import { checkInvoiceOf, MOST_INVOICE_BYTES } from "../../flows/closing/read-invoice.ts";
 import { BOOKS_CHECK, openBooksCheck } from "../../flows/closing/verify-books.ts";
 import type { FlowContext } from "../../flows/context.ts";
+import type { ReportQueue } from "../http/report-queue.ts";
 import { read, type Typed } from "../input/fields.ts";
 import {
   ARCHIVE_QUERY,
@@ -39,7 +42,8 @@ const CHECK_INVOICE = describeOperation({
 
 const CLOSE = describeOperation({
   id: "closeDays",
-  summary: "closes a day, or the days of a month as far as a minute allows; a closed day stays closed",
+  summary:
+    "closes a day, or the days of a month as far as a minute allows; a closed day stays closed; a dry run only says what closing would give up",
   body: CLOSING_FORM,
   answers: { 200: CLOSINGS },
 });
@@ -60,10 +64,15 @@ const VERIFY_ARCHIVE = describeOperation({
 /** The most checks of archives that wait; the server refuses further ones. */
 const MOST_WAITING = 10;
 
-export function addClosingRoutes(api: FastifyInstance, context: FlowContext): void {
+export function addClosingRoutes(api: FastifyInstance, context: FlowContext, reports: ReportQueue): void {
   const { zone } = context.config.closing;
-  api.post("/close", { schema: CLOSE, config: { needs: "close" } }, async ({ body, asker }) => {
+  api.post("/close", { schema: CLOSE, config: { needs: "close" } }, async ({ body, asker }, reply) => {
     const asked = readClosing(body, zone);
+    if (asked.dryRun) {
+      const days = "day" in asked ? [asked.day] : asked.dates.flatMap((date) => dayOf(date, zone) ?? []);
+      const acceptedIds = "day" in asked ? (asked.gaps?.productIds ?? []) : [];
+      return describePreview(await reports.preview(days, acceptedIds, reply));
+    }
     if ("day" in asked && asked.gaps !== null)
       await acceptGaps(context, asked.day, { ...asked.gaps, by: asker.name });
     const results =

@@ -85,13 +85,6 @@ export function addLedgerRoutes(api: FastifyInstance, context: FlowContext, seat
     api.register(async (scope) => {
       const { schema } = ROUTES[format];
       takeLinesOnly(scope, format);
-      scope.addHook("onRequest", async ({ headers: { "content-encoding": coding } }) => {
-        if (coding === undefined || coding === "identity") return;
-        throw refusal(
-          415,
-          `the content encoding is "${coding.slice(0, 100)}", but must be none: send the body uncompressed`,
-        );
-      });
       scope.addHook("onRequest", async (_request, reply) => {
         if (seats.take(reply)) return;
         reply.header("retry-after", 1);

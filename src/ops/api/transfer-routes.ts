@@ -13,7 +13,7 @@ import {
   TRANSFER_STORY,
 } from "../../flows/read/read-transfer.ts";
 import { closeTransfer, handOverTransfers } from "../../flows/verify/operate-transfers.ts";
-import { countListed, listTransfers } from "../../verify/store.ts";
+import { countListed, listTransfers } from "../../verify/list-store.ts";
 import { DECIDES } from "../access/access.ts";
 import { COUNTED, type Typed, takeCount } from "../input/fields.ts";
 import {
@@ -39,7 +39,7 @@ const ONE_TRANSFER = objectOf({ transfer: TRANSFER });
 
 const LIST = describeOperation({
   id: "listTransfers",
-  summary: "transfers, or top-ups, the newest first",
+  summary: "transfers, or top-ups, in the order of `sort`",
   query: LIST_QUERY.extend(COUNTED),
   answers: { 200: TRANSFER_LIST },
 });

@@ -3,11 +3,13 @@
 import { createHash, randomUUID } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import {
+  CLAIM_MS,
   claimKey,
   type KeptAnswer,
   type KeyedRequest,
   keepAnswer,
   releaseKey,
+  renewClaim,
 } from "../../access/idempotency-store.ts";
 import { monotonicMs, systemClock } from "../../clock.ts";
 import type { Query } from "../../db/client.ts";
@@ -17,6 +19,7 @@ import { SentLines } from "./sent-lines.ts";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 const LONGEST_WAIT_MS = 10_000;
+const RENEW_EVERY_MS = CLAIM_MS / 4;
 const SHORTEST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 500;
 /** A longer answer is not kept. Only actions have such ones, which may be repeated without a key. */
@@ -32,16 +35,34 @@ const claims = new WeakMap<FastifyRequest, Claim>();
 /**
  * Must be called before the routes are added, and before anything that changes what `send` was given.
  * @param api a scope with access rules
- * @param longestWaitMs how long a repetition waits for the first request
+ * @param times how long a repetition waits for the first request, and how often a request that runs renews its claim
  */
 export function addIdempotency(
   api: FastifyInstance,
   { sql, clock, log }: FlowContext,
-  longestWaitMs = LONGEST_WAIT_MS,
+  { longestWaitMs = LONGEST_WAIT_MS, renewEveryMs = RENEW_EVERY_MS } = {},
 ): void {
   api.addHook("onRoute", (route) => {
     if (route.method !== "POST" || route.config?.isReading === true) return;
     route.schema = { ...route.schema, headers: HEADERS };
+    const { handler } = route;
+    route.handler = async function whileRenewed(request, reply) {
+      const held = claims.get(request);
+      if (held === undefined) return await handler.call(this, request, reply);
+      const renew = () =>
+        renewClaim(sql, held.keyed, held.claim, clock.now()).catch((error: unknown) => {
+          log.warn(
+            { url: request.url, error: describeError(error) },
+            "an Idempotency-Key could not be renewed: the worker tries again",
+          );
+        });
+      const timer = setInterval(renew, renewEveryMs).unref();
+      try {
+        return await handler.call(this, request, reply);
+      } finally {
+        clearInterval(timer);
+      }
+    };
   });
   api.addHook("preHandler", async (request, reply) => {
     if (request.method !== "POST" || request.routeOptions.config.isReading === true) return;

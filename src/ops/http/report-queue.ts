@@ -6,7 +6,9 @@ import { performance } from "node:perf_hooks";
 import type { FastifyReply } from "fastify";
 import pLimit from "p-limit";
 import type { DayStatement } from "../../closed.ts";
+import type { ZonedDay } from "../../closing/day-bounds.ts";
 import { ReconError } from "../../errors.ts";
+import { type ClosingPreview, previewClosing } from "../../flows/closing/preview-closing.ts";
 import {
   type AskedItems,
   type ItemFilter,
@@ -51,6 +53,12 @@ export interface ReportQueue {
     page: { readonly limit: number; readonly after: string | null },
     reply: FastifyReply,
   ): Promise<ItemPage>;
+  /** The same for what closing days would give up, which takes a report of each. */
+  preview(
+    days: readonly ZonedDay[],
+    acceptedIds: readonly string[],
+    reply: FastifyReply,
+  ): Promise<ClosingPreview>;
 }
 
 type Work<Result> = (making: Making) => Promise<Result>;
@@ -123,5 +131,9 @@ export function openReportQueue(context: FlowContext): ReportQueue {
         return await readItemPage(context, asked, filter, page);
       return await inQueue(asked.day, reply, (making) => readItemPage(context, asked, filter, page, making));
     },
+    preview: (days, acceptedIds, reply) =>
+      inQueue(days[0]?.day ?? "no day", reply, (making) =>
+        previewClosing(context, days, acceptedIds, making),
+      ),
   };
 }

@@ -5,12 +5,14 @@ import { type Instant, showDuration } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import { ReconError } from "../../errors.ts";
 import { LONGEST_RANGE_MS, SPANS, type Span } from "../../flows/trends/read-trends.ts";
+import { BACKFILL_SORTS } from "../../sync/backfill-store.ts";
 import type { ProductRange, TimeRange } from "../../window.ts";
 import {
   FILTER,
   FLAG,
   ONCE,
   orNull,
+  PAGE,
   read,
   readOneOf,
   TEXT,
@@ -23,6 +25,15 @@ import { bodyWith } from "./messages.ts";
 
 /** A product's range in a query or a form. */
 export const RANGE_QUERY = z.strictObject({ product: ONCE, from: timeIn(ONCE), to: timeIn(ONCE) });
+
+/** Which part of the list of backfills, in which order. */
+export const BACKFILL_QUERY = z.strictObject({
+  sort: z.enum(BACKFILL_SORTS).default("newest").meta({ description: "by the time of the request" }),
+  ...PAGE,
+});
+
+/** As typed. */
+export type BackfillQuery = z.input<typeof BACKFILL_QUERY>;
 
 /** The body that requests a backfill. */
 export const BACKFILL_FORM = z.strictObject(

@@ -10,6 +10,7 @@ import { EXPLAINED_BY } from "../../report-item.ts";
 import {
   CURRENCY,
   FILTER,
+  FLAG,
   ONCE,
   orNull,
   PAGE,
@@ -177,32 +178,34 @@ export const CLOSING_FORM = z.strictObject(
       .meta({ description: "products of whose day the time that cannot be fetched is left out; needs note" })
       .optional(),
     note: words(LONGEST_NOTE).meta({ description: "why the time is left out" }).optional(),
+    dryRun: FLAG.meta({ description: "only say what closing would give up" }),
   },
   bodyWith("day or month"),
 );
 
 /** What is to be closed. */
-export type AskedClosing =
+export type AskedClosing = { readonly dryRun: boolean } & (
   | { readonly dates: readonly string[] }
   | {
       readonly day: ZonedDay;
       /** null: no gap is accepted */
       readonly gaps: { readonly productIds: readonly string[]; readonly note: string } | null;
-    };
+    }
+);
 
 /** @throws ReconError `usage` that names the field and its value */
 export function readClosing(body: unknown, zone: string): AskedClosing {
-  const { day, month, acceptGap, note } = read(CLOSING_FORM, body);
+  const { day, month, acceptGap, note, dryRun } = read(CLOSING_FORM, body);
   if ((day === undefined) === (month === undefined)) throw usage("give either day or month");
   if ((acceptGap === undefined) !== (note === undefined))
     throw usage("note is the reason of acceptGap: give both", acceptGap === undefined ? "note" : "acceptGap");
   if (month === undefined) {
     const gaps =
       acceptGap === undefined || note === undefined ? null : { productIds: [...new Set(acceptGap)], note };
-    return { day: parseDay(day ?? "", zone), gaps };
+    return { dryRun, day: parseDay(day ?? "", zone), gaps };
   }
   if (acceptGap !== undefined) throw usage("acceptGap is about one day: give day, not month", "acceptGap");
-  return { dates: parseMonth(month).dates };
+  return { dryRun, dates: parseMonth(month).dates };
 }
 
 /** Whose sealed files are checked. */

@@ -3,12 +3,16 @@
 import { z } from "zod";
 import { formatInstant, type Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
+import type { ReconError } from "../../errors.ts";
 import type { TransferChoice } from "../../flows/read/read-transfer.ts";
 import { parseAmount } from "../../money.ts";
 import { TRANSFER_STATUSES, TRANSFER_TYPES, type Transfer } from "../../transfer.ts";
+import { PLACE_BY_AMOUNT, TRANSFER_SORTS, type TransferFilter } from "../../verify/list-store.ts";
 import { VERIFY_KINDS } from "../../verify/row-store.ts";
-import type { TransferFilter } from "../../verify/store.ts";
 import {
+  AFTER,
+  CURRENCY,
+  checkAfter,
   FILTER,
   orNull,
   PAGE,
@@ -35,7 +39,13 @@ export const ONE_OF_REF = z.strictObject({
 export const LIST_QUERY = z.strictObject({
   status: severalOf(TRANSFER_STATUSES).default([]).meta({ description: "several separated by commas" }),
   ...ONE_OF_REF.shape,
-  ...PAGE,
+  currency: orNull(CURRENCY),
+  sort: z.enum(TRANSFER_SORTS).default("newest").meta({
+    description:
+      "newest, oldest: by the time at which it was handed over or found in the ledger; amount: the largest first, grouped by currency; needs `status` without accepted",
+  }),
+  limit: PAGE.limit,
+  after: AFTER,
 });
 
 /** As typed. */
@@ -57,7 +67,21 @@ export function readTransferQuery(typed: unknown, { products }: Config): Transfe
   const { status: statuses, kind, product: productId, ...rest } = read(LIST_QUERY, typed);
   const known = products.map((one) => one.productId);
   if (productId !== null) readOneOf("product", productId, known);
+  const { sort, after } = rest;
+  if (sort !== "amount") checkAfter(after, null);
+  else {
+    if (statuses.length === 0 || statuses.includes("accepted")) throw tooManyToSort();
+    if (after !== null && !PLACE_BY_AMOUNT.test(after))
+      throw usage(`after ${show(after)} is not a position in the list by amount`, "after");
+  }
   return { kind: kind ?? "transfer", statuses, productId, ...rest };
+}
+
+/** No index has their amounts. Nearly all transfers are accepted; the others are few enough to sort at each request. */
+function tooManyToSort(): ReconError {
+  const others = TRANSFER_STATUSES.filter((status) => status !== "accepted").join(", ");
+  const words = `sort "amount" needs status, one or several of ${others}: accepted transfers are too many to sort`;
+  return usage(words, "sort");
 }
 
 /** Reads a ref, with the fields that distinguish several top-ups of one ref. @throws ReconError `usage` */

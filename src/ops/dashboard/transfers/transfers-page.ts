@@ -17,7 +17,8 @@ import {
   type TransferStory,
 } from "../../../flows/read/read-transfer.ts";
 import { closeTransfer } from "../../../flows/verify/operate-transfers.ts";
-import { countTransfers, listTransfers } from "../../../verify/store.ts";
+import { listTransfers } from "../../../verify/list-store.ts";
+import { countTransfers } from "../../../verify/store.ts";
 import { DECIDES, may } from "../../access/access.ts";
 import type { Notice } from "../../http/layout.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
