@@ -19,7 +19,7 @@ import { keepMoneySums } from "../src/flows/reports/sum-money.ts";
 import { dropClosed } from "../src/flows/retention/drop-closed.ts";
 import { dropExpired } from "../src/flows/retention/drop-expired.ts";
 import { keepCounts, measureStorage } from "../src/flows/retention/measure-storage.ts";
-import { sampleTrends } from "../src/flows/trends/sample-trends.ts";
+import { sampleTrends } from "../src/flows/trends/trends.ts";
 import type { VerifyContext } from "../src/flows/verify/ask-outcome.ts";
 import { openNoteVerifyAnswers, reportingRefusals } from "../src/flows/verify/note-verify-answers.ts";
 import { openVerifyRunner } from "../src/flows/verify/verify-due.ts";

@@ -3,7 +3,7 @@
 import type { Instant } from "../../src/clock.ts";
 import type { Sql } from "../../src/db/client.ts";
 import type { FlowContext } from "../../src/flows/context.ts";
-import { sampleTrends } from "../../src/flows/trends/sample-trends.ts";
+import { sampleTrends } from "../../src/flows/trends/trends.ts";
 import type { AnyFault } from "../../src/sandbox/faults/fault-list.ts";
 import { QUARTER_MS } from "../../src/work/trend-store.ts";
 import { noteDone } from "../../src/work/work-store.ts";

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, onTestFinished, test } from "vi
 import { showDuration } from "../../src/clock.ts";
 import { parseConfig } from "../../src/config-file.ts";
 import { dropExpired } from "../../src/flows/retention/drop-expired.ts";
-import { sampleTrends } from "../../src/flows/trends/sample-trends.ts";
+import { sampleTrends } from "../../src/flows/trends/trends.ts";
 import { watermarkOf } from "../../src/health/products.ts";
 import { appendEntries } from "../../src/ledger/store.ts";
 import { silentLog } from "../../src/log.ts";

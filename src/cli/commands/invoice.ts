@@ -6,7 +6,7 @@ import type { CheckedLine, InvoiceCheck, InvoiceFigure } from "../../closing/inv
 import { checkInvoiceOf } from "../../flows/closing/read-invoice.ts";
 import { formatMoney, parseAmount } from "../../money.ts";
 import { parseMonth } from "../../ops/input/report-query.ts";
-import { openInput } from "../run/open-input.ts";
+import { openInput } from "../run/open.ts";
 import { EXIT_FAILED, withRecon } from "../run/run-command.ts";
 import { printJson, printLine, printTable, showText } from "../terminal/print.ts";
 import { printCorrections } from "./report.ts";

@@ -12,7 +12,7 @@ import type { ImportCounts } from "../../ledger/import-lines.ts";
 import type { ImportTotals } from "../../ledger/past-import-store.ts";
 import { parseDay } from "../../ops/input/report-query.ts";
 import { readNote } from "../../ops/input/transfer-query.ts";
-import { openInput } from "../run/open-input.ts";
+import { openInput } from "../run/open.ts";
 import { withRecon } from "../run/run-command.ts";
 import { actorName, withAudit } from "../run/with-audit.ts";
 import { printJson, printLine, showText } from "../terminal/print.ts";

@@ -1,7 +1,9 @@
-/** Opens and closes the resources of a command: settings, database, log. Waits at the start for what may start later. */
+/** Opens and closes the resources of a command: settings, database, log, the file that it reads. Waits at the start for what may start later. */
 
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { stderr } from "node:process";
+import { stderr, stdin } from "node:process";
 import { calmLog } from "../../calm-log.ts";
 import { type Clock, showDuration, systemClock } from "../../clock.ts";
 import { type Need, readSettings, type Settings } from "../../config.ts";
@@ -13,11 +15,11 @@ import { type Proof, proveWrite } from "../../db/prove-write.ts";
 import { refusePlanted } from "../../db/schema-rights-store.ts";
 import { reportRefusals, watchConnections } from "../../db/watch-connections.ts";
 import { startEmbeddedPostgres } from "../../embedded/postgres/postgres.ts";
-import { ReconError } from "../../errors.ts";
+import { describeError, ReconError } from "../../errors.ts";
 import type { FlowContext } from "../../flows/context.ts";
 import { createLog, type Log } from "../../log.ts";
 import { secretsOf } from "../../secrets.ts";
-import { readableLog } from "../terminal/print.ts";
+import { readableLog, showText } from "../terminal/print.ts";
 import { tryOutConfig } from "./try-out-config.ts";
 
 /** What a pooler that drops the limits of statements must get instead; follows a colon. */
@@ -188,5 +190,28 @@ async function tryOnce(check: () => Promise<void>): Promise<ReconError | null> {
   } catch (error) {
     if (error instanceof ReconError) return error;
     throw error;
+  }
+}
+
+export interface Input {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** null: unknown before the end */
+  readonly bytes: number | null;
+}
+
+/**
+ * @param file its path; "-" is standard input
+ * @throws ReconError `usage` that names the file if it cannot be read
+ */
+export async function openInput(file: string): Promise<Input> {
+  if (file === "-") return { chunks: stdin, bytes: null };
+  try {
+    const found = await stat(file);
+    if (found.isDirectory()) throw new Error("it is a folder");
+    const stream = createReadStream(file);
+    await new Promise((opened, failed) => stream.once("open", opened).once("error", failed));
+    return { chunks: stream, bytes: found.size };
+  } catch (error) {
+    throw new ReconError("usage", `${showText(file)} cannot be read: ${describeError(error)}`);
   }
 }

@@ -24,7 +24,7 @@ import {
   openTrends,
   readMonthlyShares,
   TRENDS,
-} from "../../flows/trends/read-trends.ts";
+} from "../../flows/trends/trends.ts";
 import { REPORT_ITEMS } from "../../report-item.ts";
 import { ROLE_NAMES } from "../../roles.ts";
 import { againstAsCsv, monthAsCsv, pagesAsCsv, reportAsCsv } from "../csv/report-csv.ts";

@@ -24,7 +24,7 @@ import { TRANSFER, TRANSFER_LIST, TRANSFER_STORY } from "../../flows/read/read-t
 import { FOUND_BET, SEARCH_ANSWER } from "../../flows/read/search-answer.ts";
 import { REJECTED_LIST, REJECTED_STORY } from "../../flows/rejected/read-rejected.ts";
 import { RETRY_RESULT } from "../../flows/rejected/retry-rejected.ts";
-import { TRENDS } from "../../flows/trends/read-trends.ts";
+import { TRENDS } from "../../flows/trends/trends.ts";
 import { IMPORT_COUNTS } from "../../ledger/import-lines.ts";
 import { LEDGER_SIDE, MISMATCH, MISMATCH_LIST, PROVIDER_SIDE, TRANSFER_SIDE } from "../../mismatch.ts";
 import { COMMENT } from "../../mismatches/comment-store.ts";

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type Instant, showDuration } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import { ReconError } from "../../errors.ts";
-import { LONGEST_RANGE_MS, SPANS, type Span } from "../../flows/trends/read-trends.ts";
+import { LONGEST_RANGE_MS, SPANS, type Span } from "../../flows/trends/trends.ts";
 import { BACKFILL_SORTS } from "../../sync/backfill-store.ts";
 import type { ProductRange, TimeRange } from "../../window.ts";
 import {

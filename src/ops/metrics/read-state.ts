@@ -4,7 +4,7 @@ import type { Instant } from "../../clock.ts";
 import type { Config } from "../../config-file.ts";
 import type { Query, Sql } from "../../db/client.ts";
 import { seeWork, type WorkSeen } from "../../flows/read/read-work.ts";
-import { type MonthlyShares, readMonthlyShares } from "../../flows/trends/read-trends.ts";
+import { type MonthlyShares, readMonthlyShares } from "../../flows/trends/trends.ts";
 import { countRejectedEntries } from "../../ledger/rejected-store.ts";
 import { type PullProgress, readPullProgress } from "../../sync/progress-store.ts";
 import type { VerifyKind } from "../../verify/row-store.ts";

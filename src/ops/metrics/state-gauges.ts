@@ -6,7 +6,7 @@ import type { Config } from "../../config-file.ts";
 import type { Query, Sql } from "../../db/client.ts";
 import { readUpkeep } from "../../db/storage-store.ts";
 import { readStorage } from "../../flows/read/read-work.ts";
-import type { MonthlyShares } from "../../flows/trends/read-trends.ts";
+import type { MonthlyShares } from "../../flows/trends/trends.ts";
 import { isStalled, watermarkOf } from "../../health/products.ts";
 import type { Storage } from "../../storage.ts";
 import { TRANSFER_STATUSES } from "../../transfer.ts";

@@ -6,7 +6,7 @@ import type { CallbackEntry } from "../../../src/callback.ts";
 import { readMonth } from "../../../src/flows/closing/read-statement.ts";
 import { COMPARE_LIMITS } from "../../../src/flows/compare/comparison-context.ts";
 import { dropClosed } from "../../../src/flows/retention/drop-closed.ts";
-import { readMonthlyShares } from "../../../src/flows/trends/read-trends.ts";
+import { readMonthlyShares } from "../../../src/flows/trends/trends.ts";
 import { parseMonth } from "../../../src/ops/input/report-query.ts";
 import { openMetrics } from "../../../src/ops/metrics/metrics.ts";
 import { amount, exampleAdjustment, HOUR_MS, MINUTE_MS, NOON } from "../../support/examples.ts";

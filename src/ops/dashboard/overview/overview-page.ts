@@ -6,7 +6,7 @@ import type { Instant } from "../../../clock.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { type OpenIncidents, readOpenIncidents } from "../../../flows/read/read-incident.ts";
 import { type Overview, openOverview } from "../../../flows/read/read-overview.ts";
-import { openTrends } from "../../../flows/trends/read-trends.ts";
+import { openTrends } from "../../../flows/trends/trends.ts";
 import { renderLegend, renderPatterns } from "../coverage/render-coverage-strip.ts";
 import { renderIncidentTable } from "../incidents/render-incidents.ts";
 import { takeNotice } from "../parts/notice.ts";

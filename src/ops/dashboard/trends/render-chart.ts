@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant } from "../../../clock.ts";
-import type { Trends } from "../../../flows/trends/read-trends.ts";
+import type { Trends } from "../../../flows/trends/trends.ts";
 import type { TimeRange } from "../../../window.ts";
 import { sayTime } from "../parts/show.ts";
 

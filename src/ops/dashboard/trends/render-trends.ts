@@ -2,7 +2,7 @@
 
 import { html, type SafeHtml } from "@remix-run/html-template";
 import { formatInstant, type Instant, showDuration } from "../../../clock.ts";
-import { LONGEST_RANGE_MS, MOST_LAGS, type Trends } from "../../../flows/trends/read-trends.ts";
+import { LONGEST_RANGE_MS, MOST_LAGS, type Trends } from "../../../flows/trends/trends.ts";
 import { MISMATCH_STATUSES } from "../../../mismatch.ts";
 import type { TimeRange } from "../../../window.ts";
 import {

@@ -12,7 +12,7 @@ import {
   openTrends,
   readMonthlyShares,
   type Trends,
-} from "../../../flows/trends/read-trends.ts";
+} from "../../../flows/trends/trends.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
 import { readTrendQuery } from "../../input/range-query.ts";
 import { type Problem, problemOf, typedFields } from "../parts/fields.ts";

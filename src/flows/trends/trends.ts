@@ -1,6 +1,6 @@
 /**
- * Reads the trends of the last day, week or month, or of a chosen range. A mismatch counts from the time of its bet: counted from its first sight, a
- * backfill would look like a new problem.
+ * Writes the samples of the trends, because a month's chart would count millions of rows, and reads them: of the last day, week or month, or
+ * of a chosen range. A mismatch counts from the time of its bet: counted from its first sight, a backfill would look like a new problem.
  */
 
 import { z } from "zod";
@@ -16,14 +16,18 @@ import { type Amount, formatAmount, parseAmount, ZERO } from "../../money.ts";
 import { readPullProgress, readPullSummaries, readUnfetched } from "../../sync/progress-store.ts";
 import type { TimeRange } from "../../window.ts";
 import {
+  addQuarters,
+  countCallbacks,
+  countRecords,
   type LagStep,
+  noteLags,
   QUARTER_MS,
   readLagSteps,
   readWorkSteps,
   type WorkStep,
 } from "../../work/trend-store.ts";
 import { readWorkFacts } from "../../work/work-store.ts";
-import type { FlowContext } from "../context.ts";
+import { type FlowContext, pulledProducts } from "../context.ts";
 
 /** The months whose shares are shown. */
 export const MOST_MONTHS = 12;
@@ -318,4 +322,28 @@ export function describeTrends(
 
 function toSeconds(ms: number | null): number | null {
   return ms === null ? null : ms / 1000;
+}
+
+/** Quarters older than this are not counted any more: their figures stay unknown. */
+const COUNTED_FOR_MS = 2 * 86_400_000;
+/** Entries may be stored some time after they were received. */
+const CALLBACKS_AFTER_MS = 300_000;
+/** Limits the counting after a first start, so it does not delay other work. */
+const MOST_ROWS = 500;
+const MOST_QUARTERS = 8;
+
+export async function sampleTrends({ sql, config, clock }: FlowContext): Promise<void> {
+  const now = clock.now();
+  const quarter = Math.floor(now / QUARTER_MS) * QUARTER_MS;
+  const products = pulledProducts(config);
+  const range = { from: quarter + QUARTER_MS - COUNTED_FOR_MS, to: quarter + QUARTER_MS };
+  await addQuarters(sql, products, range);
+  const progress = await readPullProgress(sql);
+  const lags = progress.map((one) => ({
+    productId: one.productId,
+    lagMs: Math.max(0, now - watermarkOf(one)),
+  }));
+  await noteLags(sql, quarter, lags);
+  await countRecords(sql, range.from, MOST_ROWS);
+  await countCallbacks(sql, { from: range.from, to: now - CALLBACKS_AFTER_MS - QUARTER_MS }, MOST_QUARTERS);
 }
