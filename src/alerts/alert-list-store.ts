@@ -140,6 +140,32 @@ export async function noteSentAgain(
     where alert_id = ${alertId} and channel = ${channel}`;
 }
 
+/** One alert of an incident at one channel. */
+export interface Notification {
+  readonly alertId: number;
+  /** such as "incident-opened" */
+  readonly kind: string;
+  readonly what: string;
+  readonly at: Instant;
+  /** the number of its mismatches that the alert reported */
+  readonly count: number;
+  /** null: it was not sent to any channel yet */
+  readonly channel: string | null;
+  readonly attempts: number;
+  readonly deliveredAt: Instant | null;
+  readonly lastError: string | null;
+}
+
+/** The notifications of an incident, in the order in which they were written. */
+export async function readNotifications(sql: Query, id: number, most: number): Promise<Notification[]> {
+  return await sql<Notification[]>`
+    select a.id as "alertId", a.kind, a.body ->> 'what' as what, a.created_at as at, (a.body ->> 'count')::int as count, d.channel,
+      coalesce(d.attempts, 0) as attempts, d.delivered_at as "deliveredAt", d.last_error as "lastError"
+    from alerts a left join alert_deliveries d on d.alert_id = a.id
+    where a.idempotency_key like ${`incident/${id}/%`}
+    order by a.id, d.channel limit ${most}`;
+}
+
 function columns(sql: Query) {
   const at = (column: string) => sql`floor(extract(epoch from ${sql(column)}) * 1000)::bigint`;
   return sql`a.id, a.idempotency_key as "idempotencyKey", a.kind, a.product_id as "productId", a.body,

@@ -1,4 +1,4 @@
-/** Lists of incidents, their sums and trends, and who was notified. */
+/** Lists of incidents, their sums and trends. */
 
 import type { Instant } from "../clock.ts";
 import { type CaseChoice, narrowedByCase } from "../db/case-condition.ts";
@@ -297,32 +297,6 @@ export async function readGrowth(
     from incident_members join mismatches m on m.id = mismatch_id
     where incident_id = ${id} and first_seen_at > ${beganAt}`;
   return row ?? { count: 0, lately: 0, firstAt: null, lastAt: null };
-}
-
-/** One alert of an incident at one channel. */
-export interface Notification {
-  readonly alertId: number;
-  /** such as "incident-opened" */
-  readonly kind: string;
-  readonly what: string;
-  readonly at: Instant;
-  /** the number of its mismatches that the alert reported */
-  readonly count: number;
-  /** null: it was not sent to any channel yet */
-  readonly channel: string | null;
-  readonly attempts: number;
-  readonly deliveredAt: Instant | null;
-  readonly lastError: string | null;
-}
-
-/** In the order in which they were written. */
-export async function readNotifications(sql: Query, id: number, most: number): Promise<Notification[]> {
-  return await sql<Notification[]>`
-    select a.id as "alertId", a.kind, a.body ->> 'what' as what, a.created_at as at, (a.body ->> 'count')::int as count, d.channel,
-      coalesce(d.attempts, 0) as attempts, d.delivered_at as "deliveredAt", d.last_error as "lastError"
-    from alerts a left join alert_deliveries d on d.alert_id = a.id
-    where a.idempotency_key like ${`incident/${id}/%`}
-    order by a.id, d.channel limit ${most}`;
 }
 
 function isUndecided(sql: Query) {

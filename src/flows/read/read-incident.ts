@@ -1,6 +1,7 @@
 /** Reads incidents with their money, their trend, and who was notified of them. */
 
 import type { KnownMismatch } from "../../alerts/alert.ts";
+import { type Notification, readNotifications } from "../../alerts/alert-list-store.ts";
 import type { Money } from "../../alerts/incident.ts";
 import {
   countArrivals,
@@ -11,11 +12,9 @@ import {
   type ListedIncident,
   listChangedIncidents,
   listIncidents,
-  type Notification,
   readGrowth,
   readLargestIncidents,
   readListedIncident,
-  readNotifications,
   sumIncidents,
   sumOtherIncidents,
 } from "../../alerts/incident-list-store.ts";
