@@ -43,9 +43,10 @@ export interface IncidentChoice extends CaseChoice {
 /**
  * "newest": the one that began last. "growth": those with an undecided mismatch, and of these and of the others the one
  * that grew last. "at-risk": by currency, and of each currency the one with the most money at risk; one with several
- * currencies counts with the chosen one, or the one that most of its mismatches have.
+ * currencies counts with the chosen one, or the one that most of its mismatches have. "remind-at": only those with a reminder,
+ * the earliest first.
  */
-type IncidentOrder = "newest" | "growth" | "at-risk";
+type IncidentOrder = "newest" | "growth" | "at-risk" | "remind-at";
 
 export interface IncidentRange {
   readonly limit: number;
@@ -61,16 +62,29 @@ export async function listIncidents(
   { limit, after, order }: IncidentRange,
 ): Promise<{ incidents: ListedIncident[]; next: string | null }> {
   if (order === "at-risk") return await listByRisk(sql, choice, { limit, after });
-  const byGrowth = order === "growth";
   const growth = sql`${isUndecided(sql)}, last_at, id`;
-  const rows = await sql<ListedIncident[]>`
-    select ${columns(sql)} from incidents
-    where ${isChosen(sql, choice)}
-      ${after === null ? sql`` : byGrowth ? sql`and (${growth}) < (select ${growth} from incidents where id = ${Number(after)})` : sql`and id < ${Number(after)}`}
-    order by ${byGrowth ? sql`${isUndecided(sql)} desc, last_at desc,` : sql``} id desc limit ${limit + 1}`;
-  const incidents = rows.slice(0, limit);
-  const last = incidents.at(-1);
-  return { incidents, next: rows.length > limit && last !== undefined ? String(last.id) : null };
+  const { place, beyond, inOrder } = {
+    newest: { place: sql`id::text`, beyond: sql`id < ${Number(after)}`, inOrder: sql`id desc` },
+    growth: {
+      place: sql`id::text`,
+      beyond: sql`(${growth}) < (select ${growth} from incidents where id = ${Number(after)})`,
+      inOrder: sql`${isUndecided(sql)} desc, last_at desc, id desc`,
+    },
+    "remind-at": {
+      place: sql`to_char(remind_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '~' || id`,
+      beyond: sql`(remind_at, id) > (split_part(${after}, '~', 1)::timestamptz, split_part(${after}, '~', 2)::bigint)`,
+      inOrder: sql`remind_at, id`,
+    },
+  }[order];
+  const rows = await sql<(ListedIncident & { readonly place: string })[]>`
+    select ${columns(sql)}, ${place} as place from incidents
+    where ${isListed(sql, choice, order)} ${after === null ? sql`` : sql`and ${beyond}`}
+    order by ${inOrder} limit ${limit + 1}`;
+  const page = rows.slice(0, limit);
+  return {
+    incidents: page.map(({ place: _, ...incident }) => incident),
+    next: rows.length > limit ? (page.at(-1)?.place ?? null) : null,
+  };
 }
 
 /** Those without a currency are the last group. */
@@ -149,9 +163,17 @@ export async function chooseIncidents(
     order by id limit ${most} ${locks ? sql`for update` : sql``}`;
 }
 
-/** The number of chosen incidents. */
-export async function countIncidents(sql: Query, choice: IncidentChoice): Promise<ListCount> {
-  return await countList(sql, "incidents", isChosen(sql, choice));
+function isListed(sql: Query, choice: IncidentChoice, order: IncidentOrder) {
+  return sql`${isChosen(sql, choice)} ${order === "remind-at" ? sql`and remind_at is not null` : sql``}`;
+}
+
+/** The number of chosen incidents, on all pages of an order. */
+export async function countIncidents(
+  sql: Query,
+  choice: IncidentChoice,
+  order: IncidentOrder,
+): Promise<ListCount> {
+  return await countList(sql, "incidents", isListed(sql, choice, order));
 }
 
 /**

@@ -316,6 +316,11 @@ test("owner, ticket and reminder are set by ids and by filters, under the name o
     return JSON.parse(stdout).incidents.map(({ id }: { id: string }) => id);
   };
   expect(await incidentIds("--with-provider")).toEqual(["2"]);
+  await incidents("remind 2 --at 2026-12-03T09:00:00Z");
+  expect(await incidentIds("--sort remind-at")).toEqual(["2"]);
+  await incidents("remind 1 --at 2026-12-03T09:00:00Z");
+  const { next } = JSON.parse((await incidents("list --json --sort remind-at --limit 1")).stdout);
+  expect(await incidentIds(`--sort remind-at --after ${next}`)).toEqual(["2"]);
   expect(await incidentIds("--happened-from 2026-11-20 --happened-to 2026-11-21")).toHaveLength(2);
   expect(await incidentIds("--happened-from 2026-11-21")).toEqual([]);
   expect(await incidents("list --happened-from soon")).toEqual(

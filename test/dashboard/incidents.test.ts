@@ -72,6 +72,25 @@ test("the list of incidents is filtered by the provider's answer and the time of
   );
 });
 
+test("the list of incidents can begin with the earliest reminder", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  const ids = () => page.locator("tr[id^=incident-]").evaluateAll((all) => all.map(({ id }) => id.slice(9)));
+  await page.goto("/incidents?sort=remind-at");
+  await page.getByText("There is no such incident.").waitFor();
+  await sql`update incidents set remind_at = ${NOON} where id = 1`;
+  await sql`update incidents set remind_at = ${NOON + MINUTE_MS} where id = 2`;
+  await page.goto("/incidents?product=P1&currency=THB");
+  await page.getByLabel("First").selectOption("earliest reminder");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByText("Those with a reminder, the earliest first").waitFor();
+  expect(await ids()).toEqual(["1"]);
+  await page.goto("/incidents?sort=remind-at&limit=1");
+  expect(await ids()).toEqual(["1"]);
+  await page.getByRole("link", { name: "More" }).click();
+  await page.waitForURL("**/incidents?*after=*");
+  expect(await ids()).toEqual(["2"]);
+});
+
 test("selected incidents get an owner at once, who may decide; a refusal keeps the selection", async () => {
   const base = await serveDashboard(context, TOKENS);
   const page = await browser.newPage({ baseUrl: base, token: WRITE_TOKEN });

@@ -234,6 +234,36 @@ describe("many incidents", () => {
     });
   });
 
+  test("are listed by reminder, page by page, each once, also those with the same time", async () => {
+    const mia = await openFour();
+    const pages = async (query: string, limit: number) => {
+      const listed: string[] = [];
+      for (let after: string | null = ""; after !== null; ) {
+        const place: string = after === "" ? "" : `&after=${encodeURIComponent(after)}`;
+        const path = `/incidents?sort=remind-at&limit=${limit}&count=true${query}${place}`;
+        const { incidents, next, count } = (await mia(path)).json;
+        listed.push(`${incidents.map(({ id }: { id: string }) => id).join(" ")} of ${count}`);
+        after = next;
+      }
+      return listed;
+    };
+    expect(await pages("", 1)).toEqual([" of 0"]);
+    await mia("/incidents/remind", { ids: ["1", "3"], remindAt: THURSDAY });
+    expect(await pages("", 1)).toEqual(["1 of 2", "3 of 2"]);
+    await mia("/incidents/2/remind", { remindAt: "2026-12-03T08:59:59.999Z" });
+    expect(await pages("", 1)).toEqual(["2 of 3", "1 of 3", "3 of 3"]);
+    expect(await pages("", 2)).toEqual(["2 1 of 3", "3 of 3"]);
+    expect(await pages("", 3)).toEqual(["2 1 3 of 3"]);
+    await mia("/incidents/3/assign", { owner: "me" });
+    expect(await pages("&owner=nobody", 1)).toEqual(["2 of 2", "1 of 2"]);
+    await sql`update incidents set remind_at = ${THURSDAY}::text::timestamptz + interval '1 microsecond' where id in (1, 4)`;
+    expect(await pages("&state=all", 1)).toEqual(["2 of 4", "3 of 4", "1 of 4", "4 of 4"]);
+    const { next } = (await mia("/incidents?sort=remind-at&limit=1")).json;
+    await mia("/incidents/2/remind", { remindAt: null });
+    const { json } = await mia(`/incidents?sort=remind-at&after=${encodeURIComponent(next)}`);
+    expect(json.incidents.map(({ id }: { id: string }) => id)).toEqual(["3", "1"]);
+  });
+
   test("change all or none, and once for one Idempotency-Key", async () => {
     const mia = await openFour();
     expect(await mia("/incidents/assign", { ids: ["1", "77", "x"], owner: "mia" })).toEqual(

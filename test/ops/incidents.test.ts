@@ -145,8 +145,14 @@ describe("incidents", () => {
     ["/api/incidents?state=lost", 400, 'there is no state "lost"'],
     ["/api/incidents?product=P9", 400, 'there is no product "P9"'],
     ["/api/incidents?currency=baht", 400, "currency must be a code in capital letters such as THB"],
-    ["/api/incidents?sort=newest", 400, 'there is no sort "newest"; it is one of at-risk'],
+    ["/api/incidents?sort=newest", 400, 'there is no sort "newest"; it is one of at-risk, remind-at'],
     ["/api/incidents?sort=at-risk&after=7", 400, 'after "7" is not a position in the list by at-risk'],
+    ["/api/incidents?sort=remind-at&after=7", 400, 'after "7" is not a position in the list by remind-at'],
+    [
+      "/api/incidents?sort=remind-at&after=THB~4.5~7",
+      400,
+      'after "THB~4.5~7" is not a position in the list by remind-at',
+    ],
     ["/api/incidents?after=THB~4.5~7", 400, 'after "THB~4.5~7" is not the "next" of a page'],
     ["/api/incidents?withProvider=yes", 400, 'there is no withProvider "yes"; it is one of true, false'],
     [

@@ -40,7 +40,7 @@ export function addIncidentCommands(program: Command): void {
     .option("--happened-to <time>", "those with a bet that happened before this time")
     .option(
       "--sort <order>",
-      "at-risk: the most money first, within each currency; default: the newest first",
+      "at-risk: the most money first, within each currency; remind-at: those with a reminder, the earliest first; default: the newest first",
     )
     .option("--limit <count>", "the most rows to list, up to 1000", "100")
     .option("--after <next>", 'the "next" of the page before')

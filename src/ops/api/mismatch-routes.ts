@@ -233,7 +233,7 @@ async function commentOn(
 
 const LIST_INCIDENTS = describeOperation({
   id: "listIncidents",
-  summary: "incidents, the newest or those with the most money at risk first",
+  summary: "incidents, the newest first or in another order",
   query: INCIDENT_QUERY.extend(COUNTED),
   answers: { 200: INCIDENT_LIST },
 });
@@ -259,7 +259,8 @@ export function addIncidentRoutes(api: FastifyInstance, context: FlowContext): v
     const asked = await readIncidentQuery(context, query, request.asker.name);
     checkCounted(isCounted, query);
     const list = await listIncidentDocuments(context, asked);
-    return isCounted ? { ...list, ...(await countIncidents(context.sql, asked.choice)) } : list;
+    if (!isCounted) return list;
+    return { ...list, ...(await countIncidents(context.sql, asked.choice, asked.page.order)) };
   });
   api.get<{ Params: { id: string } }>("/incidents/:id", { schema: SHOW_INCIDENT }, ({ params }) =>
     readIncidentDocument(context, params.id),

@@ -25,6 +25,7 @@ import {
   HAPPENED_FILTERS,
   isAmount,
   readCaseFilters,
+  readPlace,
 } from "./mismatch-query.ts";
 
 const STATES = ["open", "over", "all"] as const;
@@ -45,9 +46,9 @@ export const INCIDENT_CHOICE = z.strictObject({
 });
 
 export const INCIDENT_QUERY = INCIDENT_CHOICE.extend({
-  sort: orNull(z.enum(["at-risk"])).meta({
+  sort: orNull(z.enum(["at-risk", "remind-at"])).meta({
     description:
-      "at-risk: the most money at risk in `currency` first. Without `currency` the list is grouped by currency, because amounts of two currencies cannot be compared; an incident with several is in the group of the one with the most mismatches. Default: the newest first",
+      "at-risk: the most money at risk in `currency` first. Without `currency` the list is grouped by currency, because amounts of two currencies cannot be compared; an incident with several is in the group of the one with the most mismatches. remind-at: only those with a reminder, the earliest first. Default: the newest first",
   }),
   changedSince: CHANGED_SINCE,
   limit: PAGE.limit,
@@ -68,7 +69,8 @@ export async function readIncidentQuery(
   const state = asked.state ?? (changedSince === null ? "open" : "all");
   const choice = await checkIncidentChoice(context, typed, { ...asked, state }, me);
   if (sort === null) checkAfter(after, changedSince);
-  else if (after !== null) checkPlace(after);
+  else if (after !== null && sort === "remind-at") readPlace("after", after, sort);
+  else if (after !== null) checkPlaceAtRisk(after);
   return { choice, page: { limit, after, order: sort ?? "newest" }, changedSince };
 }
 
@@ -90,7 +92,7 @@ export async function checkIncidentChoice(
   };
 }
 
-function checkPlace(after: string): void {
+function checkPlaceAtRisk(after: string): void {
   const { amount, id } = placeAtRisk(after);
   if (isAmount(amount) && /^\d{1,15}$/.test(id)) return;
   throw usage(`after ${show(after)} is not a position in the list by at-risk`, "after");

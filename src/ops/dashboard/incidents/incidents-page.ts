@@ -153,7 +153,7 @@ async function sendList(
     const { changedSince: _, ...query } = request.query;
     const asked = { limit: PAGE_SIZE, ...query };
     const { choice, page } = await readIncidentQuery(context, asked, request.asker.name);
-    const order = page.order === "at-risk" ? page.order : "growth";
+    const order = page.order === "newest" ? "growth" : page.order;
     const list = await listIncidentsWithMoney(context, choice, { ...page, order });
     const main = renderIncidents(filters, { ...choosing, list, problem: null }, when);
     return await sendPage(request, reply, { ...shared, main, live: ["mismatches"] });

@@ -77,6 +77,7 @@ ${renderTimePicker({ label: "Happened before", name: "happenedTo", value: happen
 ${renderSelect({ label: "First", name: "sort", value: sort, problem }, [
   ["", "recently grown"],
   ["at-risk", "most at risk"],
+  ["remind-at", "earliest reminder"],
 ])}
 <button>Filter</button>
 </form>
@@ -92,7 +93,10 @@ function renderList(
 ): SafeHtml {
   const { currency, sort, state, ...others } = filters;
   if (incidents.length === 0) {
-    const isAll = state === "open" && [currency, ...Object.values(others)].every((one) => one === "");
+    const isAll =
+      state === "open" &&
+      sort !== "remind-at" &&
+      [currency, ...Object.values(others)].every((one) => one === "");
     return html`<p class="sheet">${isAll ? "No incident is open." : "There is no such incident."}</p>`;
   }
   const typed = Object.entries(filters).filter(([, text]) => text !== "");
@@ -100,9 +104,11 @@ function renderList(
   const caption =
     sort === ""
       ? "Those with undecided mismatches first, then the most recently grown"
-      : currency === ""
-        ? "By currency, and of each currency those with the most money at risk first"
-        : `Those with the most ${currency} at risk first`;
+      : sort === "remind-at"
+        ? "Those with a reminder, the earliest first"
+        : currency === ""
+          ? "By currency, and of each currency those with the most money at risk first"
+          : `Those with the most ${currency} at risk first`;
   const selected = mayAct ? new Set(form?.id) : null;
   const table = renderIncidentTable(incidents, caption, when, selected);
   return html`<section class="sheet" aria-label="List">${mayAct ? renderChoosing(table, form?.owner ?? "") : table}
