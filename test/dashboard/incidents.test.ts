@@ -72,23 +72,38 @@ test("the list of incidents is filtered by the provider's answer and the time of
   );
 });
 
-test("the list of incidents can begin with the earliest reminder", async () => {
+test("the list of incidents can begin with the earliest reminder, and an owner's name leads to the list of that owner", async () => {
   const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
   const ids = () => page.locator("tr[id^=incident-]").evaluateAll((all) => all.map(({ id }) => id.slice(9)));
   await page.goto("/incidents?sort=remind-at");
   await page.getByText("There is no such incident.").waitFor();
-  await sql`update incidents set remind_at = ${NOON} where id = 1`;
-  await sql`update incidents set remind_at = ${NOON + MINUTE_MS} where id = 2`;
+  await sql`update incidents set owner = 'Mia & co', remind_at = ${NOON} where id = 1`;
+  await sql`update incidents set owner = 'tom', remind_at = ${NOON + MINUTE_MS} where id = 2`;
   await page.goto("/incidents?product=P1&currency=THB");
   await page.getByLabel("First").selectOption("earliest reminder");
   await page.getByRole("button", { name: "Filter" }).click();
   await page.getByText("Those with a reminder, the earliest first").waitFor();
   expect(await ids()).toEqual(["1"]);
+  await page.getByRole("link", { name: "Mia & co" }).click();
+  await page.waitForURL("**/incidents?*owner=Mia*");
+  const { pathname, searchParams } = new URL(page.url());
+  expect([pathname, Object.fromEntries(searchParams)]).toEqual([
+    "/incidents",
+    { state: "open", product: "P1", owner: "Mia & co", currency: "THB", sort: "remind-at" },
+  ]);
+  expect(await ids()).toEqual(["1"]);
+
   await page.goto("/incidents?sort=remind-at&limit=1");
   expect(await ids()).toEqual(["1"]);
   await page.getByRole("link", { name: "More" }).click();
   await page.waitForURL("**/incidents?*after=*");
   expect(await ids()).toEqual(["2"]);
+  await page.getByRole("link", { name: "tom" }).click();
+  await page.waitForURL("**/incidents?state=open&owner=tom&sort=remind-at");
+  expect(await ids()).toEqual(["2"]);
+  await page.goto("/");
+  await page.getByRole("link", { name: "tom" }).click();
+  await page.waitForURL("**/incidents?owner=tom");
 });
 
 test("selected incidents get an owner at once, who may decide; a refusal keeps the selection", async () => {

@@ -99,8 +99,6 @@ function renderList(
       [currency, ...Object.values(others)].every((one) => one === "");
     return html`<p class="sheet">${isAll ? "No incident is open." : "There is no such incident."}</p>`;
   }
-  const typed = Object.entries(filters).filter(([, text]) => text !== "");
-  const more = new URLSearchParams([...typed, ["after", next ?? ""]]);
   const caption =
     sort === ""
       ? "Those with undecided mismatches first, then the most recently grown"
@@ -110,9 +108,14 @@ function renderList(
           ? "By currency, and of each currency those with the most money at risk first"
           : `Those with the most ${currency} at risk first`;
   const selected = mayAct ? new Set(form?.id) : null;
-  const table = renderIncidentTable(incidents, caption, when, selected);
+  const table = renderIncidentTable(incidents, caption, when, { filters, selected });
   return html`<section class="sheet" aria-label="List">${mayAct ? renderChoosing(table, form?.owner ?? "") : table}
-${next === null ? null : html`<p><a class="button quiet" href="/incidents?${String(more)}">More</a></p>`}</section>`;
+${next === null ? null : html`<p><a class="button quiet" href="${pathOfList({ ...filters, after: next })}">More</a></p>`}</section>`;
+}
+
+function pathOfList(query: Readonly<Record<string, string>>): string {
+  const typed = Object.entries(query).filter(([, text]) => text !== "");
+  return `/incidents?${new URLSearchParams(typed)}`;
 }
 
 /** Without an action the form is sent to the address of this page of the list. */
@@ -137,12 +140,22 @@ const COLUMNS: readonly Column[] = [
   { name: "at risk", as: "number" },
 ];
 
-/** @param caption how they are ordered @param selected ids; null: the rows have no boxes */
+/**
+ * @param caption how they are ordered
+ * @param filters of the list to which an owner's name leads
+ * @param selected ids; null: the rows have no boxes
+ */
 export function renderIncidentTable(
   incidents: readonly IncidentWithMoney[],
   caption: string,
   { now, zone }: When,
-  selected: ReadonlySet<string> | null = null,
+  {
+    filters = {},
+    selected = null,
+  }: {
+    readonly filters?: Readonly<Record<string, string>>;
+    readonly selected?: ReadonlySet<string> | null;
+  } = {},
 ): SafeHtml {
   const rows = incidents.map((one) => {
     const { id, kind, productId, beganAt, lastAt, amounts, endedAt } = one;
@@ -152,7 +165,7 @@ export function renderIncidentTable(
         ...(selected === null ? [] : [renderBox(String(id), selected)]),
         html`<a href="/incidents/${id}">${kind}</a> <span class="faint">#${id}: ${MEANING_OF_KIND[kind]}</span>`,
         productId,
-        sayCase(describeIncident(one), zone, now),
+        sayCase(describeIncident(one), zone, now, (owner) => pathOfList({ ...filters, owner })),
         showAge(beganAt, now, zone),
         endedAt === null
           ? showAge(lastAt, now, zone)
