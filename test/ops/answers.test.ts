@@ -146,6 +146,16 @@ describe("a refused request", () => {
     );
   });
 
+  test("of a browser has the menu, and a search for the id at the end of the address", async () => {
+    const ask = await serveOps(context);
+    const { status, text } = await ask("GET", "/bets/TABLE-7%2F%221?x=1", {
+      headers: { ...bearer(READER), accept: "text/html" },
+    });
+    expect(status).toBe(404);
+    expect(text).toContain('name="q" value="TABLE-7/&quot;1"');
+    expect(text).toContain('<nav aria-label="Pages">');
+  });
+
   test("with a wrong method is answered with the allowed methods", async () => {
     const ask = await serveOps(context);
     const allowOf = async (path: string) =>

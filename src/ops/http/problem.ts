@@ -2,7 +2,7 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { html } from "@remix-run/html-template";
+import { html, type SafeHtml } from "@remix-run/html-template";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorCode, WrongField } from "../../errors.ts";
 import { renderPage } from "./layout.ts";
@@ -44,9 +44,9 @@ export async function sendProblem(
 ): Promise<FastifyReply> {
   reply.code(status);
   if (wantsPage(reply.request)) {
-    const main = html`<h1>${title}</h1><p>${detail}</p>`;
     const { asker, url } = reply.request;
-    const page = renderPage({ title, visitor: asker ?? null, path: url, main });
+    const main = html`<h1>${title}</h1><p>${detail}</p>${status === 404 ? renderSearchFor(url) : null}`;
+    const page = renderPage({ title, visitor: asker ?? null, path: url, main, hasMenu: true });
     return await reply.type("text/html; charset=utf-8").send(page);
   }
   const type = typeOf(code, originOf(reply.request));
@@ -54,6 +54,23 @@ export async function sendProblem(
   return await reply
     .type("application/problem+json")
     .send({ type, title, status, detail, code, ...(errors.length === 0 ? {} : { errors }) });
+}
+
+/** An address that somebody shortened or typed often ends with the id that is looked for. */
+function renderSearchFor(url: string): SafeHtml {
+  const [path = ""] = url.split("?");
+  const last = path.slice(path.lastIndexOf("/") + 1);
+  return html`<form method="get" action="/search" class="sheet fields">
+<label>Search for an id or a player <input name="q" value="${decodeText(last)}" size="40" autocomplete="off"></label>
+<button>Find</button></form>`;
+}
+
+function decodeText(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 /** Whether a browser shows the answer; the API always answers JSON. */
