@@ -233,3 +233,12 @@ test("one mismatch shows both sides, their reports in one order of time, and the
   ]);
   expect(await page.getByRole("row", { name: /^live 2026-11-20 11:00:00/ }).count()).toBe(1);
 });
+
+test("the key / leads to the search, but is a letter while one types", async () => {
+  const page = await browser.newPage({ baseUrl: await serveDashboard(context) });
+  await page.goto("/mismatches");
+  await isLive(page);
+  await page.keyboard.press("/");
+  await page.keyboard.type("bet-1/x");
+  expect(await page.getByRole("searchbox", { name: "Search" }).inputValue()).toBe("bet-1/x");
+});

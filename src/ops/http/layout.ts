@@ -70,7 +70,7 @@ const NAVIGATION: readonly (readonly [href: string, name: string, ...parts: stri
   ["/health", "Health", "/alerts", "/rejected", "/imports"],
 ];
 
-const SEARCH = html`<form role="search" method="get" action="/search"><input type="search" name="q" size="16" aria-label="Search" placeholder="Bet, player, id" autocomplete="off"></form>`;
+const SEARCH = html`<form role="search" method="get" action="/search"><input type="search" name="q" size="16" aria-label="Search" aria-keyshortcuts="/" placeholder="Bet, player, id" autocomplete="off"></form>`;
 
 /** A whole document. `html` escapes all values; only `html` makes markup. */
 export function renderPage(page: DashboardPage): string {

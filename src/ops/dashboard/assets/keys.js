@@ -1,4 +1,4 @@
-/** Links with a key: the key opens the link, except while somebody types. */
+/** Keys: "/" leads to the search, and the key of a link opens it, except while somebody types. */
 
 const TYPING = "input, select, textarea, [contenteditable]";
 
@@ -6,6 +6,12 @@ export function openByKeys() {
   document.addEventListener("keydown", (event) => {
     const { target, key, ctrlKey, metaKey, altKey, repeat, isComposing } = event;
     if (ctrlKey || metaKey || altKey || repeat || isComposing || target.closest?.(TYPING)) return;
+    const search = document.querySelector("form[role=search] input");
+    if (key === "/" && search !== null) {
+      event.preventDefault();
+      search.focus();
+      return;
+    }
     const links = [...document.querySelectorAll("a[data-key]")];
     const link = links.find((one) => one.dataset.key === key.toLowerCase());
     if (link === undefined) return;
