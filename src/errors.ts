@@ -127,6 +127,16 @@ export function asksForShorterWindow(error: unknown): boolean {
   return error instanceof ReconError && SHRINKING.has(error.code);
 }
 
+const BREAKS = /[\p{Cc}\u2028\u2029]/gu;
+
+/** A text from outside for one line: control characters and line breaks as JSON writes them, `\n`. */
+export function onOneLine(text: string): string {
+  return text.replace(BREAKS, (mark) => {
+    const written = JSON.stringify(mark).slice(1, -1);
+    return written === mark ? `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}` : written;
+  });
+}
+
 /** The message of an error for a log line or a gap's reason, without its stack. */
 export function describeError(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describeError(error.errors[0]);

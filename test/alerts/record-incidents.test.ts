@@ -2,9 +2,12 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { parseConfig } from "../../src/config-file.ts";
 import type { Query } from "../../src/db/client.ts";
 import { inSnapshot } from "../../src/db/transactions.ts";
+import { actOnMismatches } from "../../src/flows/mismatches/act-on-mismatches.ts";
 import { recordTransitions } from "../../src/flows/mismatches/record-transitions.ts";
+import { silentLog } from "../../src/log.ts";
 import type { MismatchContent } from "../../src/mismatch.ts";
 import type { Transition } from "../../src/mismatches/transitions.ts";
+import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { amount, HOUR_MS, MINUTE_MS, NOON } from "../support/examples.ts";
 import { exampleFinding } from "../support/findings.ts";
@@ -165,6 +168,23 @@ describe("incidents are separate", () => {
       kind: "incident-opened",
       body: { backfillId: null, count: 1 },
     });
+  });
+
+  test("and what a person opens again was found before any backfill that runs now", async () => {
+    await record(0, open(1));
+    await record(1, resolve(1));
+    await sql`insert into backfills (product_id, from_at, to_at, status, requested_at, started_at) values
+      ('P1', ${NOON - 48 * HOUR_MS}, ${NOON + 24 * HOUR_MS}, 'running', ${NOON}, ${NOON})`;
+    const context = { sql, config: config(), clock: createTestClock(NOON + 2 * MINUTE_MS), log: silentLog };
+    const asked = {
+      action: "reopen",
+      target: { ids: ["1"] },
+      expected: "resolved",
+      adjustment: null,
+    } as const;
+    await actOnMismatches(context, { ...asked, note: "not paid", by: "mia" });
+    const incidents = await sql`select backfill_id as "backfillId" from incidents order by id`;
+    expect(incidents).toEqual([{ backfillId: 0 }, { backfillId: 0 }]);
   });
 
   test("by their end: a later mismatch begins another incident", async () => {

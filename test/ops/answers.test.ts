@@ -188,6 +188,32 @@ describe("a refused request", () => {
     },
   );
 
+  test("names a line break as \\n, and shortens what is long", async () => {
+    const ask = await serveOps(context);
+    const detailOf = async (path: string, body: object | null = null) =>
+      (
+        await ask(body === null ? "GET" : "POST", path, {
+          headers: { ...bearer(WRITER), ...(body === null ? {} : JSON_TYPE) },
+          ...(body === null ? {} : { body: JSON.stringify(body) }),
+        })
+      ).json.detail;
+    expect(await detailOf("/api/incidents?sort=THB%0A")).toContain('there is no sort "THB\\n"');
+    expect(await detailOf("/api/mismatches?day=2026%0D%0A")).not.toMatch(/[\r\n]/);
+    expect(await detailOf("/api/incidents/assign", { owner: "a", ids: ["1\n2"] })).toBe(
+      'there is no incident "1\\n2"',
+    );
+    expect((await detailOf(`/api/mismatches?limit=${"9".repeat(3_000)}`)).length).toBeLessThan(200);
+    expect(await detailOf("/api/incidents?owner=%20")).toBe('owner must be a name, but is ""');
+  });
+
+  test("to change something by a field in the address is refused: it would be overlooked", async () => {
+    const ask = await serveOps(context);
+    const headers = { ...bearer(WRITER), ...JSON_TYPE };
+    const body = JSON.stringify({ owner: "zz", ids: ["9"] });
+    const { status, json } = await ask("POST", "/api/incidents/assign?dryRun=true", { headers, body });
+    expect([status, json.detail]).toEqual([400, '"dryRun" is in the address, but must be in the body']);
+  });
+
   test.each([
     ["no JSON", "{", JSON_TYPE, 400, "Bad Request"],
     ["no text where JSON is announced", "", JSON_TYPE, 400, "Bad Request"],

@@ -123,6 +123,11 @@ describe("a day", () => {
     ]);
     expect(await preview({ day: "2026-11-19" }, DECIDER)).toMatchObject({ status: 403 });
     expect(await sql`select from closed_days`).toEqual([]);
+    await ask("POST", "/api/close", { body: { day: "2026-11-19" }, token: CLOSER.token });
+    const gap = { day: "2026-11-19", acceptGap: ["P1"], note: "x" };
+    const refused = await ask("POST", "/api/close", { body: gap, token: CLOSER.token });
+    expect(refused.json.detail).toContain("the day was closed before");
+    expect(await preview(gap)).toMatchObject({ status: 409, json: { detail: refused.json.detail } });
   });
 
   test("is previewed without the gap that would be accepted, which is not stored", async () => {

@@ -52,6 +52,9 @@ export async function previewClosing(
   const { archive } = context.config.closing;
   const unusable = archive === null ? null : await findUnusable(archive);
   const previews: DayPreview[] = [];
+  // Refuses, as accepting would, even if the day is closed.
+  const [only] = days;
+  if (acceptedIds.length > 0 && only !== undefined) await previewGaps(context, only, acceptedIds);
   let last: ZonedDay | null = await readLastClosed(context.sql);
   for (const day of days) {
     const isClosed = (await readClosedDay(context.sql, day.day)) !== null;

@@ -8,7 +8,7 @@ import type { Query } from "../../db/client.ts";
 import { inReadCommitted } from "../../db/transactions.ts";
 import { type DiffMark, writeMarks } from "../../diff/mark-store.ts";
 import { readBetIds } from "../../diff/session-store.ts";
-import { ReconError } from "../../errors.ts";
+import { onOneLine, ReconError } from "../../errors.ts";
 import { readTxnIds } from "../../ledger/store.ts";
 import type { MismatchStatus } from "../../mismatch.ts";
 import { ACTS, type Adjustment, type MismatchAction, refusalOf } from "../../mismatches/act.ts";
@@ -213,7 +213,7 @@ export function knownIds(ids: readonly string[]): number[] {
 
 /** '"7", "8" and 2 more'. */
 export function nameSome(ids: readonly string[]): string {
-  const named = ids.slice(0, MOST_NAMED).map((id) => `"${id.slice(0, LONGEST_ID)}"`);
+  const named = ids.slice(0, MOST_NAMED).map((id) => `"${onOneLine(id.slice(0, LONGEST_ID))}"`);
   return `${named.join(", ")}${ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : ""}`;
 }
 

@@ -42,11 +42,12 @@ export async function recordChanges(
   const products = [...new Set(changes.map(({ productId }) => productId))];
   const backfills = await readBackfillsSince(tx, products, now - diff.callbackGrace - alerts.incidentGap);
   const ofBackfills = changes.map((change) => {
-    const { productId, occurredAt } = change;
+    const { productId, occurredAt, by } = change;
     const source = backfills.find(
       (one) => one.productId === productId && one.from <= occurredAt && occurredAt < one.to,
     );
-    return { ...change, backfillId: source?.id ?? 0 };
+    // What a person opens again was found before.
+    return { ...change, backfillId: by === undefined ? (source?.id ?? 0) : 0 };
   });
   await recordIncidents(
     tx,

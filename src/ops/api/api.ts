@@ -33,6 +33,7 @@ import { addIdempotency } from "../http/idempotency.ts";
 import type { ReportQueue } from "../http/report-queue.ts";
 import type { ImportSeats } from "../http/sent-lines.ts";
 import { LARGEST_LIMIT, PAGE_QUERY, readPage, type Typed, usage } from "../input/fields.ts";
+import { show } from "../input/messages.ts";
 import { RANGE_QUERY, readProductRange, readTrendQuery, TREND_QUERY } from "../input/range-query.ts";
 import {
   AGAINST_QUERY,
@@ -178,6 +179,7 @@ export async function addApi(
 ): Promise<void> {
   const { config } = context;
   takeJsonOnly(api);
+  refuseUnreadQuery(api);
   addIdempotency(api, context);
   await addContentEncoding(api);
   await addDocument(api);
@@ -244,15 +246,27 @@ const DEEPEST_BODY = 8;
 function takeJsonOnly(api: FastifyInstance): void {
   const parse = api.getDefaultJsonParser("error", "error");
   api.removeAllContentTypeParsers();
-  api.addContentTypeParser<string>("*", { parseAs: "string" }, (_request, text, done) => {
+  api.addContentTypeParser<string>("*", { parseAs: "string" }, ({ headers }, text, done) => {
     if (text === "") return done(null, undefined);
-    done(Object.assign(new Error("the body must be application/json"), { statusCode: 415 }));
+    const type = show(headers["content-type"] ?? "");
+    done(
+      Object.assign(new Error(`Content-Type is ${type}, but must be application/json`), { statusCode: 415 }),
+    );
   });
   api.addContentTypeParser<string>("application/json", { parseAs: "string" }, (request, text, done) => {
     if (text === "") return done(null, undefined);
     parse(request, text, (error, body: unknown) =>
       isDeeper(body, DEEPEST_BODY) ? done(usage("the body is nested too deeply")) : done(error, body),
     );
+  });
+}
+
+/** Otherwise `POST …/assign?dryRun=true` would make the change. */
+function refuseUnreadQuery(api: FastifyInstance): void {
+  api.addHook("preValidation", async ({ method, query, routeOptions }) => {
+    if (method !== "POST" || routeOptions.schema?.querystring !== undefined) return;
+    const [name] = Object.keys(query as object);
+    if (name !== undefined) throw usage(`${show(name)} is in the address, but must be in the body`, name);
   });
 }
 

@@ -8,7 +8,7 @@ import { AMOUNT_TEXT } from "../../answer.ts";
 import { parseInstant } from "../../clock.ts";
 import { CURRENCY_CODE } from "../../config-file.ts";
 import { isCursor } from "../../db/change-position.ts";
-import { ReconError, type WrongField } from "../../errors.ts";
+import { onOneLine, ReconError, type WrongField } from "../../errors.ts";
 import { formatAmount, parseAmount } from "../../money.ts";
 import { bodyWith, fieldOf, messageOf, sayNone, sayRepeated, show, type TextReader } from "./messages.ts";
 
@@ -18,7 +18,8 @@ export type Typed = Readonly<Record<string, unknown>>;
 type Issue = z.core.$ZodRawIssue;
 
 /** @param message names the field and its value @param field its name; null: the error is not about one field */
-export function usage(message: string, field: string | null = null): ReconError {
+export function usage(said: string, field: string | null = null): ReconError {
+  const message = onOneLine(said);
   return new ReconError("usage", message, { fields: field === null ? [] : [{ name: field, message }] });
 }
 
@@ -36,9 +37,9 @@ export function read<Form extends z.ZodType>(form: Form, value: unknown): z.outp
   for (const { code, message, path } of issues) {
     const [name] = path;
     if (code === "unrecognized_keys" || typeof name !== "string" || fields.has(name)) continue;
-    fields.set(name, { name, message });
+    fields.set(name, { name, message: onOneLine(message) });
   }
-  throw new ReconError("usage", issue?.message ?? "the request has an error", {
+  throw new ReconError("usage", onOneLine(issue?.message ?? "the request has an error"), {
     fields: [...fields.values()],
   });
 }
@@ -223,7 +224,7 @@ export function readPage(typed: unknown): PageRange {
 function readLimit(text: string): number {
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= LARGEST_LIMIT) return limit;
-  throw usage(`limit "${text}" is not a number from 1 to ${LARGEST_LIMIT}`);
+  throw usage(`limit ${show(text)} is not a number from 1 to ${LARGEST_LIMIT}`);
 }
 
 /** The filters of alerts. */

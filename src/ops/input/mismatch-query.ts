@@ -28,7 +28,7 @@ import {
   usage,
   withFieldsOf,
 } from "./fields.ts";
-import { show } from "./messages.ts";
+import { must, show } from "./messages.ts";
 import { checkOrder } from "./range-query.ts";
 import { parseDay } from "./report-query.ts";
 
@@ -39,7 +39,9 @@ const ME = "me";
 
 /** The filters of mismatches and of incidents by owner, reminder and provider. */
 export const CASE_FILTERS = {
-  owner: orNull(FILTER).meta({ description: `a name; ${ME}: the caller's; ${NOBODY}: without an owner` }),
+  owner: orNull(FILTER.trim().min(1, must("be a name"))).meta({
+    description: `a name; ${ME}: the caller's; ${NOBODY}: without an owner`,
+  }),
   due: orNull(z.enum(YES_OR_NO)).meta({ description: "whether the time of the reminder has passed" }),
   withProvider: orNull(z.enum(YES_OR_NO)).meta({
     description: "whether an answer of the provider is awaited",
