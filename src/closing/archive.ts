@@ -1,8 +1,11 @@
-/** The sealed files of a closed day (§3.10): their names, their lines and their manifest. Pure. */
+/** The sealed files of a closed day (§3.10): their names, their lines, what these add up to, and their manifest. Pure. */
 
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { formatInstant, parseInstant } from "../clock.ts";
+import { type Amount, formatAmount, parseAmount, ZERO } from "../money.ts";
+import type { ReportRow } from "../report.ts";
+import type { ReportItem } from "../report-item.ts";
 import { canonicalJson, hashOf, type Statement } from "./statement.ts";
 
 export const MANIFEST = "manifest.json";
@@ -94,4 +97,67 @@ const MOST_MARKS = 4_096;
 /** The number of lines that share a mark. */
 export function linesOfMark(lines: number): number {
   return Math.max(1, Math.ceil(lines / MOST_MARKS));
+}
+
+/** Sums by row, "TABLE THB", and figure, "provider.stake". */
+export type LineSums = Map<string, Map<string, Amount>>;
+
+const SIDE_FIGURES = ["bets", "stake", "payout", "net"] as const;
+const FIGURES = {
+  mismatch: "mismatches",
+  correction: "adjustments",
+  pending: "pending",
+  rounding: "rounding",
+} as const;
+
+function addTo(sums: LineSums, row: string, figure: string, text: string): void {
+  const own = sums.get(row) ?? new Map<string, Amount>();
+  own.set(figure, (own.get(figure) ?? ZERO).plus(parseAmount(text, figure)));
+  sums.set(row, own);
+}
+
+type Sides = {
+  readonly [Side in "provider" | "ledger"]: Omit<NonNullable<ReportItem[Side]>, "status"> | null;
+};
+
+function addSides(sums: LineSums, row: string, { provider, ledger }: Sides): void {
+  for (const figure of SIDE_FIGURES) {
+    if (provider !== null) addTo(sums, row, `provider.${figure}`, String(provider[figure]));
+    if (ledger !== null) addTo(sums, row, `ledger.${figure}`, String(ledger[figure]));
+  }
+  if (ledger !== null) addTo(sums, row, "ledger.moved", ledger.moved);
+}
+
+/** @param line as read from a file @throws Error if it is none */
+export function addLine(sums: LineSums, line: ReportItem): void {
+  const { productId, currency, ledger, difference, explainedBy } = line;
+  const row = `${productId} ${currency}`;
+  const isOutside = explainedBy === "outside";
+  if (!isOutside) addSides(sums, row, line);
+  addTo(sums, row, isOutside ? "outside" : "difference", isOutside ? (ledger?.moved ?? "0") : difference);
+  if (isOutside || explainedBy === "agreed") return;
+  addTo(sums, row, explainedBy === null ? "rest" : FIGURES[explainedBy], difference);
+}
+
+/**
+ * Compares the rows of a statement with the sums of their lines.
+ * @returns the first figure of each row that differs, as a part of a sentence whose subject is the manifest
+ */
+export function compareRows(rows: readonly ReportRow[], lines: LineSums): string[] {
+  const said: LineSums = new Map();
+  for (const one of rows) {
+    const row = `${one.productId} ${one.currency}`;
+    addSides(said, row, one);
+    for (const figure of ["difference", "outside", "rest", ...Object.values(FIGURES)] as const)
+      addTo(said, row, figure, one[figure]);
+  }
+  return [...new Set([...said.keys(), ...lines.keys()])].flatMap((row) => {
+    const [own, added] = [said.get(row), lines.get(row)];
+    const figures = [...new Set([...(own?.keys() ?? []), ...(added?.keys() ?? [])])];
+    const of = (sums: Map<string, Amount> | undefined, figure: string) => sums?.get(figure) ?? ZERO;
+    const wrong = figures.find((figure) => !of(own, figure).eq(of(added, figure)));
+    if (wrong === undefined) return [];
+    const [stated, sum] = [of(own, wrong), of(added, wrong)].map(formatAmount);
+    return [`says ${wrong} ${stated} of ${row}, but its lines add up to ${sum}`];
+  });
 }

@@ -27,7 +27,7 @@ test("an archive as it was sealed is said to be so, with the hash that ends its 
   const { hash } = await sealDays(folder, 3);
   expect(await startRecon(["archive", "verify", folder], {}).ended).toMatchObject({
     code: 0,
-    stdout: `Every file in ${folder} is as it was sealed: 3 days, 3 files, 60 lines.\nThe last day, 2026-11-22, has number 3 and the hash ${hash}: compare it with the one that you wrote down.\n`,
+    stdout: `Every file in ${folder} is as it was sealed, and its lines add up to its statement: 3 days, 3 files, 60 lines.\nThe last day, 2026-11-22, has number 3 and the hash ${hash}: compare it with the one that you wrote down.\n`,
   });
   const json = await verify(folder, "--json");
   expect(JSON.parse(json.stdout)).toEqual({

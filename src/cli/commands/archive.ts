@@ -51,7 +51,11 @@ function describe(folder: string, { days, files, lines, flaws, first, last }: Ar
           ...begin,
           `The last day, ${last.day}, has number ${last.number} and the hash ${last.hash}: compare it with the one that you wrote down.`,
         ];
-  if (flaws.length === 0) return [`Every file in ${folder} is as it was sealed: ${sums}.`, ...end];
+  if (flaws.length === 0)
+    return [
+      `Every file in ${folder} is as it was sealed, and its lines add up to its statement: ${sums}.`,
+      ...end,
+    ];
   return [...flaws.map((flaw) => `${sayFlaw(flaw)}.`), `${count(flaws.length, "flaw")} in ${sums}.`, ...end];
 }
 

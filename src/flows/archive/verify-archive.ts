@@ -1,4 +1,4 @@
-/** Checks sealed files without a database: the folder of one day, or all days and their chain. */
+/** Checks sealed files without a database: the folder of one day, or all days and their chain, and what their lines add up to. */
 
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -11,7 +11,10 @@ import { type AnswerOf, COUNT, DATE, listOf, objectOf, TEXT } from "../../answer
 import { HASH } from "../../closed.ts";
 import {
   type ArchivedFile,
+  addLine,
+  compareRows,
   hashOfManifest,
+  type LineSums,
   linesOfMark,
   MANIFEST,
   type Manifest,
@@ -20,6 +23,8 @@ import {
 } from "../../closing/archive.ts";
 import { readClosedDay } from "../../closing/closed-day-store.ts";
 import { describeError, ReconError } from "../../errors.ts";
+import type { ReportRow } from "../../report.ts";
+import type { ReportItem } from "../../report-item.ts";
 import type { FlowContext } from "../context.ts";
 import { markLines, readLines } from "./lines.ts";
 
@@ -56,11 +61,18 @@ export async function readManifest(path: string): Promise<ReadManifest> {
   return { manifest: parseManifest(text), text };
 }
 
-/** Compares the files of a day with its manifest. @returns `manifest` is null if it cannot be read */
+/**
+ * Compares the files of a day with its manifest.
+ * @returns `manifest` is null if it cannot be read; `wrongSums` are the figures of its statement that its lines do not add up to
+ */
 export async function verifyDay(
   folder: string,
   day: string,
-): Promise<{ readonly flaws: readonly ArchiveFlaw[]; readonly manifest: ReadManifest | null }> {
+): Promise<{
+  readonly flaws: readonly ArchiveFlaw[];
+  readonly wrongSums: readonly ArchiveFlaw[];
+  readonly manifest: ReadManifest | null;
+}> {
   const path = join(folder, day);
   const flaws: ArchiveFlaw[] = [];
   const note = (file: string, what: string, line: number | null = null) =>
@@ -71,21 +83,23 @@ export async function verifyDay(
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
     note(MANIFEST, isMissing ? "is missing" : `cannot be read: ${describeError(error)}`);
-    return { flaws, manifest: null };
+    return { flaws, wrongSums: [], manifest: null };
   }
   const { manifest } = read;
   if (manifest.day !== day) note(MANIFEST, `is that of ${manifest.day}`);
   const known = new Set([MANIFEST, ...manifest.files.map(({ name }) => name)]);
   const names = new Set(await readdir(path));
   for (const name of [...names].sort()) if (!known.has(name)) note(name, "is not in the manifest");
+  const sums: LineSums = new Map();
   for (const file of manifest.files) {
     if (!names.has(file.name)) note(file.name, "is missing");
     else {
-      const flaw = await verifyFile(join(path, file.name), file, manifest);
+      const flaw = await verifyFile(join(path, file.name), file, manifest, sums);
       if (flaw !== null) note(file.name, flaw.what, flaw.line);
     }
   }
-  return { flaws, manifest: read };
+  const wrongSums = flaws.length === 0 ? compareWithRows(manifest, sums) : [];
+  return { flaws, wrongSums, manifest: read };
 }
 
 /** The check of a day's sealed files, as JSON. */
@@ -119,10 +133,10 @@ export async function verifyClosedDay(
     throw new ReconError("usage", "closing.archive is not set, so there are no sealed files");
   const closed = await readClosedDay(sql, day);
   if (closed === null) throw new ReconError("not-found", `${day} is not closed, so it has no sealed files`);
-  const { flaws, manifest: found } = await verifyDay(folder, day);
+  const { flaws, wrongSums, manifest: found } = await verifyDay(folder, day);
   const hash = found === null ? null : hashOfManifest(found.manifest, found.text);
-  const ofOther =
-    hash === null || hash === closed.hash ? [] : [{ file: MANIFEST, line: null, what: OF_OTHER }];
+  const isOther = hash !== null && hash !== closed.hash;
+  const ofOther = isOther ? [{ file: MANIFEST, line: null, what: OF_OTHER }] : [];
   const files = found?.manifest.files ?? [];
   return {
     day,
@@ -130,20 +144,39 @@ export async function verifyClosedDay(
     hash,
     files: files.length,
     lines: files.reduce((sum, { lines }) => sum + lines, 0),
-    flaws: [...ofOther, ...flaws.map(({ file, line, what }) => ({ file, line, what }))].slice(0, MOST_FLAWS),
+    flaws: [
+      ...ofOther,
+      ...[...flaws, ...wrongSums].map(({ file, line, what }) => ({ file, line, what })),
+    ].slice(0, MOST_FLAWS),
   };
 }
 
 const OF_OTHER = "does not belong to the stored statement: one of them was altered";
 
+/** No hash outside of the folder names the manifest of the last day, so its figures are proved by its lines. */
+function compareWithRows({ day, rows }: Manifest, sums: LineSums): ArchiveFlaw[] {
+  const flawOf = (what: string) => ({ day, file: MANIFEST, line: null, what });
+  try {
+    return compareRows(rows as ReportRow[], sums).map(flawOf);
+  } catch (error) {
+    return [flawOf(`has rows that cannot be read: ${describeError(error)}`)];
+  }
+}
+
 type FileFlaw = Pick<ArchiveFlaw, "line" | "what">;
 
-async function verifyFile(path: string, file: ArchivedFile, manifest: Manifest): Promise<FileFlaw | null> {
+/** @param sums gets what the lines add up to */
+async function verifyFile(
+  path: string,
+  file: ArchivedFile,
+  manifest: Manifest,
+  sums: LineSums,
+): Promise<FileFlaw | null> {
   try {
-    const { sha256, flaw } = await readThrough(path, file, manifest, 16_384);
+    const { sha256, flaw } = await readThrough(path, file, manifest, 16_384, sums);
     if (sha256 === file.sha256 && flaw === null) return null;
     // In small steps everything before the first wrong byte is unpacked.
-    const close = await readThrough(path, file, manifest, 64);
+    const close = await readThrough(path, file, manifest, 64, new Map());
     const intact = "has other bytes than its SHA-256 says, although its lines are as they were written";
     return close.flaw ?? { line: null, what: intact };
   } catch (error) {
@@ -152,7 +185,13 @@ async function verifyFile(path: string, file: ArchivedFile, manifest: Manifest):
 }
 
 /** Reads a whole file. @param step the bytes that are unpacked at once @returns the first flaw of its lines; null: none */
-async function readThrough(path: string, file: ArchivedFile, manifest: Manifest, step: number) {
+async function readThrough(
+  path: string,
+  file: ArchivedFile,
+  manifest: Manifest,
+  step: number,
+  sums: LineSums,
+) {
   const hash = createHash("sha256");
   let flaw: FileFlaw | null = null;
   async function* hashed(chunks: AsyncIterable<Buffer>) {
@@ -167,7 +206,7 @@ async function readThrough(path: string, file: ArchivedFile, manifest: Manifest,
       hashed,
       createGunzip({ chunkSize: step, ...({ readableHighWaterMark: step } as object) }),
       async (unpacked: AsyncIterable<Buffer>) => {
-        flaw = await findFlaw(unpacked, file, manifest);
+        flaw = await findFlaw(unpacked, file, manifest, sums);
         // After a flaw nothing more is read: the hash is then that of a part.
       },
     );
@@ -182,6 +221,7 @@ async function findFlaw(
   unpacked: AsyncIterable<Buffer>,
   { name, lines }: ArchivedFile,
   { day, marks: known }: Manifest,
+  sums: LineSums,
 ): Promise<FileFlaw | null> {
   const marks: string[] = [];
   const share = linesOfMark(lines);
@@ -209,7 +249,7 @@ async function findFlaw(
       count += 1;
       compareMark();
       if (altered !== null && count > altered + 2 * share) return sayAltered(altered);
-      if (!isLine(line, day, productId))
+      if (!isLine(line, day, productId, sums))
         return altered === null || altered === count
           ? { line: count, what: `is no line of ${productId} on ${day}: it was altered` }
           : sayAltered(altered);
@@ -229,11 +269,14 @@ async function findFlaw(
   return altered === null ? null : sayAltered(altered);
 }
 
-function isLine(line: Buffer, day: string, productId: string): boolean {
+/** @param sums gets what the line adds */
+function isLine(line: Buffer, day: string, productId: string, sums: LineSums): boolean {
   const text = line.toString();
   try {
-    const value = JSON.parse(text) as { readonly day?: unknown; readonly productId?: unknown };
-    return value.day === day && value.productId === productId && JSON.stringify(value) === text;
+    const value = JSON.parse(text) as ReportItem;
+    if (value.day !== day || value.productId !== productId || JSON.stringify(value) !== text) return false;
+    addLine(sums, value);
+    return true;
   } catch {
     return false;
   }
@@ -242,9 +285,9 @@ function isLine(line: Buffer, day: string, productId: string): boolean {
 /** More are not listed. */
 const MOST_FLAWS = 1_000;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
-/** A day that is being closed, or whose closing was interrupted. */
 /** A folder that the file system makes, if the archive has a disk of its own. */
 export const OF_THE_DISK = "lost+found";
+/** A day that is being closed, or whose closing was interrupted. */
 const UNFINISHED = /^\d{4}-\d{2}-\d{2}\.unfinished$/;
 
 export interface ArchiveCheck {
@@ -278,8 +321,8 @@ export async function verifyArchive(folder: string): Promise<ArchiveCheck> {
       flaws.push({ day: null, file: name, line: null, what: "is not the folder of a day" });
       continue;
     }
-    const { flaws: found, manifest: read } = await verifyDay(folder, name);
-    flaws.push(...found);
+    const { flaws: found, wrongSums, manifest: read } = await verifyDay(folder, name);
+    flaws.push(...found, ...wrongSums);
     sums.days += 1;
     if (read === null) {
       last = null;

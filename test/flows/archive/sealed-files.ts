@@ -16,7 +16,8 @@ export const newFolder = () => mkdtemp(join(tmpdir(), "recon-archive-"));
 /** A line that compresses as badly as those of real bets. */
 function lineOf(day: string, productId: string, number: number) {
   const id = `${(number * 7_919) % 100_003}-${number}`;
-  return { day, productId, currency: "THB", username: `player-${id}`, betId: `bet-${id}`, difference: "0" };
+  const sides = { provider: null, ledger: null, difference: "0", explainedBy: "agreed" };
+  return { day, productId, currency: "THB", username: `player-${id}`, betId: `bet-${id}`, ...sides };
 }
 
 /** @param previousHash of the day before @returns the statement, sealed, with its hash */

@@ -60,6 +60,23 @@ describe("with closing.archive, a day that is closed", () => {
     expect(checkArchive(folder)).toEqual([]);
   });
 
+  test("whose figure was altered in the last manifest, which no hash names, is found by its lines", async () => {
+    await seal();
+    alter(join(folder, DAY, "manifest.json"), (bytes) => {
+      const manifest = JSON.parse(bytes.toString());
+      manifest.rows[0].provider.net = "99";
+      return Buffer.from(JSON.stringify(manifest));
+    });
+    const { flaws } = await verifyArchive(folder);
+    expect(flaws.map(({ day, file, what }) => [day, file, what])).toEqual([
+      [
+        DAY,
+        "manifest.json",
+        expect.stringMatching(/^says provider\.net 99 of P1 THB, but its lines add up to -?[\d.]+$/),
+      ],
+    ]);
+  });
+
   test("stays open with the reason if the folder cannot be used, and is closed when it can", async () => {
     writeFileSync(join(folder, "notes.txt"), "");
     expect(await seal()).toEqual({
