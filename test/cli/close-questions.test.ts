@@ -98,6 +98,12 @@ describe("recon close", () => {
     },
   );
 
+  test("the page of the question says the same", async () => {
+    const show = await serveOps(context, []);
+    const { text } = await show("GET", "/report/close?day=2025-10-25", { headers: OWN_PAGE });
+    expect(text).toContain("It would be closed with -20.00 THB of P1 that is not decided yet.");
+  });
+
   test("--dry-run says the same, as text and as JSON, and closes nothing", async () => {
     const text = await recon("close", "--month", "2025-10", "--dry-run");
     expect([text.code, text.stdout.split("\n").slice(0, 3), text.stderr]).toEqual([
@@ -186,6 +192,9 @@ describe("a product that is gone", () => {
     expect((await recon("report", "--day", "2025-10-26")).stdout).toContain(SAID);
     const page = await (await serveOps(context, []))("GET", "/report?day=2025-10-26", { headers: OWN_PAGE });
     expect(page.text).toContain("GONE lacks 12 h");
+    expect((await recon("report", "--month", "2025-10")).stdout).toContain(`2025-10-26: ${SAID}`);
+    const month = await (await serveOps(context, []))("GET", "/report?month=2025-10", { headers: OWN_PAGE });
+    expect(month.text).toMatch(/2025-10-26<\/a>: GONE lacks 12 h/);
     const invoice = join(folder, "invoice.csv");
     writeFileSync(invoice, "product,currency,turnover,ggr\nGONE,THB,700,70\n");
     expect((await recon("invoice", "check", invoice, "--month", "2025-10")).stdout).toContain(

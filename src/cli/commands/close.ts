@@ -5,18 +5,17 @@ import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
 import { dayOf, type ZonedDay } from "../../closing/day-bounds.ts";
 import { ReconError } from "../../errors.ts";
-import { acceptGaps, sayAcceptedGap, sayLength, sayTimes } from "../../flows/closing/accept-gaps.ts";
+import { acceptGaps, sayAcceptedGap } from "../../flows/closing/accept-gaps.ts";
 import { type Closing, closeDay } from "../../flows/closing/close-day.ts";
 import { closeDays, describeClosings } from "../../flows/closing/close-days.ts";
 import { findCorrections } from "../../flows/closing/find-corrections.ts";
 import {
   type ClosingPreview,
-  type DayPreview,
   describePreview,
   previewClosing,
+  sayPreview,
 } from "../../flows/closing/preview-closing.ts";
 import type { FlowContext } from "../../flows/context.ts";
-import { formatMoney, parseAmount } from "../../money.ts";
 import { usage } from "../../ops/input/fields.ts";
 import { parseDay, parseMonth } from "../../ops/input/report-query.ts";
 import { readNote } from "../../ops/input/transfer-query.ts";
@@ -178,32 +177,17 @@ async function previewOnly(context: FlowContext, asked: Asked, json: boolean): P
   printLine("Nothing was closed.");
 }
 
-const money = (amount: string, currency: string | null) =>
-  formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd();
-
 function printPreview({ days, givenUp }: ClosingPreview): void {
-  for (const one of days) if (one.reason === null) for (const line of sayPreview(one)) printLine(line);
+  for (const one of days.filter(({ reason }) => reason === null)) {
+    const lines = sayPreview(one);
+    printLine(
+      `${one.day} would be closed${lines.length === 0 ? " with nothing missing, pending or open." : ""}`,
+    );
+    for (const line of lines) printLine(`  ${line}`);
+  }
   if (days.some(({ reason }) => reason === null))
     printLine(
       "A closed day cannot be opened again: what arrives, is fetched or is decided later becomes a correction.",
     );
   if (givenUp !== null) printLine(givenUp);
-}
-
-function sayPreview({ day, gaps, pending, mismatches }: DayPreview): string[] {
-  const lines = [
-    ...gaps.map(
-      ({ productId, missing }) => `without ${sayLength(missing)} of ${productId}: ${sayTimes(missing)}`,
-    ),
-    ...pending.map(
-      ({ productId, currency, pending: amount }) =>
-        `with ${money(amount, currency)} of ${productId} that is not decided yet`,
-    ),
-    ...mismatches.map(
-      ({ count, amount, currency }) =>
-        `with ${count} open ${count === 1 ? "mismatch" : "mismatches"}, ${money(amount, currency)} at risk`,
-    ),
-  ];
-  if (lines.length === 0) return [`${day} would be closed with nothing missing, pending or open.`];
-  return [`${day} would be closed`, ...lines.map((line) => `  ${line}`)];
 }

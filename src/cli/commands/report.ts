@@ -95,6 +95,8 @@ function printMonth(report: MonthReport, today: readonly ReportRow[], unusual: r
   const { month, zone, days, rows, totals, corrections, open, confirmed } = report;
   printLine(`The month ${month} in ${zone}: ${days.length} closed, ${open.length} open`);
   for (const sentence of unusual) printLine(sentence);
+  for (const { day, acceptedGaps = [] } of days)
+    for (const gap of acceptedGaps) printLine(`${day}: ${sayAcceptedGap(gap)}`);
   // A correction may explain the rest of the sums, or leave a rest itself.
   printRows(rows, () => (corrections.length > 0 ? null : UNEXPLAINED_MONTH));
   printTotals(totals);
@@ -205,7 +207,7 @@ function printRow(row: ReportRow, unexplained: string | null): void {
     ],
   );
   if (!row.complete) {
-    printLine("Not complete: part of this day has not been fetched (recon coverage shows which).");
+    printLine("Not complete: part of this time was not fetched (recon coverage shows which).");
   } else if (unexplained !== null && isUnexplained(row)) {
     printLine(unexplained);
   }

@@ -7,12 +7,13 @@ import { readParts } from "../../closing/closed-part-store.ts";
 import { dayAfter, type ZonedDay } from "../../closing/day-bounds.ts";
 import { inSnapshot } from "../../db/transactions.ts";
 import { type SumOfCurrency, sumChosen } from "../../mismatches/order-store.ts";
+import { formatMoney, parseAmount } from "../../money.ts";
 import type { ReportRow } from "../../report.ts";
 import type { TimeRange } from "../../window.ts";
 import { findUnusable } from "../archive/write-archive.ts";
 import type { FlowContext } from "../context.ts";
 import { type Making, readReport } from "../reports/read-report.ts";
-import { previewGaps } from "./accept-gaps.ts";
+import { previewGaps, sayLength, sayTimes } from "./accept-gaps.ts";
 import { requireNext } from "./close-day.ts";
 import { type CLOSINGS, findNextDay, sayGivenUp } from "./close-days.ts";
 import { whyOpen } from "./why-open.ts";
@@ -71,6 +72,26 @@ export async function previewClosing(
   const isFirst = first?.reason === null && (await readLastNumber(context.sql)) === 0;
   const firstDay = isFirst ? days.find(({ day }) => day === first.day) : undefined;
   return { days: previews, givenUp: firstDay === undefined ? null : await sayGivenUp(context, firstDay) };
+}
+
+const money = (amount: string, currency: string | null) =>
+  formatMoney(parseAmount(amount, "amount"), currency ?? "").trimEnd();
+
+/** What a day that would be closed gives up, as parts of a sentence: "with 2 open mismatches, 5.00 THB at risk". */
+export function sayPreview({ gaps, pending, mismatches }: DayPreview): string[] {
+  return [
+    ...gaps.map(
+      ({ productId, missing }) => `without ${sayLength(missing)} of ${productId}: ${sayTimes(missing)}`,
+    ),
+    ...pending.map(
+      ({ productId, currency, pending: amount }) =>
+        `with ${money(amount, currency)} of ${productId} that is not decided yet`,
+    ),
+    ...mismatches.map(
+      ({ count, amount, currency }) =>
+        `with ${count} open ${count === 1 ? "mismatch" : "mismatches"}, ${money(amount, currency)} at risk`,
+    ),
+  ];
 }
 
 /** A preview as JSON for commands and HTTP. */

@@ -59,7 +59,7 @@ export function addDashboard(
   addReportPage(pages, context, reports);
   addItemsPage(pages, context, reports);
   addAgainstPage(pages, context, reports);
-  addClosingPage(pages, context);
+  addClosingPage(pages, context, reports);
   addInvoicePage(pages, context);
   addTransfersPage(pages, context);
   addAlertsPage(pages, context, worker);

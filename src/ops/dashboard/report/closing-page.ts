@@ -16,7 +16,8 @@ import {
 import { type Closing, closeDay } from "../../../flows/closing/close-day.ts";
 import { closeMonth, findNextDay } from "../../../flows/closing/close-days.ts";
 import { findCorrections } from "../../../flows/closing/find-corrections.ts";
-import { readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
+import { type ClosingPreview, type DayPreview, sayPreview } from "../../../flows/closing/preview-closing.ts";
+import { READY_TO_CLOSE, readMonth, readOpenReason } from "../../../flows/closing/read-statement.ts";
 import {
   type BooksCheck,
   openBooksCheck,
@@ -27,6 +28,7 @@ import { isAnyClosable } from "../../../flows/closing/why-open.ts";
 import type { FlowContext } from "../../../flows/context.ts";
 import { may } from "../../access/access.ts";
 import { statusOfRefusal } from "../../http/refusals.ts";
+import type { ReportQueue } from "../../http/report-queue.ts";
 import { read, usage } from "../../input/fields.ts";
 import {
   type AskedDay,
@@ -62,7 +64,13 @@ interface Closable {
   readonly gaps: readonly GapOfProduct[];
 }
 
-function renderConfirmClosing(closable: Closable, mayClose: boolean, reader: string): SafeHtml {
+/** @param preview of a day that can be closed now; null: of none */
+function renderConfirmClosing(
+  closable: Closable,
+  preview: ClosingPreview | null,
+  mayClose: boolean,
+  reader: string,
+): SafeHtml {
   const { name, isMonth, zone, open, isClosable } = closable;
   const field = isMonth ? "month" : "day";
   const back = html`<a href="/report?${field}=${name}">Back to the statement</a>`;
@@ -85,8 +93,14 @@ function renderConfirmClosing(closable: Closable, mayClose: boolean, reader: str
 <p>${what} A closed day of ${zone} has a number and a hash. Its statement never changes again, and it cannot be reopened: later changes become corrections.</p>
 ${isClosable ? renderWarning(closable) : null}
 ${renderTable({ name: "Open days", columns, rows })}
+${(preview?.days ?? []).map((day) => renderGivenUp(day, reader))}
 ${mayClose && isClosable ? form : html`<p>${back}</p>`}</div>
 ${mayClose && isClosable ? renderAcceptGaps(name, closable.gaps, reader) : null}`;
+}
+
+function renderGivenUp(day: DayPreview, reader: string): SafeHtml {
+  const said = sayPreview(day).join("; ");
+  return html`<p>It would be closed ${said === "" ? "with nothing missing, pending or open" : sayWords(said, reader)}.</p>`;
 }
 
 /** The first closed day shuts out all earlier ones. */
@@ -125,15 +139,18 @@ function renderVerdict(check: BooksCheck): SafeHtml {
 type Fields = Readonly<Record<string, unknown>>;
 type AskRequest = FastifyRequest<{ Querystring: Fields }>;
 
-export function addClosingPage(pages: FastifyInstance, context: FlowContext): void {
+export function addClosingPage(pages: FastifyInstance, context: FlowContext, reports: ReportQueue): void {
   let isClosing = false;
   const check = openBooksCheck(context);
   pages.get("/report/close", async (request: AskRequest, reply) => {
     const closable = await readClosable(context, request.query);
+    const { name, open, isMonth, isClosable, zone } = closable;
+    const isReady = isClosable && !isMonth && open.some(({ reason }) => reason === READY_TO_CLOSE);
+    const givenUp = isReady ? await reports.preview([parseDay(name, zone)], [], reply) : null;
     return await sendPage(request, reply, {
       title: `Close ${closable.name}`,
       path: "/report",
-      main: renderConfirmClosing(closable, may(request.asker, "close"), zoneOf(request)),
+      main: renderConfirmClosing(closable, givenUp, may(request.asker, "close"), zoneOf(request)),
       notice: takeNotice(request, reply),
       live: ["closed"],
     });

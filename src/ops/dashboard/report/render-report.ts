@@ -34,6 +34,7 @@ function renderMonth(report: MonthReport, { zone, mayClose }: Reader): SafeHtml 
       ? html` <a class="button quiet" href="/report/close?${String(query)}">Close the month</a>`
       : null;
   return html`<p class="sheet">${month} in ${report.zone}: ${countDays(days.length, "closed")}, ${showCount(open.length)} open. The sums and the corrections together are today's data.</p>
+${days.flatMap(({ day, acceptedGaps = [] }) => acceptedGaps.map((gap) => html`<p class="problem"><a href="/report?day=${day}">${day}</a>: ${sayWords(sayAcceptedGap(gap), zone)}</p>`))}
 <p class="row"><a href="/report.csv?${String(query)}" download="report-${month}.csv">Download as CSV</a> <a href="/report/verify">Verify the closed days</a> <a href="/report/invoice?${String(query)}">Check the invoice</a>${close}</p>
 <section class="sheet" aria-labelledby="statement"><h2 id="statement">${month}: net on both sides of the closed days</h2>${rows.length === 0 ? html`<p>No closed day has a bet.</p>` : renderNetTable(rows, { month })}</section>
 ${rows.length === 0 ? null : html`${renderSides(rows, { month })}${renderTotals(report.totals)}${renderRewardsAndTips(rows, report.totals, { month })}`}
