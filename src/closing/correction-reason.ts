@@ -119,7 +119,7 @@ function reasonOf({ was, is, otherDay, isOtherOpen, otherCurrency }: Change): st
   }
   if (is === null) {
     return otherDay === null
-      ? "The bet no longer counts on this day."
+      ? "The bet no longer counts on any day: no side counts it now, as for a void or cancelled bet."
       : `The bet no longer counts on this day, but on ${otherDay}${isOtherOpen ? ", which is not closed" : ""}.`;
   }
   const said = sidesOf(was, is, "The");
