@@ -322,6 +322,7 @@ describe("a refused change", () => {
     ["assign", { owner: "x".repeat(201) }, "owner has 201 characters, more than 200"],
     ["assign", { owner: "a\nb" }, "owner has a character that is no text, such as a line break"],
     ["assign", { owner: "mia\u200b" }, "owner has a character that is no text, such as a line break"],
+    ["assign", { owner: "mia \ud83d" }, "owner has a character that is no text, such as a line break"],
     ["assign", { owner: "Nobody" }, 'owner "Nobody" is written "nobody"'],
     ["assign", { owner: "recon" }, 'owner "recon" is the name of this program'],
     ["assign", { owner: 5 }, "owner must be text, but is 5"],

@@ -73,8 +73,8 @@ const LONGEST_NAME = 200;
 
 /** A name or a ticket: one line. */
 const ONE_LINE = words(LONGEST_NAME)
-  // An invisible character makes two names that look alike.
-  .refine((text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(text), {
+  // An invisible character makes two names that look alike. U+FFFD stands for bytes that were no text.
+  .refine((text) => !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\ufffd]/u.test(text), {
     error: (issue) => `${fieldOf(issue)} has a character that is no text, such as a line break`,
   })
   .transform((text) => text.trim());
