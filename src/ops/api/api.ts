@@ -179,8 +179,8 @@ export async function addApi(
 ): Promise<void> {
   const { config } = context;
   takeJsonOnly(api);
-  refuseUnreadQuery(api);
   addIdempotency(api, context);
+  refuseUnreadQuery(api);
   await addContentEncoding(api);
   await addDocument(api);
   api.get("/status", { schema: READ_STATUS }, () => readStatus(context));
@@ -263,7 +263,7 @@ function takeJsonOnly(api: FastifyInstance): void {
 
 /** Otherwise `POST …/assign?dryRun=true` would make the change. */
 function refuseUnreadQuery(api: FastifyInstance): void {
-  api.addHook("preValidation", async ({ method, query, routeOptions }) => {
+  api.addHook("preHandler", async ({ method, query, routeOptions }) => {
     if (method !== "POST" || routeOptions.schema?.querystring !== undefined) return;
     const [name] = Object.keys(query as object);
     if (name !== undefined) throw usage(`${show(name)} is in the address, but must be in the body`, name);
