@@ -5,7 +5,7 @@ import { createTestClock } from "../support/clock.ts";
 import { emptyTables, useDatabase } from "../support/database.ts";
 import { NOON } from "../support/examples.ts";
 import { type AskApi, problemWith, serveApi } from "../support/ops-api.ts";
-import { READER, TOKENS, WRITER } from "../support/ops-browser.ts";
+import { OWN_PAGE, READER, serveOps, TOKENS, WRITER } from "../support/ops-browser.ts";
 
 const { sql } = useDatabase();
 const config = parseConfig({ products: [{ productId: "P1" }, { productId: "W1", walletMode: "transfer" }] });
@@ -111,6 +111,20 @@ describe("the list by amount", () => {
     ["f", "THB", "100.00"],
   ] as const;
   const BY_AMOUNT = ["e", "c", "f", "d", "a", "b"];
+
+  test("is kept on the page, from page to page", async () => {
+    await fill(await serveApi(context));
+    const show = await serveOps(context, []);
+    const { text } = await show("GET", "/transfers?status=pending&currency=THB&sort=amount", {
+      headers: OWN_PAGE,
+    });
+    expect(text).toContain("First the largest of each currency");
+    expect(text).toContain('<option value="amount" selected>');
+    const refs = [...text.matchAll(/href="\/transfers\/([^"?]+)">/g)].map(([, ref]) => ref);
+    const ask = await serveApi(context);
+    const { json } = await ask("GET", "/api/transfers?status=pending&currency=THB&sort=amount");
+    expect(refs).toEqual(refsOf(json));
+  });
 
   async function fill(ask: AskApi) {
     for (const [transactionRef, currency, amount] of AMOUNTS)

@@ -73,8 +73,14 @@ function renderCounts(counts: TransferList["counts"]): SafeHtml {
   return html`<dl class="figures" aria-label="Transfers by status">${items}</dl>`;
 }
 
+const ORDERS: readonly (readonly [string, string])[] = [
+  ["", "the newest"],
+  ["oldest", "the oldest"],
+  ["amount", "the largest of each currency"],
+];
+
 function renderFilters(
-  { kind, status, product, username }: TransferFilters,
+  { kind, status, product, username, currency, sort }: TransferFilters,
   { products, problem }: TransferList,
 ): SafeHtml {
   const field = (label: string, name: string, value: string) => ({ label, name, value, problem });
@@ -90,6 +96,8 @@ ${renderSelect(field("Status", "status", status), [
 ])}
 ${renderSelect(field("Product", "product", product), [["", "all"], ...products.map(nameItself)])}
 ${renderInput(field("Player", "username", username), html`size="14" autocomplete="off"`)}
+${renderInput(field("Currency", "currency", currency), html`size="5" autocomplete="off"`)}
+${renderSelect(field("First", "sort", sort === "newest" ? "" : sort), ORDERS)}
 <button>Filter</button>
 <a href="/transfers">Clear</a>
 </form>`;
@@ -131,6 +139,6 @@ function renderList(
   const further = new URLSearchParams(
     Object.entries({ ...filters, after: next ?? "" }).filter(([, text]) => text !== ""),
   );
-  return html`<section class="sheet" aria-label="List">${renderTable({ name: "Transfers", caption: "The newest first", columns: COLUMNS, rows })}
-${next === null ? null : html`<p><a class="button quiet" href="/transfers?${String(further)}">Older ones</a></p>`}</section>`;
+  return html`<section class="sheet" aria-label="List">${renderTable({ name: "Transfers", caption: `First ${ORDERS.find(([order]) => order === filters.sort)?.[1] ?? "the newest"}`, columns: COLUMNS, rows })}
+${next === null ? null : html`<p><a class="button quiet" href="/transfers?${String(further)}">More</a></p>`}</section>`;
 }
