@@ -154,6 +154,20 @@ describe("a table in a terminal", () => {
     expect(lines[3]).toBe("  paid out 30.00 THB at the provider, 25.50 THB in the ledger");
   });
 
+  test("without sentences puts the columns that do not fit below, under their heads, and cuts nothing", async () => {
+    const incidents = async (columns: number) =>
+      (await recon("incidents list", { NO_COLOR: "1" }, columns)).stdout.trimEnd().split("\n");
+    const [head = "", row = "", ...more] = await incidents(0);
+    expect(more).toEqual([]);
+    const lines = await incidents(70);
+    expect(lines).toHaveLength(4);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(70);
+    const wordsOf = (text: string) => text.trim().split(/ {2,}/);
+    expect(wordsOf(`${lines[0]}  ${lines[1]}`)).toEqual(wordsOf(head));
+    expect(wordsOf(`${lines[2]}  ${lines[3]}`)).toEqual(wordsOf(row));
+    expect(lines[3]?.indexOf("9.00 THB")).toBe(lines[1]?.indexOf("AT RISK"));
+  });
+
   test("has a bold head, unless NO_COLOR is set", async () => {
     const [head = ""] = await list(300, { NO_COLOR: undefined, FORCE_COLOR: "1" });
     expect(head.startsWith("\u001b[1mID")).toBe(true);

@@ -63,7 +63,8 @@ export function printCsv(lines: string): boolean {
 
 /**
  * Columns as wide as their widest cell; cells are made safe for the terminal. If a terminal is too narrow, the text of the
- * last column is shortened or continues on further lines. Nothing else is cut: amounts and ids stay whole.
+ * last column is shortened or continues on further lines, and other columns that do not fit are on lines below, indented. Nothing else is
+ * cut: amounts and ids stay whole.
  */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const lines = [head, ...rows].map((row) => row.map(showText));
@@ -73,7 +74,7 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
   const isFitted = whole > room && TEXT_HEADS.has(head.at(-1) ?? "");
   const padded = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
   for (const [index, cells] of padded.entries()) {
-    const shown = isFitted ? fitText(cells, room) : [cells.join(GAP).trimEnd()];
+    const shown = isFitted ? fitText(cells, room) : breakColumns(cells, room);
     for (const line of shown) printLine(index === 0 ? paint("bold", line) : line);
   }
 }
@@ -83,6 +84,18 @@ const GAP = "  ";
 const TEXT_HEADS: ReadonlySet<string> = new Set(["WHY", "REASON", "NOTE", "COMMENT", "WHAT IT SAID"]);
 /** A narrower column of sentences is hard to read: it gets lines of its own. */
 const NARROWEST_TEXT = 24;
+
+/** One row as lines, each with the columns that fit. All rows of a table break at the same columns: their cells have equal widths. */
+function breakColumns(cells: readonly string[], room: number): string[] {
+  const lines: string[] = [];
+  for (const cell of cells) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + GAP.length + cell.length <= room)
+      lines[lines.length - 1] = last + GAP + cell;
+    else lines.push(last === undefined ? cell : GAP + cell);
+  }
+  return lines.map((line) => line.trimEnd()).filter((line, index) => index === 0 || line !== "");
+}
 
 /** One row as lines. The text of its last cell loses its end only if that has no number: it may be an amount or an id. */
 function fitText(cells: readonly string[], room: number): string[] {
