@@ -37,7 +37,9 @@ function mendStatement(query: PendingQuery): void {
   const { options, resolve } = query;
   Object.assign(options, { onexecute: () => false });
   query.resolve = (rows) => {
-    while (rows.length > 0 && !(0 in rows)) rows.shift();
+    let first = 0;
+    while (first < rows.length && !(first in rows)) first += 1;
+    if (first > 0) rows.splice(0, first);
     resolve(rows);
   };
 }
