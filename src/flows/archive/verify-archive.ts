@@ -63,16 +63,14 @@ export async function readManifest(path: string): Promise<ReadManifest> {
 
 /**
  * Compares the files of a day with its manifest.
- * @returns `manifest` is null if it cannot be read; `wrongSums` are the figures of its statement that its lines do not add up to
+ * @param addsUp whether the lines must add up to the statement too: all figures are parsed, which takes as long as the rest
+ * @returns `manifest` is null if it cannot be read
  */
 export async function verifyDay(
   folder: string,
   day: string,
-): Promise<{
-  readonly flaws: readonly ArchiveFlaw[];
-  readonly wrongSums: readonly ArchiveFlaw[];
-  readonly manifest: ReadManifest | null;
-}> {
+  addsUp = false,
+): Promise<{ readonly flaws: readonly ArchiveFlaw[]; readonly manifest: ReadManifest | null }> {
   const path = join(folder, day);
   const flaws: ArchiveFlaw[] = [];
   const note = (file: string, what: string, line: number | null = null) =>
@@ -83,14 +81,14 @@ export async function verifyDay(
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
     note(MANIFEST, isMissing ? "is missing" : `cannot be read: ${describeError(error)}`);
-    return { flaws, wrongSums: [], manifest: null };
+    return { flaws, manifest: null };
   }
   const { manifest } = read;
   if (manifest.day !== day) note(MANIFEST, `is that of ${manifest.day}`);
   const known = new Set([MANIFEST, ...manifest.files.map(({ name }) => name)]);
   const names = new Set(await readdir(path));
   for (const name of [...names].sort()) if (!known.has(name)) note(name, "is not in the manifest");
-  const sums: LineSums = new Map();
+  const sums: LineSums | null = addsUp ? new Map() : null;
   for (const file of manifest.files) {
     if (!names.has(file.name)) note(file.name, "is missing");
     else {
@@ -98,8 +96,8 @@ export async function verifyDay(
       if (flaw !== null) note(file.name, flaw.what, flaw.line);
     }
   }
-  const wrongSums = flaws.length === 0 ? compareWithRows(manifest, sums) : [];
-  return { flaws, wrongSums, manifest: read };
+  if (sums !== null && flaws.length === 0) flaws.push(...compareWithRows(manifest, sums));
+  return { flaws, manifest: read };
 }
 
 /** The check of a day's sealed files, as JSON. */
@@ -133,7 +131,7 @@ export async function verifyClosedDay(
     throw new ReconError("usage", "closing.archive is not set, so there are no sealed files");
   const closed = await readClosedDay(sql, day);
   if (closed === null) throw new ReconError("not-found", `${day} is not closed, so it has no sealed files`);
-  const { flaws, wrongSums, manifest: found } = await verifyDay(folder, day);
+  const { flaws, manifest: found } = await verifyDay(folder, day, true);
   const hash = found === null ? null : hashOfManifest(found.manifest, found.text);
   const isOther = hash !== null && hash !== closed.hash;
   const ofOther = isOther ? [{ file: MANIFEST, line: null, what: OF_OTHER }] : [];
@@ -144,10 +142,7 @@ export async function verifyClosedDay(
     hash,
     files: files.length,
     lines: files.reduce((sum, { lines }) => sum + lines, 0),
-    flaws: [
-      ...ofOther,
-      ...[...flaws, ...wrongSums].map(({ file, line, what }) => ({ file, line, what })),
-    ].slice(0, MOST_FLAWS),
+    flaws: [...ofOther, ...flaws.map(({ file, line, what }) => ({ file, line, what }))].slice(0, MOST_FLAWS),
   };
 }
 
@@ -165,18 +160,18 @@ function compareWithRows({ day, rows }: Manifest, sums: LineSums): ArchiveFlaw[]
 
 type FileFlaw = Pick<ArchiveFlaw, "line" | "what">;
 
-/** @param sums gets what the lines add up to */
+/** @param sums gets what the lines add up to; null: that is not asked */
 async function verifyFile(
   path: string,
   file: ArchivedFile,
   manifest: Manifest,
-  sums: LineSums,
+  sums: LineSums | null,
 ): Promise<FileFlaw | null> {
   try {
     const { sha256, flaw } = await readThrough(path, file, manifest, 16_384, sums);
     if (sha256 === file.sha256 && flaw === null) return null;
     // In small steps everything before the first wrong byte is unpacked.
-    const close = await readThrough(path, file, manifest, 64, new Map());
+    const close = await readThrough(path, file, manifest, 64, null);
     const intact = "has other bytes than its SHA-256 says, although its lines are as they were written";
     return close.flaw ?? { line: null, what: intact };
   } catch (error) {
@@ -190,7 +185,7 @@ async function readThrough(
   file: ArchivedFile,
   manifest: Manifest,
   step: number,
-  sums: LineSums,
+  sums: LineSums | null,
 ) {
   const hash = createHash("sha256");
   let flaw: FileFlaw | null = null;
@@ -221,7 +216,7 @@ async function findFlaw(
   unpacked: AsyncIterable<Buffer>,
   { name, lines }: ArchivedFile,
   { day, marks: known }: Manifest,
-  sums: LineSums,
+  sums: LineSums | null,
 ): Promise<FileFlaw | null> {
   const marks: string[] = [];
   const share = linesOfMark(lines);
@@ -269,13 +264,13 @@ async function findFlaw(
   return altered === null ? null : sayAltered(altered);
 }
 
-/** @param sums gets what the line adds */
-function isLine(line: Buffer, day: string, productId: string, sums: LineSums): boolean {
+/** @param sums gets what the line adds; null: that is not asked */
+function isLine(line: Buffer, day: string, productId: string, sums: LineSums | null): boolean {
   const text = line.toString();
   try {
     const value = JSON.parse(text) as ReportItem;
     if (value.day !== day || value.productId !== productId || JSON.stringify(value) !== text) return false;
-    addLine(sums, value);
+    if (sums !== null) addLine(sums, value);
     return true;
   } catch {
     return false;
@@ -321,8 +316,8 @@ export async function verifyArchive(folder: string): Promise<ArchiveCheck> {
       flaws.push({ day: null, file: name, line: null, what: "is not the folder of a day" });
       continue;
     }
-    const { flaws: found, wrongSums, manifest: read } = await verifyDay(folder, name);
-    flaws.push(...found, ...wrongSums);
+    const { flaws: found, manifest: read } = await verifyDay(folder, name, true);
+    flaws.push(...found);
     sums.days += 1;
     if (read === null) {
       last = null;
